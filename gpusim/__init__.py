@@ -39,7 +39,18 @@ with QuietImports():
 
 if TYPE_CHECKING:
     import gpusim.exporters  # noqa: F401
-    from gpusim import command_schedule, control, importers, machines, recording, robotics, scene, sensors, viewer  # noqa: F401
+    from gpusim import (  # noqa: F401
+        command_schedule,
+        control,
+        envs,
+        importers,
+        machines,
+        recording,
+        robotics,
+        scene,
+        sensors,
+        viewer,
+    )
     from gpusim.recording.stream import record
     from gpusim.sweeps.fit import fit
     from gpusim.sweeps.sweep import sweep
@@ -82,7 +93,7 @@ __all__ = [
 ]
 
 _ON_DEMAND = (
-    *("bench", "command_schedule", "control", "exporters", "importers", "lint", "machine_files", "machines"),
+    *("bench", "command_schedule", "control", "envs", "exporters", "importers", "lint", "machine_files", "machines"),
     "recording",
     *("robotics", "scene", "scenes", "viewer"),
 )

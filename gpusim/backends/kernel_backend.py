@@ -191,7 +191,7 @@ class KernelBackend(ABC):
 
     def restore(self, initial: State, worlds: Array) -> None:
         """Reset worlds to a state and the default commands."""
-        self.state.restore(initial, worlds)
+        self.state.copy_worlds(initial, worlds)
         self.control[worlds] = self.model.default_controls
 
     def initial_changed(self) -> None:  # noqa: B027 (nothing to do with shared memory)

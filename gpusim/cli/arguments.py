@@ -100,6 +100,10 @@ PoseOption = Annotated[
     str | None, typer.Option(metavar="NAME", help="Start in this posture ('gpusim list FILE' shows them).")
 ]
 FloorOption = Annotated[bool, typer.Option("--floor", help="Model files: add a plane below the model.")]
+PolicyOption = Annotated[
+    Path | None,
+    typer.Option(metavar="POLICY.NPZ", help="Let a learned policy write the commands, with the settings of its task."),
+]
 ReplayOption = Annotated[
     Path | None,
     typer.Option(

@@ -24,6 +24,7 @@ with QuietImports():
         MaxWorldsOption,
         NumWorldsOption,
         OverlayOption,
+        PolicyOption,
         PoseOption,
         Precision,
         Quality,
@@ -102,6 +103,7 @@ def _run(
     pose: PoseOption = None,
     floor: FloorOption = False,
     replay: ReplayOption = None,
+    policy: PolicyOption = None,
     save: Annotated[
         Path | None, typer.Option(metavar="RUN.NPZ", help="Write a checkpoint to this file when the run ends.")
     ] = None,
@@ -144,6 +146,7 @@ def _run(
             replay=replay,
             save=save,
             resume=resume,
+            policy=policy,
         )
     )
 
@@ -223,6 +226,7 @@ def _render(
     pose: PoseOption = None,
     floor: FloorOption = False,
     replay: ReplayOption = None,
+    policy: PolicyOption = None,
 ) -> None:
     """Draw a picture or a film of a scene, a file or a recorded motion, without a screen."""
     from gpusim.cli.options import RunOptions
@@ -242,6 +246,7 @@ def _render(
         pose=pose,
         floor=floor,
         replay=replay,
+        policy=policy,
     )
     render(
         RenderOptions(
@@ -300,6 +305,7 @@ def _view(
     pose: PoseOption = None,
     floor: FloorOption = False,
     replay: ReplayOption = None,
+    policy: PolicyOption = None,
 ) -> None:
     """Show a scene, a file or a recorded motion in a window.
 
@@ -323,6 +329,7 @@ def _view(
         pose=pose,
         floor=floor,
         replay=replay,
+        policy=policy,
     )
     view(
         ViewOptions(

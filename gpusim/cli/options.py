@@ -52,6 +52,7 @@ class RunOptions:
     replay: Path | None = None
     save: Path | None = None
     resume: Path | None = None
+    policy: Path | None = None
 
     def is_file(self) -> bool:
         """Return whether the target names a file or a module rather than a scene of the package.

@@ -16,6 +16,7 @@ from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.loop import simulate
 from gpusim.cli.options import RunOptions, check, check_duration, count_steps
 from gpusim.cli.pictures import PictureOptions
+from gpusim.cli.policies import with_policy
 from gpusim.cli.recorded import check_recording, recorded_motion, scene_of
 from gpusim.cli.replays import Replay, load_replay
 from gpusim.cli.run import check_backend, make_simulation, raise_failure
@@ -64,6 +65,7 @@ def render(options: RenderOptions) -> None:
     if is_motion_file(options.run.target):
         _draw_recording(options)
         return
+    options = dataclasses.replace(options, run=with_policy(options.run))
     replay = load_replay(options.run)
     check_backend(options.run)
     scene = load_target(options.run)

@@ -18,6 +18,7 @@ from gpusim.cli.console import note, notes_instead_of_warnings
 from gpusim.cli.exit_codes import BadRun, Interrupted, OptionError
 from gpusim.cli.loop import Outcome, Sampling, simulate
 from gpusim.cli.options import RunOptions, check, count_steps
+from gpusim.cli.policies import with_policy
 from gpusim.cli.replays import load_replay
 from gpusim.cli.summary import parted, show_summary
 from gpusim.cli.targets import load_target
@@ -42,6 +43,7 @@ def run(options: RunOptions) -> None:
             after everything that was recorded has been written.
     """
     check(options)
+    options = with_policy(options)
     replay = load_replay(options)
     scene = load_target(options, visuals=False)
     config = dataclasses.replace(scene.config, **options.config_changes())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gpusim.cli.console import note
 from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.options import RunOptions
+from gpusim.cli.policies import driven_by_policy
 from gpusim.cli.target_files import (
     MACHINE,
     MODEL,
@@ -45,7 +46,7 @@ def load_target(options: RunOptions, visuals: bool = True, reports: list[ImportR
 
     kind, parameters = options.kind(), options.parameters()
     if kind is None:
-        return _package_scene(options, parameters)
+        return driven_by_policy(options, _package_scene(options, parameters))
     if options.seed is not None and not _takes_seed(options):
         note(f"{options.target!r} draws no random numbers; --seed changes nothing")
     elif options.seed is not None and "seed" in parameters:
@@ -82,7 +83,9 @@ def _package_scene(options: RunOptions, given: Mapping[str, str]) -> Scene:
             error = unknown_name("parameter", name, known)
             raise OptionError(f"--set: {error}; see 'gpusim list {options.target}'")
     if options.seed is not None:
-        if "seed" not in known:
+        if "seed" not in known and options.policy is not None:
+            pass  # the seed of the policy's goals
+        elif "seed" not in known:
             note(f"scene {options.target!r} draws no random numbers; --seed changes nothing")
         elif "seed" in parameters:
             raise OptionError("--seed and --set seed=... both give the seed; keep one of them")

@@ -14,6 +14,7 @@ from gpusim.cli.exit_codes import Interrupted, OptionError
 from gpusim.cli.loop import Outcome
 from gpusim.cli.options import RunOptions, check, check_duration
 from gpusim.cli.pictures import PictureOptions
+from gpusim.cli.policies import connect_goals, with_policy
 from gpusim.cli.recorded import check_recording, recorded_motion, recorded_target, scene_of
 from gpusim.cli.replays import load_replay
 from gpusim.cli.run import check_backend, make_simulation, raise_failure
@@ -102,7 +103,7 @@ def _play(options: ViewOptions) -> None:
 
 
 def _run(options: ViewOptions) -> None:
-    run = options.run
+    run = with_policy(options.run)
     replay = load_replay(run)
     check_backend(run)
     maker = _Maker(run, options.max_dt)
@@ -114,6 +115,7 @@ def _run(options: ViewOptions) -> None:
     operator = maker.operator = live.operator = Operator(
         live.sim, live.scene, mapping=options.mapping, gamepad=GlfwGamepad(), parameters=maker.parameters
     )
+    connect_goals(live.scene, operator)
     if replay is not None:
         operator.replay(replay.path)  # the path, because the panel shows its name
         replay.compare_solver(live.sim)
@@ -158,6 +160,7 @@ class _Maker:
         self.parameters = wanted
         if self.operator is not None:
             self.operator.attach(self.live.sim, scene, wanted)
+            connect_goals(scene, self.operator)
             self.live.operator = self.operator
         return self.live
 

@@ -26,12 +26,22 @@ def _mix(z: Array) -> Array:
         return np.asarray(z ^ (z >> np.uint64(31)))
 
 
-def normal_number(seed: Array | float, world: Array, sample: Array, stream: Array | float) -> Array:
-    """Return normal random numbers of mean 0 and variance 1, (n,)."""
-    h = np.zeros(np.shape(world), np.uint64)
+def _hashed(seed: Array | float, world: Array, sample: Array, stream: Array | float) -> Array:
+    h = np.zeros(np.broadcast_shapes(*map(np.shape, (seed, world, sample, stream))), np.uint64)
     with np.errstate(over="ignore"):
         for part in (seed, world, sample, stream):
             h = _mix(h + np.asarray(part, np.float64).astype(np.uint64))
+    return h
+
+
+def uniform_number(seed: Array | float, world: Array, sample: Array, stream: Array | float) -> Array:
+    """Return uniform random numbers in [0, 1), in the shape that the arguments broadcast to."""
+    return np.asarray((_hashed(seed, world, sample, stream) >> np.uint64(11)) * _UNIT)
+
+
+def normal_number(seed: Array | float, world: Array, sample: Array, stream: Array | float) -> Array:
+    """Return normal random numbers of mean 0 and variance 1, in the shape that the arguments broadcast to."""
+    h = _hashed(seed, world, sample, stream)
     first = ((h >> np.uint64(11)) + np.uint64(1)).astype(np.float64) * _UNIT
     second = (_mix(h) >> np.uint64(11)).astype(np.float64) * _UNIT
     return np.asarray(np.sqrt(-2.0 * exact_math.log(first)) * exact_math.cos((2.0 * exact_math.PI) * second))

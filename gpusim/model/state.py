@@ -114,8 +114,10 @@ class State:
         if _shapes(self) != _shapes(other):
             rule = "the other state has other arrays"
             raise validate.fail("State.restore", rule, "give one of the same model with as many worlds")
-        if worlds is None:
-            worlds = slice(None)
+        self.copy_worlds(other, slice(None) if worlds is None else worlds)
+
+    def copy_worlds(self, other: State, worlds: Any) -> None:
+        """Copy the variables of some worlds, as :meth:`restore` does, from a state that is known to fit."""
         for name, array in self.arrays.items():
             array[worlds] = other.arrays[name][worlds]
         for mine, theirs in zip(self.groups, other.groups, strict=True):

@@ -11,7 +11,7 @@ from gpusim.description.joint_kinds import joint_type
 from gpusim.description.specs import ActuatorSpec
 from gpusim.reference.signals.quantities import readings
 from gpusim.signals.runtime import Runtime
-from gpusim.signals.signal import SignalTable
+from gpusim.signals.signal import SharedWriter, SignalTable
 from gpusim.typing import Array
 
 Reader = Callable[[], Array]
@@ -27,11 +27,12 @@ def add_actuator_signals(runtime: Runtime, table: SignalTable) -> None:
             for quantity in readings(kind):
                 writer = _writer(runtime, group, quantity.name, k)
                 table.observe(prefix + quantity.name, quantity, (k,), writer, unit=unit(quantity.name, quantity.unit))
+            shared = _parameter_writer(runtime, group, k)
             for p in kind.parameters:
                 if p.signal and prefix + p.name not in table.by_name:
                     table.add(
                         prefix + p.name, (), unit(p.name, p.unit), f"{p.doc}; may differ per world",
-                        _parameter_reader(runtime, group, p.name, k), _parameter_writer(runtime, group, p.name, k),
+                        _parameter_reader(runtime, group, p.name, k), _alone(shared, p.name), shared=(shared, p.name),
                     )  # fmt: skip
             if kind.brakes:
                 _add_brake_signals(runtime, table, group, k, unit("force", "N m"))
@@ -97,16 +98,22 @@ def _parameter_reader(runtime: Runtime, group: Group, name: str, k: int) -> Read
     return read
 
 
-def _parameter_writer(runtime: Runtime, group: Group, name: str, k: int) -> Writer:
-    def write(worlds: Array, value: Array) -> None:
+def _parameter_writer(runtime: Runtime, group: Group, k: int) -> SharedWriter:
+    def write(worlds: Array, values: dict[str, Array]) -> None:
         chosen = group.alone(k, worlds)  # check the rules only for the written worlds
-        chosen.params[name] = value[:, None]
+        for name, value in values.items():
+            chosen.params[name] = value[:, None]
         group.type.check(chosen)
-        if group.params[name].shape[0] != runtime.num_worlds:
-            group.params[name] = np.repeat(group.params[name], runtime.num_worlds, axis=0)
-        group.params[name][worlds, k] = value
+        for name, value in values.items():
+            if group.params[name].shape[0] != runtime.num_worlds:
+                group.params[name] = np.repeat(group.params[name], runtime.num_worlds, axis=0)
+            group.params[name][worlds, k] = value
+            runtime.backend.actuator_written(group.type.name, name, worlds)
         group.derived.clear()
-        runtime.backend.actuator_written(group.type.name, name, worlds)
         runtime.invalidate()
 
     return write
+
+
+def _alone(write: SharedWriter, name: str) -> Writer:
+    return lambda worlds, value: write(worlds, {name: value})

@@ -14,6 +14,7 @@ import importlib
 import io
 import json
 import os
+from collections.abc import Mapping
 from operator import methodcaller
 from pathlib import Path
 from typing import Any
@@ -104,15 +105,26 @@ class Checkpoint:
         )  # fmt: skip
 
 
-def write_checkpoint(path: str | os.PathLike[str], snapshot: Snapshot, model: Model, settings: Settings) -> None:
-    """Write a file that replaces an older one only when it is complete. ``model``: as built, without added rows."""
+def write_checkpoint(
+    path: str | os.PathLike[str], snapshot: Snapshot, model: Model, settings: Settings,
+    extra: Mapping[str, Array] | None = None,
+) -> None:  # fmt: skip
+    """Write a file that replaces an older one only when it is complete.
+
+    Args:
+        path: of the file, ends in .npz.
+        snapshot: of the simulation.
+        model: as built, without added rows.
+        settings: of the simulation.
+        extra: further arrays, which :func:`read_checkpoint` returns with the others.
+    """
     target = check_output_file(path, (".npz",), "checkpoint")
     header = {
         "format": FORMAT, "gpusim": _version(), "num_worlds": snapshot.num_worlds,
         "settings": dataclasses.asdict(settings), "digest": snapshot.digest, "rows": sorted(snapshot.rows),
         "failed": snapshot.failed,
     }  # fmt: skip
-    arrays: dict[str, Any] = dict(_arrays(snapshot))
+    arrays: dict[str, Any] = {**_arrays(snapshot), **(extra or {})}
     try:
         arrays["model"] = _encoded(_builder_of(model).to_dict())
     except ModelError as error:  # a Python block, or a value of the user's own class

@@ -53,8 +53,12 @@ class Signal:
     target: Target | None = None
     kept: tuple[str, tuple[int, ...]] | None = None
     """Array of the state, and its columns, for values that a program left there."""
+    shared: tuple[SharedWriter, str] | None = None
+    """Writer of several parameters of one actuator, which checks them together, and the name of this one."""
 
 
+SharedWriter = Callable[[Array, dict[str, Array]], None]
+"""Function that gets world indices (n,) and values (n,) by parameter."""
 Writer = Callable[[Array, Array], None]
 Maker = Callable[[str], Signal]
 """Function that makes the signal of a name."""
@@ -130,10 +134,11 @@ class SignalTable:
         *,
         forward: bool = False,
         kept: tuple[str, tuple[int, ...]] | None = None,
+        shared: tuple[SharedWriter, str] | None = None,
     ) -> None:
         """Add a signal that the host reads, or that is ``kept`` in the state."""
         made = host_signal(name, shape, unit, doc, read, write, forward=forward)
-        self.by_name[name] = made if kept is None else replace(made, kept=kept)
+        self.by_name[name] = replace(made, kept=kept, shared=shared) if kept or shared else made
 
     def later(self, names: Iterable[str], make: Maker) -> None:
         """Add signals that ``make`` makes on first access."""

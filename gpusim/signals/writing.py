@@ -14,7 +14,7 @@ from gpusim.arrays import on_host
 from gpusim.errors import callers_level
 from gpusim.reference.signals import writes
 from gpusim.signals.runtime import Runtime
-from gpusim.signals.signal import Signal
+from gpusim.signals.signal import SharedWriter, Signal
 from gpusim.typing import Array
 
 MAY_BE_INFINITE = ("limit_lower", "limit_upper", "cone_limit", "effort_limit", "hose_bulk_modulus")
@@ -78,6 +78,8 @@ class Part:
 
     def split(self, values: Array) -> list[tuple[Signal, Array]]:
         """Return each signal with its values, (count, *shape)."""
+        if len(self.signals) == 1:
+            return [(self.signals[0], values.reshape(-1, *self.shape))]
         ends = np.cumsum(self.sizes)
         each = zip(self.signals, ends - self.sizes, ends, strict=True)
         return [(s, values[:, a:b].reshape(-1, *s.info.shape)) for s, a, b in each]
@@ -126,7 +128,10 @@ class StateWriter:
                 )
         for signal, value in self._limits_in_order(others, worlds) if self._ranges else others:
             assert signal.write is not None
-            signal.write(worlds, value)
+            if signal.shared is None:
+                signal.write(worlds, value)
+        for write, together in _shared(others).items():
+            write(worlds, together)
         self._jumps.written(columns)
         if moved and not self._runtime.backend.write_operations(self._operations, columns, worlds):
             writes.run(self._runtime.now, self._operations, columns, worlds)
@@ -147,6 +152,16 @@ class StateWriter:
                 raise validate.fail(f"signal '{lower.info.name}'", rule, "swap them")
             first.append((lower, np.minimum(low, upper.read()[worlds])))
         return first + sorted(others, key=lambda entry: _LIMITS[0] in entry[0].info.name)
+
+
+def _shared(others: list[tuple[Signal, Array]]) -> dict[SharedWriter, dict[str, Array]]:
+    """Return the parameters of actuators by writer and name, because those of one actuator are checked together."""
+    found: dict[SharedWriter, dict[str, Array]] = {}
+    for signal, value in others:
+        if signal.shared is not None:
+            write, name = signal.shared
+            found.setdefault(write, {})[name] = value
+    return found
 
 
 class JumpWatch:

@@ -77,7 +77,14 @@ def add_wheels(
     """Add wheels w0, w1, ... at frames of the platform, with their roller angles."""
     return [
         add_omni_wheel(
-            b, body, place, RADIUS, roller_radius=ROLLER_RADIUS, hub_mass=HUB_MASS, label=f"w{k}", roller_angle=angle,
+            b,
+            body,
+            place,
+            RADIUS,
+            roller_radius=ROLLER_RADIUS,
+            hub_mass=HUB_MASS,
+            label=f"w{k}",
+            roller_angle=angle,
             **given,
         )  # fmt: skip
         for k, (place, angle) in enumerate(zip(places, angles, strict=True))
@@ -105,9 +112,7 @@ def commands(speed: float) -> dict[str, Schedule]:
     return {name: Schedule([(t, speed * v) for t, v in points]) for name, points in MOTIONS.items()}
 
 
-def schedule(
-    wheels: Sequence[OmniWheel], drive: Drive, speed: float
-) -> Callable[[gpusim.Simulation, float], None]:
+def schedule(wheels: Sequence[OmniWheel], drive: Drive, speed: float) -> Callable[[gpusim.Simulation, float], None]:
     """Return a schedule for the drives: velocities of the servos, no-load voltages of the motors, or torques."""
     tables = commands(speed)
     idle = MOTOR["no_load_speed"] / MOTOR["gear_ratio"]

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from string import ascii_lowercase
+from typing import Any, Literal
 
 import numpy as np
 
 import gpusim
 from gpusim import Transform
 from gpusim.command_schedule import Schedule, drive
+from gpusim.control import Diagram
 from gpusim.scene import Camera, Check, Plot, Scene, require
 from gpusim.scenes._checks import GAPS, Recording, keeps_whole
-from gpusim.scenes.machines._biped import LINKS, SIDES, Posture, add_biped, standing
+from gpusim.scenes.machines._biped import LINKS, NAMES, SIDES, Posture, add_biped, add_joint_control, standing
 from gpusim.scenes.machines._walk_control import walk_control
 from gpusim.scenes.machines._walk_plan import DIGITS, LEG, Pace, Plan, footprints, leg_angles, planned, timed
 
@@ -38,6 +40,8 @@ BEARS, SETTLED = 25.0, 0.02
 """Force above which a sole counts as supporting, N, and settling time after its start, s."""
 ITERATIONS = 16
 """Contact solver iterations. The soles' forces are within 0.06 N of those with 300 iterations, with 8 within 0.5 N."""
+TARGETS = 0.6
+"""Range of the targets of joints, from their positions at the start, rad."""
 BACK = 2.0
 """Time after a push until the robot is back on its plan, s."""
 
@@ -51,6 +55,7 @@ def build(
     push: float = 40.0,
     side: float = 90.0,
     friction: float = 0.8,
+    control: Literal["plan", "joints"] = "plan",
 ) -> Scene:
     """Build the scene. The commands "push_x" and "push_y" are forces on the chest (N).
 
@@ -64,6 +69,8 @@ def build(
             40 N in every direction.
         side: direction of the push, degrees from ahead to the left (-360 to 360).
         friction: of the soles, 0.3 to 1.5.
+        control: "plan" walks. "joints" stands on flat ground with a target for each joint of the legs, such as
+            "l_shin_target" (rad), for learned policies.
     """
     require(2 <= steps <= 200, NAME, "steps", steps, "must be 2 to 200")
     require(0.13 <= length <= 0.22, NAME, "length", length, "must be 0.13 to 0.22")
@@ -72,6 +79,8 @@ def build(
     require(0.0 <= push <= 80.0, NAME, "push", push, "must be 0 to 80")
     require(abs(side) <= 360.0, NAME, "side", side, "must be -360 to 360")
     require(0.3 <= friction <= 1.5, NAME, "friction", friction, "must be 0.3 to 1.5")
+    if control == "joints":
+        return _by_joints(friction)
     plan, posture = walk(steps, length, turn, board if seen else 0.0)
     flat = _even(steps)
     where, pushed = plan.steps[flat + OVER].end, plan.steps[flat + PUSHED].begins + PUSH_AT
@@ -103,6 +112,40 @@ def build(
             *_checks(plan),
             *([_stands_on(on_board, board)] if board > 0.0 else []),
             *([_comes_back(pushed)] if push >= LEAST else []),
+        ],
+    )
+
+
+def _by_joints(friction: float) -> Scene:
+    """Return the scene with a target for each joint of the legs. The other joints hold their positions."""
+    posture, pelvis = standing(BEND)
+    b = gpusim.ModelBuilder()
+    b.add_shape_plane(-1, material=gpusim.Material(friction=friction), label="floor")
+    robot = add_biped(b, posture, pelvis, friction)
+    b.add_site(robot.bodies["pelvis"], Transform(), label="imu")
+    d = Diagram("robot")
+    d.add("mux", "wanted", count=len(NAMES))
+    for port, name in zip(ascii_lowercase, NAMES, strict=True):
+        angle, (side, _, part) = posture.get(name, 0.0), name.partition("_")
+        if side in dict(SIDES) and part in LEG:
+            ends = {"lower": angle - TARGETS, "upper": angle + TARGETS}
+            d.add("input", f"{name}_target", default=angle, unit="rad", **ends)
+        else:
+            d.add("constant", f"{name}_target", value=angle, unit="rad")
+        d.connect(f"{name}_target", f"wanted.{port}")
+    add_joint_control(d, "wanted")
+    b.add_diagram(d)
+    height = float(pelvis.position[2])
+    return Scene(
+        name=NAME,
+        description="A biped stands; a program sets the targets of the joints of its legs",
+        builder=b,
+        config=gpusim.SolverConfig(dt=2e-3, iterations=ITERATIONS),
+        duration=3.0,
+        plots=[Plot("Pelvis", "m", ["body.pelvis.position"])],
+        camera=Camera((1.6, -2.4, 1.2), (0.3, 0.0, 0.6)),
+        checks=[
+            Check("it stands", lambda run: bool(np.all(np.abs(run["body.pelvis.position"][-1, :, 2] - height) < 0.02)))
         ],
     )
 

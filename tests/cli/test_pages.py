@@ -37,6 +37,7 @@ from tests.unit.viewer.drawing import require_egl
 PARSED = {
     "gpusim view": "opens a window (tests/cli/test_view.py)",
     "gpusim bench": "takes minutes (tests/cli/test_bench.py)",
+    "gpusim render hydraulic_lift --policy lift.npz": "needs a policy (tests/unit/envs/test_policies.py)",
     "gpusim render chain --out chain.mp4": "a film of 10 s (the other films are drawn)",
 }
 """Beginnings of commands of gpusim that are not run, and why."""
@@ -52,6 +53,7 @@ OTHERS = {
     "python ci/state_hashes.py": "takes minutes; rewrites the bits",
     "python ci/make_film.py": "takes minutes; rewrites the film",
     "python ci/docs_reference.py": "rewrites pages (tests/unit/test_docs_site.py)",
+    "python docs/examples/learning/ppo.py": "trains for a minute (tests/unit/envs/test_learning.py)",
     "python -m mkdocs build": "builds the site (ci/run_tests.sh)",
     "python ci/mutants.py": "runs tests in a copy (tests/unit/test_mutants.py)",
 }
@@ -66,7 +68,12 @@ ELSEWHERE = {
     "docs/own_actuator.md": "tests/unit/test_own_actuator.py",
 }
 """Pages whose blocks another test runs, and compares with what they say."""
-NOT_RUN = {'backend="cuda"': "needs a GPU and PyTorch", "with Window(": "opens a window"}
+NOT_RUN = {
+    'backend="cuda"': "needs a GPU and PyTorch",
+    "with Window(": "opens a window",
+    'arrays="torch"': "needs PyTorch (tests/unit/envs/test_vector_env.py)",
+    "RecordVideo(": "draws (tests/unit/envs/test_films.py)",
+}
 """Words of blocks that are compiled alone, and why."""
 PICTURES = ("Offscreen(", "gpusim render")
 

@@ -374,3 +374,30 @@ def test_without_glfw(view, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "glfw", None)
     result = view("double_pendulum", *SMALL, "--duration", "5")
     assert result.exit_code == 2
+
+
+def test_a_policy_drives_a_scene_next_to_the_operator(view, monkeypatch) -> None:
+    """The goal that the operator sets is reached; without one, the policy follows its own."""
+    pytest.importorskip("gymnasium")
+    from gpusim.envs import MlpPolicy
+    from gpusim.viewer.window.window import Window
+
+    gains = np.array([[12.0, -1.0, 0.0, 0.0, 0.0, 0.0]])
+    MlpPolicy([(gains, [0.0])], "tanh", "gpusim.envs.tasks.hydraulic_lift:HydraulicLift").save("lift.npz")
+    found = {}
+
+    def run(self: Window, duration: float | None) -> object:
+        live = self.session.source
+        assert live.operator is not None and "goal.height" in live.operator.inputs
+        live.operator.set("goal.height", 0.33)
+        live.run_to(2.0, 1e6, smooth=False)
+        found["height"], found["dt"] = live.sim.read("joint.rail.position")[0], live.sim.config.dt
+        live.operator.set("lift", 1.0)
+        live.run_to(2.2, 1e6, smooth=False)
+        found["command"] = live.sim.control["lift"][0]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Window, "run", run)
+    view("hydraulic_lift", "--policy", "lift.npz", "--size", "128x96", "--backend", "numpy")
+    assert found["dt"] == 5e-3 and found["command"] == 1.0
+    assert found["height"] == pytest.approx(0.33, abs=0.02)

@@ -17,8 +17,8 @@ DOCS = ROOT / "docs"
 API = "\n".join(path.read_text(encoding="utf-8") for path in sorted((DOCS / "reference" / "api").glob("*.md")))
 DOCUMENTED = set(re.findall(r"^::: ([\w.]+)$", API, re.MULTILINE))
 PACKAGES = (
-    *("gpusim", "gpusim.control", "gpusim.exporters", "gpusim.importers", "gpusim.lint", "gpusim.machine_files"),
-    *("gpusim.machines", "gpusim.robotics"),
+    *("gpusim", "gpusim.control", "gpusim.envs", "gpusim.exporters", "gpusim.importers", "gpusim.lint"),
+    *("gpusim.machine_files", "gpusim.machines", "gpusim.robotics"),
 )
 
 

@@ -1,0 +1,26 @@
+"""Learning environments: tasks, and Gymnasium environments with many worlds. ``pip install "gpusim[envs]"``.
+
+Importing this package registers the ids, such as "gpusim/HydraulicLift-v0". Import it before PyTorch (``setup.py``).
+"""
+
+from gpusim.envs import setup  # noqa: F401
+from gpusim.envs.distributions import LogUniform, Offset, Scale, Uniform
+from gpusim.envs.env import Env
+from gpusim.envs.policy import MlpPolicy, PolicySchedule
+from gpusim.envs.registry import register
+from gpusim.envs.task import Signals, Task
+from gpusim.envs.vector_env import VectorEnv
+
+__all__ = [
+    "Env",
+    "LogUniform",
+    "MlpPolicy",
+    "Offset",
+    "PolicySchedule",
+    "Scale",
+    "Signals",
+    "Task",
+    "Uniform",
+    "VectorEnv",
+    "register",
+]

@@ -1,0 +1,76 @@
+"""Distributions of goals, parameters and initial states of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.typing import Array
+
+Distribution = Callable[[Array, Array], Array]
+"""Function of uniform random numbers in [0, 1), (n, k), and the nominal value, (k,). It returns the values, (n, k)."""
+
+
+@dataclass(frozen=True)
+class _Range:
+    low: Any
+    high: Any
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        low, high = (validate.array(name, value) for value in (self.low, self.high))
+        if not np.all(np.isfinite([np.sum(low), np.sum(high)])):
+            raise validate.fail(name, f"low = {self.low}, high = {self.high} are not finite", "give finite numbers")
+        if not np.all(low <= high):
+            raise validate.fail(name, f"low = {self.low} is above high = {self.high}", "swap them")
+        object.__setattr__(self, "_ends", (low.ravel(), high.ravel() - low.ravel()))
+
+    def between(self, u: Array) -> Array:
+        """Return the numbers between low and high at the shares ``u``, (n, k)."""
+        low, width = self._ends  # type: ignore[attr-defined]
+        return np.asarray(low + width * u)
+
+
+@dataclass(frozen=True)
+class Uniform(_Range):
+    """Uniform numbers from ``low`` to ``high``: numbers, or arrays with the shape of the signal."""
+
+    def __call__(self, u: Array, nominal: Array) -> Array:
+        """Return the values, (n, k), from uniform numbers ``u``."""
+        return self.between(u)
+
+
+@dataclass(frozen=True)
+class LogUniform(_Range):
+    """Numbers from ``low`` to ``high``, above 0, whose logarithm is uniform."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not np.all(np.asarray(self.low) > 0.0):
+            raise validate.fail("LogUniform", f"low = {self.low} must be above 0", "give positive numbers")
+
+    def __call__(self, u: Array, nominal: Array) -> Array:
+        """Return the values, (n, k), from uniform numbers ``u``."""
+        return np.asarray(self.low * (np.asarray(self.high) / self.low) ** u)
+
+
+@dataclass(frozen=True)
+class Scale(_Range):
+    """The nominal value times one number from ``low`` to ``high``, the same for all components."""
+
+    def __call__(self, u: Array, nominal: Array) -> Array:
+        """Return the values, (n, k), from uniform numbers ``u`` and the nominal value, (k,)."""
+        return nominal * self.between(u[:, :1])
+
+
+@dataclass(frozen=True)
+class Offset(_Range):
+    """The nominal value plus numbers from ``low`` to ``high``."""
+
+    def __call__(self, u: Array, nominal: Array) -> Array:
+        """Return the values, (n, k), from uniform numbers ``u`` and the nominal value, (k,)."""
+        return nominal + self.between(u)

@@ -1,0 +1,183 @@
+"""Episodes of all worlds: seeds, counters, and the values drawn for each episode."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.control.noise import normal_number, uniform_number
+from gpusim.envs.distributions import Distribution, Scale
+from gpusim.envs.task import Task
+from gpusim.simulation import Simulation
+from gpusim.typing import Array
+
+SEEDS = 2**53
+"""Number of different seeds."""
+_MOST_STEPS = 2**24
+"""Most observations of an episode with different noise."""
+_NOISE = 1 << 20
+"""First stream of the noise. Streams below are the values drawn for an episode."""
+
+
+class Draw:
+    """Values that are drawn for each episode from one distribution.
+
+    Args:
+        name: of the signal or goal.
+        distribution: of the values.
+        nominal: the value without randomization, () or (k,).
+    """
+
+    def __init__(self, name: str, distribution: Distribution, nominal: Array) -> None:
+        self.name, self.distribution, self.nominal = name, distribution, np.ravel(nominal).astype(np.float64)
+        self.shape = np.shape(nominal)
+        self.count = 1 if isinstance(distribution, Scale) else self.nominal.size
+
+    def values(self, u: Array) -> Array:
+        """Return the values for uniform numbers (n, count): (n, *shape)."""
+        found = self.distribution(u, self.nominal)
+        if found.shape != (shape := (len(u), self.nominal.size)):
+            found = np.broadcast_to(found, shape)
+        return found.reshape(len(u), *self.shape)
+
+
+class Episodes:
+    """Seeds, counters and drawn values of all worlds. A world's draws depend only on its seed and its episodes.
+
+    Attributes:
+        seed: of each world, (num_envs,).
+        stream: number of each world among those with the same seed, (num_envs,).
+        count: episodes that each world has begun, (num_envs,).
+        elapsed: control steps of the current episode, (num_envs,).
+        goals: drawn goals by name, (num_envs, ...).
+        delay: control steps between an action and its effect, (num_envs,).
+    """
+
+    ARRAYS = ("seed", "stream", "count", "elapsed", "delay")
+
+    def __init__(self, task: Task, sim: Simulation) -> None:
+        worlds = sim.num_worlds
+        self.seed, self.stream = np.zeros(worlds, np.int64), np.arange(worlds)
+        self.count, self.elapsed, self.delay = (np.zeros(worlds, np.int64) for _ in range(3))
+        self._goals = [Draw(name, d, _goal_shape(d)) for name, d in task.goals.items()]
+        written = {**task.randomize, **task.start}
+        if len(written) < len(task.randomize) + len(task.start):
+            twice = sorted(set(task.randomize) & set(task.start))
+            raise validate.fail(f"task '{task.name}'", f"{twice[0]!r} is in randomize and start", "remove one")
+        self._writes = [Draw(name, d, sim.read(name, numpy=True)[0]) for name, d in written.items()]
+        self._delays = task.delays
+        self._streams = np.arange(1 + sum(draw.count for draw in (*self._goals, *self._writes)))
+        self.goals = {draw.name: np.zeros((worlds, *draw.shape)) for draw in self._goals}
+
+    def set_seeds(self, seed: int | Sequence[int], worlds: Array) -> None:
+        """Restart the random numbers of chosen worlds, (n,).
+
+        Args:
+            seed: one number, from which all worlds get different numbers, or one for each world. World 0 of a seed gets
+                the same numbers as a world with this seed in a list.
+            worlds: indices, (n,).
+
+        Raises:
+            ModelError: not whole numbers from 0 to 2^53, or not one for each world.
+        """
+        given = np.asarray(seed)
+        if given.dtype.kind not in "iu" or given.shape not in ((), self.seed.shape):
+            rule = f"seed = {seed!r} is no whole number, and not one for each of {self.seed.size} worlds"
+            raise validate.fail("reset", rule, "give a number from 0, or a list")
+        if np.any(given < 0) or np.any(given >= SEEDS):
+            raise validate.fail("reset", f"seed = {seed!r} is not from 0 to 2^53", "give a number from 0")
+        self.seed[worlds] = given if given.ndim == 0 else given[worlds]
+        self.stream[worlds] = worlds if given.ndim == 0 else 0
+        self.count[worlds] = 0
+
+    def begin(self, worlds: Array) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Begin an episode in chosen worlds, (n,). Return the values to write and the goals, by name."""
+        key = (self.seed[worlds, None], self.stream[worlds, None], self.count[worlds, None])
+        u = uniform_number(*key, self._streams)
+        self.count[worlds] += 1
+        self.elapsed[worlds] = 0
+        least, most = self._delays
+        self.delay[worlds] = least + (u[:, 0] * (most - least + 1)).astype(np.int64)
+        column, found = 1, []
+        for draw in (*self._goals, *self._writes):
+            found.append(draw.values(u[:, column : column + draw.count]))
+            column += draw.count
+        goals = {draw.name: values for draw, values in zip(self._goals, found, strict=False)}
+        for name, values in goals.items():
+            self.goals[name][worlds] = values
+        names = [draw.name for draw in self._writes]
+        return dict(zip(names, found[len(self._goals) :], strict=True)), goals
+
+    def noise(self, columns: Array) -> Array:
+        """Return normal numbers for this control step, (num_envs, n), for the columns (n,) of an array."""
+        sample = self.count * _MOST_STEPS + self.elapsed
+        return normal_number(self.seed[:, None], self.stream[:, None], sample[:, None], _NOISE + columns)
+
+    def arrays(self) -> dict[str, Array]:
+        """Return all arrays by name, for a checkpoint."""
+        return {name: getattr(self, name) for name in self.ARRAYS} | {f"goal/{k}": v for k, v in self.goals.items()}
+
+
+def _goal_shape(distribution: Any) -> Array:
+    """Return zeros of the shape of a goal."""
+    return np.zeros(np.broadcast_shapes(*(np.shape(getattr(distribution, end, ())) for end in ("low", "high"))))
+
+
+class Delayed:
+    """Actions that take effect some control steps later.
+
+    Args:
+        neutral: actions before the first one, (actions,).
+        delay: of each world, a view (num_envs,), control steps.
+        most: maximum delay.
+    """
+
+    def __init__(self, neutral: Array, delay: Array, most: int) -> None:
+        self._neutral, self._delay, self._worlds = neutral, delay, np.arange(delay.size)
+        self.sent = np.repeat(np.repeat(neutral[None, None], most + 1, axis=0), delay.size, axis=1)
+        """The last actions, (most + 1, num_envs, actions), the newest first."""
+
+    def reset(self, worlds: Array) -> None:
+        """Forget the actions of chosen worlds."""
+        self.sent[:, worlds] = self._neutral
+
+    def push(self, action: Any) -> Any:
+        """Add the actions of this control step, and return those that act now, (num_envs, actions)."""
+        if len(self.sent) == 1:
+            self.sent[0] = action
+            return action
+        self.sent[1:] = self.sent[:-1].copy()
+        self.sent[0] = action
+        return self.sent[self._delay, self._worlds]
+
+    @property
+    def last(self) -> Array:
+        """The newest actions, (num_envs, actions)."""
+        return self.sent[0]
+
+
+def noise_columns(task: Task, slices: Mapping[str, slice]) -> tuple[Array, Array]:
+    """Return the columns with noise, (n,), and its standard deviations, (n,).
+
+    Raises:
+        ModelError: a signal with noise is not among the task's signals, or a deviation is negative.
+    """
+    columns: list[int] = []
+    sizes: list[float] = []
+    for name, deviation in task.noise.items():
+        element = f"task '{task.name}'"
+        if name not in slices:
+            raise validate.fail(element, f"noise of {name!r}, which is no signal of it", "add it to signals")
+        size = validate.not_negative(element, f"noise of {name!r}", deviation)
+        columns += range(slices[name].start, slices[name].stop)
+        sizes += [size] * (slices[name].stop - slices[name].start)
+    return np.array(columns, np.int64), np.array(sizes)
+
+
+def control_steps(seconds: float, period: float) -> int:
+    """Return the control steps of an episode, at least 1."""
+    return max(1, math.ceil(seconds / period - 1e-9))

@@ -1,0 +1,60 @@
+"""Pictures of the worlds of an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.scene import Scene
+from gpusim.simulation import Simulation
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.viewer import Offscreen
+
+
+class Frames:
+    """Pictures of some worlds, from one off-screen renderer that the first picture makes.
+
+    Args:
+        sim: the simulation.
+        scene: its scene, for the camera.
+        options: of :class:`gpusim.viewer.Offscreen`.
+        size: width and height, pixels.
+        worlds: indices of the worlds that are drawn. None: all.
+    """
+
+    def __init__(
+        self, sim: Simulation, scene: Scene, options: Mapping[str, Any], size: tuple[int, int],
+        worlds: Sequence[int] | None,
+    ) -> None:  # fmt: skip
+        self._sim, self._size = sim, size
+        self._options = {"camera": scene.camera, **options}
+        self._worlds = list(range(sim.num_worlds)) if worlds is None else list(worlds)
+        if not self._worlds or not set(self._worlds) <= set(range(sim.num_worlds)):
+            rule = f"render_worlds = {worlds!r} are not among {sim.num_worlds} worlds"
+            raise validate.fail("VectorEnv", rule, "give indices from 0, or None for all")
+        self._eye: Offscreen | None = None
+
+    def images(self) -> tuple[Array, ...]:
+        """Return a picture of each world, uint8 (height, width, 3). Worlds that are not drawn share a black one."""
+        if self._eye is None:
+            from gpusim.viewer import Offscreen
+
+            width, height = self._size
+            self._eye = Offscreen(self._sim, width=width, height=height, worlds=self._worlds[:1], **self._options)
+        black = np.zeros((self._eye.height, self._eye.width, 3), np.uint8)
+        found = [black] * self._sim.num_worlds
+        for world in self._worlds:
+            self._eye.worlds = [world]
+            found[world] = self._eye.image()
+        return tuple(found)
+
+    def close(self) -> None:
+        """Release the renderer."""
+        if self._eye is not None:
+            self._eye.close()
+            self._eye = None

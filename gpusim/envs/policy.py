@@ -1,0 +1,204 @@
+"""Learned policies: networks in a file that needs no PyTorch, and their use in place of a scene's schedule."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.envs.task import Task, as_task
+from gpusim.envs.wiring import Wiring
+from gpusim.errors import ModelError, unknown_name
+from gpusim.output_files import atomic_file, check_output_file
+from gpusim.simulation import Simulation
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.envs.vector_env import VectorEnv
+    from gpusim.viewer.operator import Operator
+
+FORMAT = "gpusim policy 1"
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "tanh": np.tanh,
+    "relu": lambda x: np.maximum(x, 0.0),
+    "elu": lambda x: np.where(x > 0.0, x, np.expm1(np.minimum(x, 0.0))),
+    "silu": lambda x: x / (1.0 + np.exp(-x)),
+}
+"""Activation functions of hidden layers by name."""
+
+
+class MlpPolicy:
+    """A multilayer perceptron that returns the mean actions for observations.
+
+    Args:
+        layers: weights (outputs, inputs) and biases (outputs,) of each layer.
+        activation: between layers: "tanh", "relu", "elu" or "silu".
+        task: the task that it controls, its class, or ``"module:Class"``. The file holds this name.
+        mean, std: of the observations, (n,), which are normalized and clipped to -clip to clip. None: no normalization.
+        clip: see ``mean``.
+
+    Raises:
+        ModelError: the sizes of the layers do not fit.
+        UnknownNameError: unknown activation.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[tuple[Any, Any]],
+        activation: str,
+        task: Task | type[Task] | str,
+        mean: Any = None,
+        std: Any = None,
+        clip: float = 10.0,
+    ) -> None:
+        if activation not in ACTIVATIONS:
+            raise unknown_name("activation", str(activation), ACTIVATIONS)
+        self.layers = [(np.asarray(w, np.float64), np.asarray(b, np.float64)) for w, b in layers]
+        sizes = [(w.shape, b.shape) for w, b in self.layers]
+        fits = all(len(w) == 2 and b == w[:1] for w, b in sizes)
+        if not sizes or not fits or any(a[0][0] != b[0][1] for a, b in zip(sizes, sizes[1:], strict=False)):
+            raise ModelError(f"policy: layers of shapes {sizes} do not fit; give weights (outputs, inputs) and biases")
+        kind = task if isinstance(task, type) else type(task)
+        self.activation, self.task = activation, task if isinstance(task, str) else f"{kind.__module__}:{kind.__name__}"
+        inputs = self.layers[0][0].shape[1]
+        self.mean = np.zeros(inputs) if mean is None else np.asarray(mean, np.float64).reshape(inputs)
+        self.std = np.ones(inputs) if std is None else np.asarray(std, np.float64).reshape(inputs)
+        self.clip = np.inf if mean is None and std is None else float(clip)
+
+    def __call__(self, observation: Any) -> Array:
+        """Return the actions, (num_envs, actions), for observations (num_envs, n)."""
+        x = np.clip((np.asarray(observation, np.float64) - self.mean) / self.std, -self.clip, self.clip)
+        for number, (weight, bias) in enumerate(self.layers):
+            x = ACTIVATIONS[self.activation](x) if number else x
+            x = x @ weight.T + bias
+        return np.asarray(x)
+
+    def success_rate(self, env: VectorEnv, seed: int = 10_000) -> float:
+        """Return the share of the worlds of an environment whose first episode ends with success.
+
+        Args:
+            env: of the policy's task, in mode "next_step" or "same_step".
+            seed: of the episodes.
+        """
+        observation, _ = env.reset(seed=seed)
+        waiting, reached = np.ones(env.num_envs, bool), np.zeros(env.num_envs, bool)
+        while waiting.any():
+            observation, *_, info = env.step(self(observation))
+            found = info.get("final_info", info)
+            if "is_success" in found:
+                reached |= waiting & found["_is_success"] & found["is_success"]
+                waiting &= ~found["_is_success"]
+        return float(reached.mean())
+
+    @classmethod
+    def from_torch(cls, network: Any, task: Task | type[Task] | str, **options: Any) -> MlpPolicy:
+        """Return the policy of a ``torch.nn.Sequential`` of linear layers and one kind of activation.
+
+        Args:
+            network: layers in order, as an iterable of modules.
+            task: as in the class.
+            options: ``mean``, ``std`` and ``clip`` of the class.
+
+        Raises:
+            ModelError: the network has other layers.
+        """
+        layers, kinds = [], set()
+        for module in network:
+            if hasattr(module, "weight") and hasattr(module, "bias"):
+                layers.append(tuple(p.detach().cpu().numpy() for p in (module.weight, module.bias)))
+            else:
+                kinds.add(type(module).__name__.lower())
+        if len(kinds) > 1:
+            raise ModelError(f"policy: the network has the layers {', '.join(sorted(kinds))}; give one activation")
+        return cls(layers, kinds.pop() if kinds else "tanh", task, **options)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy to an .npz file, which replaces an older one only when it is complete."""
+        target = check_output_file(path, (".npz",), "policy")
+        header = {"format": FORMAT, "activation": self.activation, "task": self.task, "layers": len(self.layers)}
+        arrays = {f"{kind}{k}": x for k, pair in enumerate(self.layers) for kind, x in zip("wb", pair, strict=True)}
+        packed = io.BytesIO()
+        text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+        np.savez(packed, header=text, mean=self.mean, std=self.std, clip=np.array(self.clip), **arrays)  # type: ignore[arg-type]
+        with atomic_file(target) as stream:
+            stream.write(packed.getvalue())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> MlpPolicy:
+        """Read a file of :meth:`save`.
+
+        Raises:
+            ModelError: the file is missing, or no policy.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                header = json.loads(file["header"].tobytes())
+                if header["format"] != FORMAT:
+                    raise KeyError(header["format"])
+                layers = [(file[f"w{k}"], file[f"b{k}"]) for k in range(header["layers"])]
+                normal = {name: file[name] for name in ("mean", "std", "clip")}
+        except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+            rule = getattr(error, "strerror", None) or "no policy"
+            raise ModelError(f"policy {str(path)!r} cannot be read ({rule}); give a file of MlpPolicy.save") from None
+        return cls(layers, header["activation"], header["task"], **normal)
+
+
+class PolicySchedule:
+    """Schedule of a scene in which a policy writes the commands. It draws new goals after each duration of an episode.
+
+    Parameters and initial state are those of the scene. Observations have no noise.
+
+    Args:
+        policy: of a task of the scene.
+        seed: of the goals.
+    """
+
+    def __init__(self, policy: MlpPolicy, seed: int = 0) -> None:
+        self.policy, self.task, self._seed = policy, as_task(policy.task), seed
+        self._wiring: Wiring | None = None
+        self._operator: Operator | None = None
+        self._next = self._ends = self._last = 0.0
+
+    def connect(self, operator: Operator) -> None:
+        """Let an operator set the goals, as inputs such as "goal.height". Untouched goals are drawn."""
+        self._operator = operator
+        for name, distribution in self.task.goals.items():
+            ends = getattr(distribution, "low", None), getattr(distribution, "high", None)
+            if f"goal.{name}" in operator.inputs or any(end is None or np.ndim(end) for end in ends):
+                continue
+            low, high = (float(end) for end in ends if end is not None)
+            middle = 0.5 * (low + high)
+            operator.add_input(f"goal.{name}", low, high, initial=middle, safe=middle, springs=False, doc="goal")
+
+    def __call__(self, sim: Simulation, t: float) -> None:
+        """Write the commands if a control step begins at time ``t``, s."""
+        if self._wiring is None or self._wiring.sim is not sim or t < self._last:
+            self._wiring = Wiring(self.task, sim)
+            if self._wiring.observations != self.policy.layers[0][0].shape[1]:
+                sizes = f"{self.policy.layers[0][0].shape[1]} numbers, and the task gives {self._wiring.observations}"
+                raise ModelError(f"policy of task '{self.task.name}' takes {sizes}; train it with this task")
+            self._wiring.episodes.set_seeds(self._seed, np.arange(sim.num_worlds))
+            self._next = self._ends = t
+        self._last, half = t, 0.5 * sim.step_size
+        if t < self._next - half:
+            return
+        if t >= self._ends - half:
+            self._wiring.episodes.begin(np.arange(sim.num_worlds))
+            self._ends = t + self.task.episode
+        self._next += self.task.decimation * (self.task.dt or sim.config.dt)
+        self._next = max(self._next, t)
+        self._follow(self._wiring)
+        self._wiring.act(self.policy(self._wiring.observation(self._wiring.read(), noise=False)))
+
+    def _follow(self, wiring: Wiring) -> None:
+        """Take the goals that the operator has set."""
+        operator = self._operator
+        if operator is None:
+            return
+        for name, goal in wiring.episodes.goals.items():
+            if f"goal.{name}" in operator.inputs and operator.source(f"goal.{name}"):
+                goal[:] = operator.value(f"goal.{name}")

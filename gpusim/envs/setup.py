@@ -1,0 +1,41 @@
+"""Setup of ``gpusim.envs``, which imports this file first: OpenMP's policy, and a check that Gymnasium is installed.
+
+PyTorch and gpusim both use OpenMP. By default, waiting threads of OpenMP occupy their cores. If few cores are free, the
+threads of one library then block those of the other, and training takes 2 to 40 times as long.
+``OMP_WAIT_POLICY=passive`` avoids this. OpenMP reads it when a library is loaded, so it must be set before PyTorch is
+imported.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import warnings
+
+from gpusim.errors import ModelError, callers_level
+
+_POLICY = "OMP_WAIT_POLICY"
+
+
+def wait_passively() -> None:
+    """Set OMP_WAIT_POLICY to passive if it is not set. Warn if PyTorch is loaded already."""
+    if _POLICY in os.environ:
+        return
+    os.environ[_POLICY] = "passive"
+    if "torch" in sys.modules:
+        warnings.warn(
+            "PyTorch was imported before gpusim.envs, so its waiting threads slow down gpusim; import gpusim.envs"
+            f" first, or set {_POLICY}=passive",
+            stacklevel=callers_level(),
+        )
+
+
+def require_gymnasium() -> None:
+    """Raise ModelError if Gymnasium is missing."""
+    if importlib.util.find_spec("gymnasium") is None:
+        raise ModelError('gpusim.envs needs Gymnasium, which is missing; run pip install "gpusim[envs]"')
+
+
+wait_passively()
+require_gymnasium()

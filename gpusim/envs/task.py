@@ -1,0 +1,176 @@
+"""Tasks: what an agent controls, observes and is rewarded for. See ``gpusim.envs.Task``."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.envs.distributions import Distribution
+from gpusim.errors import unknown_name
+from gpusim.machine_files import load_machine
+from gpusim.scene import Scene, load_scene
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+
+class Signals:
+    """Signals of all worlds by name, views of one array that each control step overwrites.
+
+    ``signals[name]`` is (num_envs,), or (num_envs, k) for a signal with k components. It is on the host.
+
+    Attributes:
+        array: all signals, (num_envs, n).
+        slices: the columns of each signal.
+    """
+
+    def __init__(self, array: Array, slices: Mapping[str, slice]) -> None:
+        self.array, self.slices = array, slices
+        self._views: dict[str, Array] = {}
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self._views:
+            if name not in self.slices:
+                raise unknown_name("signal of the task", name, self.slices)
+            columns = self.array[:, self.slices[name]]
+            self._views[name] = columns[:, 0] if columns.shape[1] == 1 else columns
+        return self._views[name]
+
+
+Goals = Mapping[str, Array]
+"""Goals of all worlds by name, (num_envs,) or (num_envs, k)."""
+
+
+class Task:
+    """Base of a task: a scene, what the agent sees and does, and the reward. Subclasses set attributes and functions.
+
+    The functions get all worlds at once: signals by name (:class:`Signals`), goals by name, and the actions of this
+    control step, (num_envs, actions) from -1 to 1. Keyword arguments of the constructor replace attributes.
+
+    Attributes:
+        scene: name of a scene, or path of a machine file (.yaml). Other models: define ``make_scene``.
+        parameters: parameters of the scene.
+        dt: step size, s. None: that of the scene.
+        decimation: simulation steps of one control step.
+        episode: duration of an episode, s. A longer one is truncated.
+        actions: commands or inputs of diagrams, and the values for the actions -1 and 1.
+        signals: signals or wildcards that the functions use.
+        goals: distributions of goals, drawn for each episode.
+        randomize: distributions of parameters by signal, drawn for each episode.
+        start: distributions of the initial state by signal, as for ``sim.write_state``.
+        noise: standard deviations of the noise of observed signals, by signal. Rewards are computed without noise.
+        delay: control steps between an action and its effect. A pair (least, most) is drawn for each episode.
+        render_options: options of ``gpusim.viewer.Offscreen`` for pictures, such as ``camera``.
+
+    Raises:
+        UnknownNameError: the constructor got an unknown attribute.
+        ModelError: an attribute breaks a rule.
+    """
+
+    scene: ClassVar[str] = ""
+    parameters: Mapping[str, Any] = {}
+    dt: float | None = None
+    decimation: int = 1
+    episode: float = 10.0
+    actions: Mapping[str, tuple[float, float]] = {}
+    signals: Sequence[str] = ()
+    goals: Mapping[str, Distribution] = {}
+    randomize: Mapping[str, Distribution] = {}
+    start: Mapping[str, Distribution] = {}
+    noise: Mapping[str, float] = {}
+    delay: int | tuple[int, int] = 0
+    render_options: Mapping[str, Any] = {}
+
+    def __init__(self, **changes: Any) -> None:
+        known = [name for name in Task.__annotations__ if name != "scene"]
+        for name, value in changes.items():
+            if name not in known:
+                raise unknown_name(f"attribute of task '{self.name}'", name, known)
+            setattr(self, name, value)
+        self._check()
+
+    @property
+    def name(self) -> str:
+        """Name of the class."""
+        return type(self).__name__
+
+    @property
+    def delays(self) -> tuple[int, int]:
+        """Least and most delay, control steps."""
+        least, most = (self.delay, self.delay) if isinstance(self.delay, int) else self.delay
+        return least, most
+
+    def _check(self) -> None:
+        element = f"task '{self.name}'"
+        if not self.scene and type(self).make_scene is Task.make_scene:
+            raise validate.fail(element, "has no scene", "set scene, or define make_scene")
+        for name in ("actions", "signals"):
+            if not getattr(self, name):
+                raise validate.fail(element, f"has no {name}", f"set {name}")
+        if not isinstance(self.decimation, int) or self.decimation < 1:
+            raise validate.fail(element, f"decimation = {self.decimation!r} must be 1 or more", "give whole steps")
+        validate.positive(element, "episode", self.episode)
+        if not 0 <= self.delays[0] <= self.delays[1]:
+            raise validate.fail(element, f"delay = {self.delay!r} must be 0 or more", "give n or (least, most)")
+        for name, ends in self.actions.items():
+            if len(ends) != 2 or not np.all(np.isfinite(ends)) or ends[0] == ends[1]:
+                rule = f"action {name!r} has the range {ends!r}"
+                raise validate.fail(element, rule, "give two different finite numbers")
+
+    def make_scene(self) -> Scene:
+        """Return the scene. By default the one that ``scene`` names."""
+        if self.scene.endswith((".yaml", ".yml")):
+            return load_machine(self.scene, **self.parameters)
+        return load_scene(self.scene, **self.parameters)
+
+    def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
+        """Return the observations, (num_envs, n). By default all signals, goals and last actions side by side."""
+        return np.concatenate([s.array, *(g.reshape(len(g), -1) for g in goal.values()), action], axis=1)
+
+    def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
+        """Return the rewards of a control step, (num_envs,)."""
+        raise NotImplementedError(f"task '{self.name}' has no reward; define reward(self, s, goal, action)")
+
+    def terminated(self, s: Signals, goal: Goals) -> Array | None:
+        """Return the worlds whose episode ends before its time, a mask (num_envs,). None: no world."""
+        return None
+
+    def success(self, s: Signals, goal: Goals) -> Array | None:
+        """Return the worlds that reach the goal, a mask (num_envs,). None: the task has no success."""
+        return None
+
+    def begin(self, sim: Simulation, worlds: Array, drawn: Mapping[str, Array]) -> Mapping[str, Any] | None:
+        """Change more at the start of an episode, after the reset and before the drawn values are written.
+
+        Args:
+            sim: the simulation.
+            worlds: indices of the worlds that start, (n,).
+            drawn: drawn values by signal or goal, (n,) or (n, k).
+
+        Returns:
+            Further values to write, by signal, as for ``sim.write_state``. None: no values.
+        """
+        return None
+
+
+def as_task(task: Task | type[Task] | str) -> Task:
+    """Return a task from a task, its class, or ``"module:Class"``.
+
+    Raises:
+        ModelError: none of these.
+    """
+    if isinstance(task, str):
+        module, _, name = task.partition(":")
+        try:
+            task = getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise validate.fail("task", f"{task!r} cannot be imported ({error})", "give 'module:Class'") from None
+    made = task() if isinstance(task, type) and issubclass(task, Task) else task
+    if not isinstance(made, Task):
+        raise validate.fail("task", f"{task!r} is no Task", "give a Task, its class, or 'module:Class'")
+    return made

@@ -1,0 +1,66 @@
+"""Task of id ``gpusim/BipedWalk-v0``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.envs.distributions import Scale, Uniform
+from gpusim.envs.task import Goals, Signals, Task
+from gpusim.scenes.machines._biped import SIDES, standing
+from gpusim.scenes.machines._walk_plan import LEG
+from gpusim.scenes.machines.biped_walk import BEND, TARGETS
+from gpusim.typing import Array
+
+JOINTS = [f"{side}_{name}" for side, _ in SIDES for name in LEG]
+POSTURE, PELVIS = standing(BEND)
+HOME = np.array([POSTURE.get(name, 0.0) for name in JOINTS])
+HEIGHT = float(PELVIS.position[2])
+FALLEN = 0.8 * HEIGHT
+"""Height of the pelvis below which the robot has fallen, m."""
+
+
+class BipedWalk(Task):
+    """Walk ahead at a speed with targets of twelve joints. Success: within 0.1 m/s of the speed at the end."""
+
+    scene = "biped_walk"
+    parameters = {"control": "joints"}
+    decimation, episode = 10, 10.0
+    actions = {f"{name}_target": (angle - TARGETS, angle + TARGETS) for name, angle in zip(JOINTS, HOME, strict=True)}
+    signals = [
+        *(f"body.pelvis.{name}" for name in ("position", "orientation", "linear_velocity", "angular_velocity")),
+        *(f"joint.{name}.{what}" for what in ("position", "velocity") for name in JOINTS),
+    ]
+    goals = {"speed": Uniform(0.0, 0.6)}
+    randomize = {"body.torso.mass": Scale(0.8, 1.2)}
+    noise = {f"joint.{name}.position": 0.005 for name in JOINTS}
+
+    def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
+        """Return height, gravity and velocities in the pelvis frame, joints, the speed to keep and last actions."""
+        inverse = np.swapaxes(rotations.matrix_from_quaternion(s["body.pelvis.orientation"]), 1, 2)
+        velocities = (rotations.matvec(inverse, s[f"body.pelvis.{name}_velocity"]) for name in ("linear", "angular"))
+        joints = s.array[:, s.slices[f"joint.{JOINTS[0]}.position"].start :]
+        return np.concatenate(
+            [
+                s["body.pelvis.position"][:, 2:] - HEIGHT, -inverse[..., 2], *velocities,
+                joints[:, : len(JOINTS)] - HOME, 0.1 * joints[:, len(JOINTS) :], goal["speed"][:, None], action,
+            ],
+            axis=1,
+        )  # fmt: skip
+
+    def _miss(self, s: Signals, goal: Goals) -> Array:
+        return np.abs(s["body.pelvis.linear_velocity"][:, 0] - goal["speed"])
+
+    def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
+        """Reward the speed, an upright pelvis on the line, and small targets."""
+        aside = np.abs(s["body.pelvis.linear_velocity"][:, 1]) + np.abs(s["body.pelvis.position"][:, 1])
+        turned = np.abs(s["body.pelvis.angular_velocity"]).sum(axis=1)
+        return 0.3 + np.exp(-10.0 * self._miss(s, goal) ** 2) - 0.2 * aside - 0.02 * turned - 0.01 * (action**2).sum(1)
+
+    def terminated(self, s: Signals, goal: Goals) -> Array:
+        """Return the worlds whose robot has fallen."""
+        return s["body.pelvis.position"][:, 2] < FALLEN
+
+    def success(self, s: Signals, goal: Goals) -> Array:
+        """Return the worlds whose robot walks with the speed."""
+        return (self._miss(s, goal) < 0.1) & ~self.terminated(s, goal)

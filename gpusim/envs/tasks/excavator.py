@@ -1,0 +1,136 @@
+"""Tasks of ids ``gpusim/ExcavatorReach-v0`` and ``gpusim/ExcavatorDig-v0``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.envs.distributions import Scale, Uniform
+from gpusim.envs.task import Goals, Signals, Task
+from gpusim.scene import Camera
+from gpusim.typing import Array
+
+LEVERS = ("swing", "boom", "stick", "bucket")
+JOINTS = [f"joint.{name}.{what}" for what in ("position", "velocity") for name in LEVERS]
+
+
+class ExcavatorReach(Task):
+    """Bring the hinge of the bucket to a point with four levers on one pump. Success: within 10 cm at the end."""
+
+    scene = "excavator"
+    parameters = {"undercarriage": "fixed", "stones": 0}
+    dt, decimation, episode = 1e-2, 8, 5.0
+    actions = dict.fromkeys(LEVERS, (-1.0, 1.0))
+    signals = [*JOINTS, "body.bucket.position", "pump.pump.load_pressure"]
+    # Points below would need a curled bucket to clear the ground.
+    goals = {"radius": Uniform(1.9, 2.9), "angle": Uniform(-0.8, 0.8), "height": Uniform(0.35, 1.4)}
+    randomize = {
+        "body.bucket.mass": Scale(0.8, 3.0),
+        "pump.pump.pressure": Scale(0.85, 1.15),
+        "pump.pump.max_flow": Scale(0.8, 1.2),
+    }
+
+    def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
+        """Return joints, the remaining way in cylinder coordinates, the goal, the load pressure and last actions."""
+        x, y, z = s["body.bucket.position"].T
+        rest = [goal["radius"] - np.hypot(x, y), goal["angle"] - np.arctan2(y, x), goal["height"] - z]
+        known = [goal["height"], goal["radius"] - 2.4, s["joint.swing.position"], 1e-7 * s["pump.pump.load_pressure"]]
+        return np.concatenate([s.array[:, :8], np.stack([*rest, *known], axis=1), action], axis=1)
+
+    def _gap(self, s: Signals, goal: Goals) -> Array:
+        x, y = goal["radius"] * np.cos(goal["angle"]), goal["radius"] * np.sin(goal["angle"])
+        return np.linalg.norm(np.stack([x, y, goal["height"]], axis=1) - s["body.bucket.position"], axis=1)
+
+    def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
+        """Return a reward that is greatest within 10 cm of the goal."""
+        gap = self._gap(s, goal)
+        return -gap + np.exp(-10.0 * gap) - 0.02 * (action**2).mean(axis=1)
+
+    def success(self, s: Signals, goal: Goals) -> Array:
+        """Return the worlds within 10 cm of the goal."""
+        return self._gap(s, goal) < 0.1
+
+
+STONES = 20
+"""One layer in the trench."""
+FAR = 4.0
+"""Greatest coordinate of a stone in observations and rewards, and distance that no bucket reaches, m."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Where the stones are.
+
+    Attributes:
+        way: from the middle of the bucket to the mean of the stones that are not dumped, (num_envs, 3), m.
+        carried: lifted stones in the bucket, each counted by its height, (num_envs,).
+        dumped: stones next to the trench, (num_envs,).
+        bucket: middle of the bucket, (num_envs, 3), m.
+    """
+
+    way: Array
+    carried: Array
+    dumped: Array
+    bucket: Array
+
+
+class ExcavatorDig(Task):
+    """Scoop stones out of a trench, swing to a side and dump them. Success: three dumped stones at the end."""
+
+    scene = "excavator"
+    parameters = {"undercarriage": "fixed", "stones": STONES}
+    dt, decimation, episode = 5e-3, 24, 12.0
+    actions = dict.fromkeys(LEVERS, (-1.0, 1.0))
+    signals = [
+        *JOINTS, "body.bucket.position", "body.bucket.orientation", "pump.pump.load_pressure",
+        *(f"body.stone{k}.position" for k in range(STONES)),
+    ]  # fmt: skip
+    randomize = {"pump.pump.pressure": Scale(0.9, 1.1)}
+    render_options = {"camera": Camera((4.4, -3.2, 2.6), (1.7, 0.0, 0.5))}
+
+    MIDDLE: ClassVar[tuple[float, float, float]] = (0.2, 0.0, 0.08)
+    """Middle of the bucket, bucket frame, m."""
+    REACH: ClassVar[float] = 0.3
+    """Distance from the middle of the bucket within which a stone is in the bucket, m."""
+    LIFTED: ClassVar[tuple[float, float]] = (0.12, 0.6)
+    """Heights from which a stone counts as lifted a little and fully, m."""
+    ASIDE: ClassVar[float] = 0.65
+    """Distance from the middle of the trench beyond which a stone is dumped, m."""
+
+    def load(self, s: Signals) -> Load:
+        """Return where the stones are."""
+        # A stone that the bucket squeezes out can fly far away.
+        stones = np.clip(s.array[:, s.slices["body.stone0.position"].start :].reshape(-1, STONES, 3), -FAR, FAR)
+        turned = rotations.matrix_from_quaternion(s["body.bucket.orientation"])
+        bucket = s["body.bucket.position"] + rotations.matvec(turned, np.array(self.MIDDLE))
+        inside = np.linalg.norm(stones - bucket[:, None], axis=2) < self.REACH
+        low, high = self.LIFTED
+        lifted = np.clip((stones[..., 2] - low) / (high - low), 0.0, 1.0)
+        dumped = (np.abs(stones[..., 1]) > self.ASIDE) & (stones[..., 2] < 0.25)
+        rest = ~dumped[..., None]
+        mean = (stones * rest).sum(axis=1) / np.maximum(rest.sum(axis=1), 1)
+        return Load(mean - bucket, (inside * lifted).sum(axis=1), dumped.sum(axis=1), bucket)
+
+    def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
+        """Return joints, the bucket, the way to the stones, counts of stones, the load pressure and last actions."""
+        load = self.load(s)
+        counts = [0.3 * load.carried, 0.3 * load.dumped, 1e-7 * s["pump.pump.load_pressure"]]
+        return np.concatenate([s.array[:, :8], load.bucket, load.way, np.stack(counts, axis=1), action], axis=1)
+
+    def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
+        """Reward a bucket at the stones, then lifted stones, then a bucket at the side, most of all dumped stones."""
+        load = self.load(s)
+        carried, side = np.minimum(load.carried, 5.0), np.minimum(np.abs(load.bucket[:, 1]), 1.0)
+        near = -0.3 * np.minimum(np.linalg.norm(load.way, axis=1), 2.0) * np.exp(-carried)
+        return near + carried * (0.3 + 0.5 * side) + 1.5 * load.dumped - 0.01 * (action**2).mean(axis=1)
+
+    def terminated(self, s: Signals, goal: Goals) -> Array:
+        """Return the worlds whose arm came apart, which can happen if the bucket jams."""
+        return np.linalg.norm(s["body.bucket.position"], axis=1) > FAR
+
+    def success(self, s: Signals, goal: Goals) -> Array:
+        """Return the worlds with three or more dumped stones."""
+        return self.load(s).dumped >= 3

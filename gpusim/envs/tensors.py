@@ -1,0 +1,26 @@
+"""PyTorch tensors in place of NumPy arrays. gpusim imports PyTorch only if you ask for tensors."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import ModelError
+from gpusim.typing import Array
+
+
+class Tensors:
+    """Function that returns arrays as tensors that share their memory. Rewards become float32."""
+
+    def __init__(self) -> None:
+        try:
+            self._torch: Any = importlib.import_module("torch")
+        except ImportError:
+            raise ModelError("arrays = 'torch' needs PyTorch; run pip install torch, or give 'numpy'") from None
+
+    def __call__(self, array: Array) -> Any:
+        """Return an array as a tensor."""
+        given = array.astype(np.float32) if array.dtype == np.float64 else array
+        return self._torch.from_numpy(given)

@@ -1,0 +1,258 @@
+"""Vector environment: a task in many worlds of one simulation, with Gymnasium's interface."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+
+from gpusim import validate
+from gpusim.arrays import on_host
+from gpusim.envs.checkpoint import read_env, write_env
+from gpusim.envs.episodes import control_steps
+from gpusim.envs.frames import Frames
+from gpusim.envs.task import Signals, Task, as_task
+from gpusim.envs.tensors import Tensors
+from gpusim.envs.wiring import Wiring
+from gpusim.errors import unknown_name
+from gpusim.simulation import Simulation
+from gpusim.typing import Array
+
+SINGLE_SIZE = (640, 360)
+"""Width and height of a picture, pixels."""
+ARRAYS = ("numpy", "torch")
+
+
+class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
+    """A task in ``num_envs`` worlds of one simulation. Actions are from -1 to 1.
+
+    A world that fails (``sim.health``) ends its episode as terminated. A world gives the same transitions for any
+    number of worlds: they depend on the seed, its number and its actions.
+
+    ``info["is_success"]`` and the mask ``info["_is_success"]`` report the success of episodes that end. In mode
+    "same_step" they are in ``info["final_info"]``.
+
+    Args:
+        task: a :class:`Task`, its class, or ``"module:Class"``.
+        num_envs: number of worlds.
+        autoreset_mode: "next_step", "same_step", "disabled", or Gymnasium's ``AutoresetMode``. With "disabled", call
+            ``reset(options={"reset_mask": mask})``.
+        render_mode: "rgb_array", or None for no pictures.
+        render_size: width and height of a picture, pixels.
+        render_worlds: indices of the worlds that are drawn. Pictures of the other worlds are black. None: all.
+        arrays: "numpy" arrays or "torch" tensors. Tensors share their memory with the environment's arrays.
+        simulation: further arguments of :class:`gpusim.Simulation`, such as ``backend`` or ``threads``.
+
+    Attributes:
+        sim: the simulation. You may read and write it between control steps.
+        task: the task.
+        scene: the scene of the task.
+        episode_steps: control steps after which an episode is truncated.
+
+    Raises:
+        ModelError: an argument or an attribute of the task breaks a rule.
+        UnknownNameError: no such scene, signal, command or mode.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "autoreset_mode": AutoresetMode.NEXT_STEP}
+
+    def __init__(
+        self,
+        task: Task | type[Task] | str,
+        num_envs: int = 1,
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        render_mode: str | None = None,
+        render_size: tuple[int, int] = SINGLE_SIZE,
+        render_worlds: Sequence[int] | None = None,
+        arrays: str = "numpy",
+        **simulation: Any,
+    ) -> None:
+        self.task, self._mode = as_task(task), _mode(autoreset_mode)
+        if render_mode not in (None, "rgb_array"):
+            raise unknown_name("render mode", str(render_mode), ["rgb_array"])
+        if arrays not in ARRAYS:
+            raise unknown_name("kind of arrays", str(arrays), ARRAYS)
+        self.render_mode = render_mode
+        self._tensors = Tensors() if arrays == "torch" else None
+        self.scene = self.task.make_scene()
+        config = self.scene.config
+        if self.task.dt is not None:
+            config = dataclasses.replace(config, dt=self.task.dt)
+        self.sim = Simulation(self.scene.builder.finalize(), num_envs, config=config, **simulation)
+        self.num_envs = self.sim.num_worlds
+        period = config.dt * self.task.decimation
+        self.episode_steps = control_steps(self.task.episode, period)
+        self.metadata = {
+            **type(self).metadata,
+            "autoreset_mode": self._mode,
+            "render_fps": round(1.0 / period, 3),
+        }
+        self._frames = Frames(self.sim, self.scene, self.task.render_options, render_size, render_worlds)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Wire the task, and make the spaces."""
+        self._wiring = Wiring(self.task, self.sim)
+        self._pending = np.zeros(self.num_envs, bool)
+        self._seeded = False
+        self.single_action_space = spaces.Box(-1.0, 1.0, (self._wiring.actions,), np.float32)
+        self.single_observation_space = spaces.Box(-np.inf, np.inf, (self._wiring.observations,), np.float32)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+
+    # The interface of Gymnasium.
+
+    def reset(
+        self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin new episodes.
+
+        Args:
+            seed: a number for all worlds, or one for each. None: continue the random numbers, which begin with a
+                different seed in each process.
+            options: "reset_mask": the worlds to reset, bool (num_envs,). Default: all. "stagger": a number n. The first
+                episodes of n groups of worlds end at different times, so that training data are less correlated.
+
+        Returns:
+            Observations, float32 (num_envs, n), and an empty dict.
+
+        Raises:
+            ModelError: a seed or an option breaks a rule.
+        """
+        options = dict(options or {})
+        mask, groups = options.pop("reset_mask", None), options.pop("stagger", 1)
+        if options:
+            raise unknown_name("option of reset", next(iter(options)), ["reset_mask", "stagger"])
+        worlds = np.arange(self.num_envs) if mask is None else np.flatnonzero(self._mask(mask))
+        if seed is None and not self._seeded:
+            seed = int(np.random.SeedSequence().generate_state(1)[0])
+        if seed is not None:
+            self._wiring.episodes.set_seeds(seed, worlds)
+            super().reset(seed=seed if isinstance(seed, int) else None)
+            self._seeded = True
+        self._begin(worlds)
+        if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
+            raise validate.fail("reset", f"stagger = {groups!r} must be 1 or more", "give a number of groups")
+        self._wiring.episodes.elapsed[worlds] = (worlds * groups // self.num_envs) * self.episode_steps // groups
+        return self._observed(), {}
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Advance all worlds by one control step.
+
+        Args:
+            actions: (num_envs, actions), array or tensor. They are clipped to -1 to 1.
+
+        Returns:
+            Observations, float32 (num_envs, n), rewards, terminated and truncated, (num_envs,), and the info.
+
+        Raises:
+            ModelError: the actions have the wrong shape, or are not finite.
+        """
+        wiring, episodes = self._wiring, self._wiring.episodes
+        wiring.act(actions)
+        self.sim.step(self.task.decimation)
+        episodes.elapsed += 1
+        again = self._pending.copy() if self._mode is AutoresetMode.NEXT_STEP and self._pending.any() else None
+        if again is not None:
+            self._begin(np.flatnonzero(again))
+        s = wiring.read()
+        reward, terminated = wiring.judge(s)
+        truncated = (episodes.elapsed >= self.episode_steps) & ~terminated
+        if again is not None:
+            reward[again], terminated[again], truncated[again] = 0.0, False, False
+        observation = wiring.observation(s)
+        done = terminated | truncated
+        ended = bool(done.any())
+        info = self._ended(s, done) if ended else {}
+        if ended and self._mode is AutoresetMode.SAME_STEP:
+            info = {
+                "final_obs": self._given(observation), "_final_obs": done.copy(), "final_info": info,
+                "_final_info": done.copy(),
+            }  # fmt: skip
+            self._begin(np.flatnonzero(done))
+            observation = wiring.observation(wiring.read())
+        elif self._mode is AutoresetMode.NEXT_STEP:
+            self._pending = done.copy()
+        return (*map(self._given, (observation, reward, terminated, truncated)), info)
+
+    def render(self) -> tuple[Array, ...] | None:
+        """Return a picture of each world, uint8 (height, width, 3). None without ``render_mode``."""
+        return self._frames.images() if self.render_mode == "rgb_array" else None
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Release the renderer."""
+        self._frames.close()
+
+    # Checkpoints.
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a checkpoint of the simulation and of all episodes, from which :meth:`load` continues bit for bit.
+
+        Args:
+            path: of the file, ends in .npz. ``Simulation.load`` reads it too.
+
+        Raises:
+            ModelError: the path does not end in .npz or cannot be written.
+        """
+        write_env(path, self.sim, self.task, self._mode.value, self._arrays())
+
+    def load(self, path: str | os.PathLike[str]) -> Any:
+        """Continue from a checkpoint of :meth:`save`, of the same task, number of worlds and mode.
+
+        Returns:
+            The observations, float32 (num_envs, n).
+
+        Raises:
+            ModelError: the file cannot be read, or does not fit; nothing changes.
+        """
+        snapshot, arrays = read_env(path, self.sim, self.task, self._mode.value, self._arrays())
+        self.sim.restore(snapshot)
+        for name, array in self._arrays().items():
+            array[...] = arrays[name]
+        self._seeded = True
+        return self._observed()
+
+    def _arrays(self) -> dict[str, Array]:
+        return {**self._wiring.episodes.arrays(), "sent": self._wiring.delayed.sent, "pending": self._pending}
+
+    # Parts of a step.
+
+    def _begin(self, worlds: Array) -> None:
+        """Begin an episode in chosen worlds, (n,)."""
+        self._wiring.begin(worlds)
+        self._pending[worlds] = False
+
+    def _observed(self) -> Any:
+        return self._given(self._wiring.observation(self._wiring.read()))
+
+    def _ended(self, s: Signals, done: Array) -> dict[str, Any]:
+        """Return the info of episodes that end."""
+        reached = self.task.success(s, self._wiring.episodes.goals)
+        return {} if reached is None else {"is_success": np.array(reached, bool), "_is_success": done.copy()}
+
+    def _given(self, array: Array) -> Any:
+        return array if self._tensors is None else self._tensors(array)
+
+    def _mask(self, mask: Any) -> Array:
+        given = np.asarray(on_host(mask))
+        if given.dtype != bool or given.shape != (self.num_envs,):
+            rule = f"reset_mask has shape {given.shape} and type {given.dtype}"
+            raise validate.fail("reset", rule, f"give bool ({self.num_envs},)")
+        return given
+
+
+def _mode(wish: AutoresetMode | str) -> AutoresetMode:
+    modes = {mode.name.lower(): mode for mode in AutoresetMode} | {mode.value: mode for mode in AutoresetMode}
+    if isinstance(wish, AutoresetMode):
+        return wish
+    if wish not in modes:
+        raise unknown_name("autoreset mode", str(wish), modes)
+    return modes[wish]

@@ -1,0 +1,95 @@
+"""Wiring of a task to a simulation: signals, observations with noise, goals, and actions with delays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.arrays import on_host
+from gpusim.envs.episodes import Delayed, Episodes, noise_columns
+from gpusim.envs.task import Signals, Task
+from gpusim.simulation import Simulation
+from gpusim.typing import Array
+
+
+class Wiring:
+    """A task in all worlds of a simulation.
+
+    Args:
+        task: the task.
+        sim: a simulation of its scene.
+
+    Attributes:
+        episodes: seeds, counters and goals.
+        delayed: the last actions.
+        actions: number of actions.
+        observations: numbers of an observation.
+
+    Raises:
+        ModelError: an attribute of the task breaks a rule.
+        UnknownNameError: no such signal or command.
+    """
+
+    def __init__(self, task: Task, sim: Simulation) -> None:
+        self.task, self.sim = task, sim
+        self._observed = sim.observe(list(task.signals))
+        self._noisy, self._deviations = noise_columns(task, self._observed.slices)
+        self._command = sim.command(list(task.actions))
+        ends = np.array([task.actions[name] for name in self._command.names], np.float64)
+        self._center, self._half, self.actions = ends.mean(axis=1), 0.5 * (ends[:, 1] - ends[:, 0]), len(ends)
+        self.episodes = Episodes(task, sim)
+        neutral = np.clip((self._command.array[0] - self._center) / self._half, -1.0, 1.0)
+        self.delayed = Delayed(neutral, self.episodes.delay, task.delays[1])
+        self._signals = Signals(on_host(self._observed.read()), self._observed.slices)
+        first = self.observation(self.read())
+        if first.ndim != 2 or len(first) != sim.num_worlds:
+            rule = f"observation has the shape {first.shape} for {sim.num_worlds} worlds"
+            raise validate.fail(f"task '{task.name}'", rule, "return (num_envs, n)")
+        self.observations = first.shape[1]
+
+    def read(self) -> Signals:
+        """Read the signals at the current time."""
+        array = on_host(self._observed.read())
+        if array is not self._signals.array:
+            self._signals = Signals(array, self._observed.slices)
+        return self._signals
+
+    def observation(self, s: Signals, noise: bool = True) -> Array:
+        """Return the observations, a new float32 array (num_envs, n)."""
+        if noise and self._noisy.size:
+            array = s.array.copy()
+            array[:, self._noisy] += self._deviations * self.episodes.noise(self._noisy)
+            s = Signals(array, s.slices)
+        return np.array(self.task.observation(s, self.episodes.goals, self.delayed.last), np.float32)
+
+    def act(self, actions: Any) -> None:
+        """Write the commands for actions (num_envs, actions), which are clipped to -1 to 1.
+
+        Raises:
+            ModelError: the actions have the wrong shape, or are not finite.
+        """
+        array = actions.detach().cpu().numpy() if hasattr(actions, "detach") else on_host(actions)  # a tensor
+        given, shape = validate.array("actions", array), (self.sim.num_worlds, self.actions)
+        if given.shape != shape:
+            raise validate.fail("actions", f"have the shape {given.shape}", f"give {shape}")
+        acting = self.delayed.push(np.clip(given, -1.0, 1.0))
+        self._command.write(self._center + self._half * acting)
+
+    def judge(self, s: Signals) -> tuple[Array, Array]:
+        """Return rewards and terminated worlds, (num_envs,)."""
+        given = self.task.reward(s, self.episodes.goals, self.delayed.last)
+        reward = np.array(np.broadcast_to(given, (self.sim.num_worlds,)), np.float64)
+        terminated = ~self.sim.health()
+        ended = self.task.terminated(s, self.episodes.goals)
+        return reward, terminated if ended is None else terminated | np.asarray(ended, bool)
+
+    def begin(self, worlds: Array) -> None:
+        """Begin an episode in chosen worlds, (n,)."""
+        values, goals = self.episodes.begin(worlds)
+        self.sim.reset(worlds)
+        values |= self.task.begin(self.sim, worlds, {**values, **goals}) or {}
+        if values:
+            self.sim.write_state(values, worlds)
+        self.delayed.reset(worlds)

@@ -1,0 +1,153 @@
+"""Policies: networks in files, as schedules of scenes, with an operator who sets the goals, and on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.envs import MlpPolicy, PolicySchedule, VectorEnv
+from gpusim.envs.registry import IDS
+from gpusim.errors import ModelError, UnknownNameError
+from gpusim.viewer.operator import Operator
+from tests.message_snapshot import naming
+from tests.unit.envs.tasks import Cart
+
+GAINS = np.array([[-0.3, -0.25, 0.3, 0.0]])
+"""Gains of position, speed, goal and last action, which bring the cart to its goal."""
+LIFT = np.array([[12.0, -1.0, 0.0, 0.0, 0.0, 0.0]])
+"""A proportional control of the lift."""
+
+
+class Quiet(Cart):
+    """The cart of the scene, with a goal within its reach in one episode."""
+
+    randomize, start, episode = {}, {}, 4.0
+
+
+def cart_policy() -> MlpPolicy:
+    return MlpPolicy([(GAINS, [0.0])], "tanh", Quiet)
+
+
+def lift_policy() -> MlpPolicy:
+    return MlpPolicy([(LIFT, [0.0])], "tanh", IDS["gpusim/HydraulicLift-v0"])
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu", "elu", "silu"])
+def test_a_network_of_torch_gives_the_same_actions(activation: str, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    kind = {"tanh": "Tanh", "relu": "ReLU", "elu": "ELU", "silu": "SiLU"}[activation]
+    made = getattr(torch.nn, kind)
+    network = torch.nn.Sequential(torch.nn.Linear(4, 8), made(), torch.nn.Linear(8, 5), made(), torch.nn.Linear(5, 2))
+    mean, std = np.array([0.1, 0.2, 0.3, 0.4]), np.array([1.0, 2.0, 0.5, 3.0])
+    MlpPolicy.from_torch(network, Cart, mean=mean, std=std, clip=2.0).save(tmp_path / "p.npz")
+    policy = MlpPolicy.load(tmp_path / "p.npz")
+    x = np.random.default_rng(0).normal(size=(50, 4)) * 3.0
+    with torch.no_grad():
+        expected = network(torch.from_numpy(np.clip((x - mean) / std, -2.0, 2.0)).float()).numpy()
+    assert policy(x) == pytest.approx(expected, abs=1e-5) and policy.activation == activation
+    assert policy.task == "tests.unit.envs.tasks:Cart"
+
+
+def test_a_policy_reaches_the_goals_in_the_environment() -> None:
+    for mode in ("next_step", "same_step"):
+        env = VectorEnv(Quiet(), 20, backend="numpy", autoreset_mode=mode)
+        assert cart_policy().success_rate(env) == 1.0
+        assert MlpPolicy([(0.0 * GAINS, [0.0])], "tanh", Quiet).success_rate(env) < 0.3
+
+
+def test_a_policy_as_schedule_gives_the_motion_of_the_environment() -> None:
+    env = VectorEnv(Quiet(), 3, backend="numpy")
+    policy = cart_policy()
+    observation, _ = env.reset(seed=6)
+    scene = env.task.make_scene()
+    config = gpusim.SolverConfig(dt=env.sim.config.dt)
+    sim = gpusim.Simulation(scene.builder.finalize(), 3, backend="numpy", config=config)
+    schedule = PolicySchedule(policy, seed=6)
+    for k in range(30):
+        observation, *_ = env.step(policy(observation))
+        for _ in range(env.task.decimation):
+            schedule(sim, sim.time)
+            sim.step()
+        assert np.array_equal(sim.read("joint.rail.position"), env.sim.read("joint.rail.position")), k
+
+
+def test_an_operator_sets_the_goal() -> None:
+    scene = Quiet().make_scene()
+    sim = gpusim.Simulation(scene.builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=0.01))
+    scene.schedule = schedule = PolicySchedule(cart_policy())
+    operator = Operator(sim, scene)
+    schedule.connect(operator)
+    schedule.connect(operator)  # again, after a restart
+    assert operator.inputs["goal.place"].lower == -1.0 and operator.inputs["goal.place"].upper == 1.0
+    for goal in (0.6, -0.4):
+        operator.set("goal.place", goal)
+        for _ in range(400):
+            operator.before_steps(sim.time)
+            sim.step()
+        assert sim.read("joint.rail.position")[0] == pytest.approx(goal, abs=0.02)
+    operator.set("push", 20.0)  # the operator's command has precedence
+    operator.before_steps(sim.time)
+    assert sim.control["push"][0] == 20.0
+
+
+def test_a_reset_begins_again() -> None:
+    scene = Quiet().make_scene()
+    sim = gpusim.Simulation(scene.builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=0.01))
+    schedule, ends = PolicySchedule(cart_policy(), seed=3), []
+    for _ in range(2):
+        sim.reset()
+        for _ in range(100):
+            schedule(sim, sim.time)
+            sim.step()
+        ends.append(float(sim.read("joint.rail.position")[0]))
+    assert ends[0] == ends[1] != 0.0
+
+
+def test_bad_policies(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match=naming("activation 'sine'")):
+        MlpPolicy([(GAINS, [0.0])], "sine", Cart)
+    with pytest.raises(ModelError, match=naming("layers")):
+        MlpPolicy([(GAINS, [0.0]), (GAINS, [0.0])], "tanh", Cart)
+    (tmp_path / "text.npz").write_text("no policy")
+    np.savez(tmp_path / "other.npz", x=np.zeros(3))
+    for name in ("none.npz", "text.npz", "other.npz"):
+        with pytest.raises(ModelError, match=naming(f"{name}' MlpPolicy.save")):
+            MlpPolicy.load(str(name) if name == "none.npz" else tmp_path / name)
+    with pytest.raises(ModelError, match=naming("policy")):
+        cart_policy().save(tmp_path / "policy.txt")
+    narrow = MlpPolicy([(GAINS[:, :3], [0.0])], "tanh", Quiet)
+    scene = Quiet().make_scene()
+    sim = gpusim.Simulation(scene.builder.finalize(), backend="numpy")
+    with pytest.raises(ModelError, match=naming("'Quiet' 3 4")):
+        PolicySchedule(narrow)(sim, 0.0)
+
+
+@pytest.mark.messages_vary
+def test_commands_take_a_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from typer.testing import CliRunner
+
+    from gpusim.cli.main import app
+
+    monkeypatch.chdir(tmp_path)
+    lift_policy().save("lift.npz")
+    run = CliRunner().invoke
+    options = ["--backend", "numpy", "--duration", "2", "--signals", "joint.rail.position", "--out", "run.npz"]
+    done = run(app, ["run", "hydraulic_lift", "--policy", "lift.npz", "--seed", "1", *options])
+    assert done.exit_code == 0, done.output
+    found = np.load("run.npz")
+    env = VectorEnv(IDS["gpusim/HydraulicLift-v0"], 1, backend="numpy")
+    env.reset(seed=1)
+    assert len(found["time"]) == 401
+    assert found["joint.rail.position"][-1] == pytest.approx(env._wiring.episodes.goals["height"][0], abs=0.02)
+    for arguments, words in (
+        (["run", "chain", "--policy", "lift.npz"], "chain hydraulic_lift"),
+        (["run", "hydraulic_lift", "--policy", "missing.npz"], "missing.npz"),
+        (["run", "hydraulic_lift", "--policy", "lift.npz", "--resume", "run.npz"], "--resume"),
+    ):
+        refused = run(app, arguments)
+        assert refused.exit_code != 0
+        text = refused.output + str(refused.exception)
+        assert all(word in text for word in words.split()), text
