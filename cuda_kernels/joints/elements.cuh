@@ -138,11 +138,15 @@ struct CurrentPoses {
 // For groups of worlds, math/simd.cuh has a function that calls it for each lane.
 template <int N, int M, class F> GPUSIM_FN void each_lane(const double* in, double* out, F call) { call(in, out); }
 #endif
+template <class N> struct WrapAround {
+    bool cylinder, sided;
+    N radius;
+    template <class V> MEMBER void operator()(const V* in, V* out) const { wrap_around(cylinder, sided, radius, in, out); }
+};
 GPUSIM_FN void wrap_path(const World& w, int i, const double* in, double* out) {
     const bool cylinder = w.wrap_cylinder()[i] == 1, sided = w.wrap_side_body()[i] >= 0;
     const auto radius = w.wrap_radius()[i];
-    const auto around = [&](const auto* a, auto* b) { wrap_around(cylinder, sided, radius, a, b); };
-    each_lane<WRAP_INPUTS, WRAP_OUTPUTS>(in, out, around);
+    each_lane<WRAP_INPUTS, WRAP_OUTPUTS>(in, out, WrapAround<decltype(radius)>{cylinder, sided, radius});
 }
 // Move the inner end of a wrapped path's line to its point of contact. The arc counts to the first line.
 GPUSIM_FN void wrap_line(const World& w, int wrap, LineVectors& v) {
