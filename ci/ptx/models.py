@@ -123,7 +123,7 @@ class Run:
 
 MODELS = {
     "robot": Run(robot, 5e-3, 6),
-    # Only its feet touch: sweeps run in contact space, with one block per world in both launches.
+    # Only its feet touch: Newton's method solves the contacts, with one block per world in both launches.
     "walker": Run(
         lambda: robot(ball=False), 5e-3, 6, reaches=("condensed_fits",),
         builds=(("fused", "direct", "float32"), ("staged", "direct", "float32")),

@@ -72,7 +72,7 @@ def crawler() -> ModelBuilder:
 
 
 def walker() -> ModelBuilder:
-    """Two legs whose sweeps go on in the contacts' own space."""
+    """Two legs whose contacts Newton's method solves."""
     return robot(ball=False)
 
 
@@ -183,11 +183,11 @@ def test_overflow(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("build", TOUCHING.values(), ids=TOUCHING)
 def test_contacts(build: Callable[[], ModelBuilder], solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broad and narrow phase, colors and their overflow, sweeps, also in the contacts' own space, impacts."""
+    """Broad and narrow phase, colors and their overflow, sweeps, Newton's method, impacts."""
     model = build().finalize()
     options: dict[str, Any] = {"joint_solver": solver, "substeps": 2, "max_colors": 3}
     steps = 6 if build in (crawler, robot) else 25
-    reaches = "condensed_fits" if solver == "direct" and build in (crawler, walker) else ""
+    reaches = "condensed_fits" if solver == "direct" and build is walker else ""
     ends = [run(model, team, monkeypatch, steps, reaches, **options) for team in TEAMS]
     assert ends[0] == ends[1], "the order of items matters"
     assert ends[0] == ends[2], "threads of a block step on each other"
