@@ -81,6 +81,7 @@ BAD_LINES = [
     # outputs
     (f"run {SCENE} --out run.txt", "--out run.txt .npz run.npz"),
     (f"run {SCENE} --out {{tmp}}/none/run.npz", "--out none"),
+    (f"run {SCENE} --out-dtype float32", "--out-dtype --out"),
     (f"run {SCENE} --out {{tmp}}", "--out .npz"),
     (f"run {SCENE} --plot run.gif", "--plot run.gif .png .pdf .svg"),
     (f"run {SCENE} --plot run", "--plot .png"),

@@ -67,11 +67,6 @@ def test_the_suffix_of_out_chooses_the_format(cli, tmp_path, suffix: str) -> Non
         np.testing.assert_array_equal(found[name].astype(np.float32), values)
 
 
-def test_out_dtype_needs_a_file(cli) -> None:
-    result = cli("run", *SHORT, "--out-dtype", "float32")
-    assert result.exit_code == 2 and "--out-dtype is for --out" in result.stderr
-
-
 def test_chosen_signals_are_recorded_and_their_last_values_shown(cli, tmp_path) -> None:
     out = tmp_path / "run.npz"
     names = "joint.*.velocity, body.rod2.position"

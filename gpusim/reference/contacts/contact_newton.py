@@ -94,7 +94,7 @@ class Space:
     world: Array
     """(K,) indices of the worlds."""
     parts: list[tuple[Manifolds, Array, Array]]
-    """The n-th manifolds of the worlds: all of them, which rows are in these worlds, and their places in ``world``."""
+    """The n-th manifolds of all worlds, the rows of those in ``world``, and their places in it."""
     wrench: Array
     """(K, N, 6) unit wrenches about the middle of the number's manifold."""
     kind: Array
@@ -168,7 +168,6 @@ def _numbers(m: Manifolds, first: Array) -> list[tuple[Array, Array, int, int]]:
 
 def _enter(s: Space, m: Manifolds, own: Array, first: Array, twist: Array) -> None:
     """Set the numbers of manifolds of the worlds ``own`` with relative twists (n, 6)."""
-    load = np.where(m.soft | m.articulated, 1.0, 1.0 + m.gamma[:, 0] / m.mass[:, 0, 0]).astype(m.mass.dtype)
     for rows, number, d, k in _numbers(m, first):
         at = own[rows], number
         if k >= 0:
@@ -178,7 +177,7 @@ def _enter(s: Space, m: Manifolds, own: Array, first: Array, twist: Array) -> No
             mass = m.mass[rows, k]
             s.scale[at] = 1.0 / (mass[:, 0] + m.gamma[rows, k] if d == 0 else max_(mass[:, 3], mass[:, 5]))
             if d:
-                s.loads[(*at, 0)], s.weight[(*at, 0)] = number - d, m.friction[rows] * load[rows]
+                s.loads[(*at, 0)], s.weight[(*at, 0)] = number - d, m.friction[rows]
                 s.least[at] = m.friction[rows] * m.pushed[rows, k]
         else:
             axis = m.frame[rows, d]
