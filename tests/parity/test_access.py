@@ -65,7 +65,7 @@ def _source(phases: Iterable[Phase]) -> str:
 
 def _errors(folder: Path, direct: bool, phases: Iterable[Phase]) -> str:
     """What the compiler says, without what it was not asked."""
-    variant = make_variant("fused.cu", FLOAT64, FLOAT64, direct, shapes=2, lanes=1, coupled=True)
+    variant = make_variant("fused.cu", FLOAT64, FLOAT64, direct, shapes=2, kinds=PACKAGE_KINDS, coupled=True)
     generated = variant.generated | {MAIN: _source(phases)}
     for name, text in reachable_sources(MAIN, generated).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

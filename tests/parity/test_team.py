@@ -208,7 +208,7 @@ def test_a_flag_without_a_barrier_is_reported(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(native_backend, "model_variant", without_barrier)
     with pytest.raises(AssertionError, match="different barriers"):
-        run(walker().finalize(), "team", monkeypatch, 8, joint_solver="direct")
+        run(robot().finalize(), "team", monkeypatch, 8, joint_solver="direct")
 
 
 @pytest.mark.nightly

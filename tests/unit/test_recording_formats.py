@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 import warnings
@@ -84,6 +85,24 @@ def test_the_growing_file_is_readable_and_can_be_recovered(tmp_path: Path, suffi
     if suffix != "rrd":  # its library still holds the file open
         assert recover(part) == path and not part.exists()
         np.testing.assert_array_equal(load_recording(path)["sim.angle"][:, 2], 0.5 * np.arange(8))
+
+
+def test_a_file_that_ends_anywhere_keeps_its_whole_blocks(tmp_path: Path, suffix: str, monkeypatch) -> None:
+    monkeypatch.setattr(stream, "_MOST", 4)
+    sim, part = Clock(), tmp_path / f"a.{suffix}.part"
+    recorder, ends = StreamRecorder(sim, ["sim.angle"], tmp_path / f"a.{suffix}"), list[int]()
+    for _ in range(13):
+        recorder.sample()
+        sim.step()
+        ends += [part.stat().st_size] if part.is_file() else []
+    if not ends:
+        pytest.skip("its blocks are files of their own")
+    data, chance = part.read_bytes(), random.Random(3)
+    for size in [ends[4], len(data), *(chance.randrange(ends[4], len(data)) for _ in range(30))]:
+        part.write_bytes(data[:size])
+        found = load_recording(part)
+        assert len(found) >= (4 if size < len(data) else 12)
+        np.testing.assert_array_equal(found["sim.angle"][:, 2], 0.5 * np.arange(len(found)))
 
 
 def test_the_next_recording_keeps_an_unfinished_one(tmp_path: Path, suffix: str) -> None:

@@ -6,7 +6,12 @@ Poses are those of the first recorded world. The growing file is an RRD file wit
 
 from __future__ import annotations
 
+import os
+import shutil
+import struct
+import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +26,7 @@ from gpusim.typing import Array
 if TYPE_CHECKING:
     from gpusim.model.model import Model
 
+_FILE_HEADER, _MESSAGE = 12, struct.Struct("<QQ")
 _HEADER, _TIME, _WAIT = "/gpusim", "time", 600.0
 
 
@@ -81,7 +87,8 @@ class RerunWriter(Writer):
 
     @staticmethod
     def finish(part: Path, path: Path) -> None:
-        """Rename the growing file."""
+        """Cut off a message that was broken off, and rename the growing file."""
+        os.truncate(part, _whole(part))
         part.replace(path)
 
     @staticmethod
@@ -89,7 +96,7 @@ class RerunWriter(Writer):
         """Read the signals of a file, whole or broken off."""
         require("rerun", ".rrd", "rerun-sdk")
         layout, found = None, dict[str, list[tuple[Array, Array]]]()
-        for chunk in _chunks(path):
+        for chunk in _whole_chunks(path):
             batch = chunk.to_record_batch()
             if chunk.entity_path == _HEADER:
                 layout = Layout.from_json(batch.column("TextDocument:text")[0].as_py()[0])
@@ -116,7 +123,35 @@ def _recording(layout: Layout, found: dict[str, list[tuple[Array, Array]]]) -> R
     return Recording(time, layout.split(values))
 
 
-def _chunks(path: Path) -> Any:
+def _whole(path: Path) -> int:
+    """Return the length of a file without a message that was broken off.
+
+    A file has a header and messages, each of a kind, its length and its bytes (rerun's crate re_log_encoding, "rrd").
+    """
+    size, end = path.stat().st_size, _FILE_HEADER
+    with path.open("rb") as file:
+        while end + _MESSAGE.size <= size:
+            file.seek(end)
+            following = end + _MESSAGE.size + _MESSAGE.unpack(file.read(_MESSAGE.size))[1]
+            if following > size:
+                break
+            end = following
+    return min(end, size)
+
+
+def _whole_chunks(path: Path) -> Iterator[Any]:
+    """Yield the chunks of a file. The reader refuses a file with a broken message, so it gets a copy without it."""
+    whole = _whole(path)
+    if whole == path.stat().st_size:
+        yield from _chunks(path)
+        return
+    with tempfile.TemporaryDirectory(prefix="gpusim-") as folder:
+        copy = Path(shutil.copy(path, folder))
+        os.truncate(copy, whole)
+        yield from _chunks(copy)
+
+
+def _chunks(path: Path) -> Iterator[Any]:
     """Return the chunks of a file, in the order in which they were written."""
     from rerun.chunk import RrdReader
 
