@@ -69,3 +69,17 @@ GPUSIM_KERNEL void run_diagram(
         if (!health[id]) take_samples(in + (long long)id * width, own, s, control + (long long)id * controls, time[id], period);
     }
 }
+
+#if !GPUSIM_GPU
+// Return whether a sample is due in some world, or its period has changed.
+GPUSIM_KERNEL int somewhere_due(
+    const double* time, const double* par, int par_stride, const double* numbers, int count, double shortest, int worlds
+) {
+    for (int id = 0; id < worlds; ++id) {
+        const double* s = numbers + (long long)id * count;
+        const double period = sample_period(par + (long long)id * par_stride, shortest);
+        if (is_due(s, time[id], period) || (s[COUNT] > 0.0 && s[PERIOD] != period)) return 1;
+    }
+    return 0;
+}
+#endif

@@ -32,7 +32,9 @@ from gpusim.signals.latches import reset_latches, switched
 from gpusim.signals.linearizing import Linearizing
 from gpusim.signals.observe import Command, Observation, chosen_commands
 from gpusim.signals.override import Override
+from gpusim.signals.program_loop import ProgramLoop
 from gpusim.signals.programs import sample_programs, start_programs
+from gpusim.signals.rollout import Rollouts
 from gpusim.signals.runtime import Runtime
 from gpusim.signals.signal import SignalInfo, SignalsByName, matching
 from gpusim.signals.step_samplers import pieces
@@ -44,7 +46,7 @@ from gpusim.typing import Array
 DTYPES = {"float32": np.float32, "float64": np.float64}
 
 
-class Simulation(Checkpoints, Linearizing, NamesMoved):
+class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     """A simulation of a model in ``num_worlds`` worlds.
 
     Args:
@@ -119,6 +121,7 @@ class Simulation(Checkpoints, Linearizing, NamesMoved):
         self._part = part
         self.control = ControlMap(part)
         self._override = Override(part)
+        self._programs = ProgramLoop(part)
         self.runtime.watch(start_programs(part))
 
     def _first_backend(self, asked: str, model: Model, state: State, parameters: dict[str, Array]) -> Backend:
@@ -190,12 +193,8 @@ class Simulation(Checkpoints, Linearizing, NamesMoved):
             runtime.backend.hold_overridden()
             runtime.backend.advance(n, size, runtime.quarantine.check)
         else:
-            for _ in range(n):
-                sample_programs(runtime)
-                runtime.backend.advance(1, size, runtime.quarantine.check)
-        runtime.capacity.check()
-        runtime.accuracy.check()
-        runtime.falls.check(runtime.steps, runtime.parameters["gravity"])
+            self._programs.advance(n, size)
+        runtime.warn()
 
     def sample_diagrams(self) -> None:
         """Sample the diagrams that are due, so that their outputs fit the commands. The next step skips them."""

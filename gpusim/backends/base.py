@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from gpusim.description.program import Program
+from gpusim.description.step_plan import StepPlan
 from gpusim.model.state import State
 from gpusim.reference.contacts.contact_report import ForwardContacts
 from gpusim.reference.step_buffers import StepBuffers
@@ -59,6 +60,13 @@ class Backend(Protocol):
 
     def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
         """Run ``n`` steps of ``dt`` seconds. Call ``check`` when worlds may have failed."""
+
+    def step_loop(self, plan: StepPlan) -> Callable[[int, int, float], bool] | None:
+        """Return a function that runs steps of a plan in one call, or None if the caller runs them one by one.
+
+        The function takes the number of the first step, the number of steps and their size, s. It returns True if a
+        world failed.
+        """
 
     def run_forward(self, h: float) -> StepBuffers:
         """Compute forces at the current time (stage forward) with a trial substep of ``h`` seconds."""

@@ -19,6 +19,7 @@ from gpusim.description.actuator_kinds import Group
 from gpusim.description.config import SolverConfig
 from gpusim.description.contact_record import by_place, unpack
 from gpusim.description.program import Program
+from gpusim.description.step_plan import StepPlan
 from gpusim.errors import unknown_name
 from gpusim.model.fields import DERIVED_FIELDS, check_fields
 from gpusim.model.model import Model
@@ -169,6 +170,10 @@ class KernelBackend(ABC):
         """Run ``n`` steps of ``dt`` seconds. The kernels check every step. Call ``check`` if a world failed."""
         if self.run(n, dt):
             check()
+
+    def step_loop(self, plan: StepPlan) -> Callable[[int, int, float], bool] | None:
+        """Return None: the caller launches the steps one by one."""
+        return None
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> KernelQuarantine:
         """Return the quarantine. ``drivers``: the diagram that writes each command, by label."""

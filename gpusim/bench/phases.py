@@ -119,7 +119,7 @@ class _CpuTimer(_Timer):
     def runner(self, h: float) -> Runner:
         """Return the runner that replaces the backend's."""
         size, backend, clock = ctypes.c_double(h), self._backend, self.clock
-        library, address, team = backend._library, backend._address, backend._team
+        library, address, team = backend._library, backend._address, backend.team
 
         def run(segment: list[Launch]) -> None:
             for launch in segment:

@@ -11,6 +11,7 @@ import numpy as np
 from gpusim import validate
 from gpusim.arrays import is_on_device
 from gpusim.backends.kinds import kinds_of
+from gpusim.description.step_plan import Reading
 from gpusim.reference.signals.quantities import numbers
 from gpusim.signals.control_map import check_free, offered
 from gpusim.signals.runtime import Runtime
@@ -65,8 +66,8 @@ class Observation:
                 at.append(index)
             places.extend(range(columns.start, columns.stop))
         self._groups = [(q, np.array(at), np.array(places)) for q, at, places in groups.values()]
-        listed = np.array(entries, np.int32).reshape(-1, 4)
-        self.array, self._launch = runtime.backend.observer(listed, width, self.array)
+        self._entries = np.array(entries, np.int32).reshape(-1, 4)
+        self.array, self._launch = runtime.backend.observer(self._entries, width, self.array)
 
     def read(self) -> Any:
         """Fill ``array`` with the values at the current time.
@@ -84,6 +85,20 @@ class Observation:
         for signal, place in self._host:
             self.array[:, place] = self._values(signal)
         return self.array
+
+    def reading(self, samples: int = 0) -> Reading | None:
+        """Return what one call of many steps needs to read the signals, or None if some pass through the host.
+
+        ``samples``: number of samples in a new array. 0: into ``array``.
+        """
+        kept = list[tuple[str, int, int]]()
+        for signal, columns in self._host:
+            if signal.kept is None:
+                return None
+            name, at = signal.kept
+            kept += [(name, source, columns.start + k) for k, source in enumerate(at)]
+        array = np.zeros((samples, *self.array.shape)) if samples else self.array
+        return Reading(self._entries, kept, array)
 
     def _values(self, signal: Signal) -> Any:
         """Return the values of a signal that kernels do not read, (num_worlds, n), on the array's device."""

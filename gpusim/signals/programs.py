@@ -30,6 +30,7 @@ from gpusim.description.program_clock import (
     reading_share,
     take_period,
 )
+from gpusim.description.step_plan import Sampling
 from gpusim.signals.delays import Delays, delays
 from gpusim.signals.observe import Observation
 from gpusim.signals.runtime import Runtime
@@ -69,6 +70,13 @@ class RunningProgram:
         due = self._due() & ~self._runtime.quarantine.stopped
         if due.any():
             self._on_host(on_host(self._observation.read()), np.flatnonzero(due))
+
+    def sampling(self) -> Sampling | None:
+        """Return what one call of many steps needs to sample the diagram, or None if Python does."""
+        inputs = None if self._launch is None else self._observation.reading()
+        if inputs is None:
+            return None
+        return Sampling(self.program, inputs, self.parameters, self.name, isinstance(self.program, Delays))
 
     def _due(self) -> Array:
         """Return the mask of worlds with a due sample, or with another period than at the last one."""

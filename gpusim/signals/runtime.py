@@ -126,6 +126,12 @@ class Runtime:
         """The health of every world as a sum of bits; see :meth:`gpusim.Simulation.status_flags`."""
         return 1 * self.quarantine.stopped + 2 * self.capacity.full + self.accuracy.word
 
+    def warn(self) -> None:
+        """Warn of worlds that reached a limit of capacity or accuracy in the last steps, or that fall."""
+        self.capacity.check()
+        self.accuracy.check()
+        self.falls.check(self.steps, self.parameters["gravity"])
+
     # Forces and contacts at the current time.
 
     @property

@@ -90,7 +90,7 @@ def start(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, **config: ob
     """A simulation by a build with the team's defines."""
     defines, threads = TEAMS[team]
     # A single world would else get a single thread.
-    monkeypatch.setattr(native_backend.NativeBackend, "_team", threads)
+    monkeypatch.setattr(native_backend.NativeBackend, "team", threads)
     options = SolverConfig(dt=1e-3, **config)  # type: ignore[arg-type]
     with monkeypatch.context() as own:
         if defines:

@@ -18,8 +18,10 @@ from gpusim.backends.codegen.variants import Variant, model_variant, program_var
 from gpusim.backends.kernel_backend import KernelBackend
 from gpusim.backends.native.compile import load_native, vector_bytes
 from gpusim.backends.native.specialization import Specialization
+from gpusim.backends.native.step_loop import StepLoop
 from gpusim.description.config import SolverConfig
 from gpusim.description.program import Program
+from gpusim.description.step_plan import StepPlan
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.signals.writes import REMEMBERED
@@ -153,12 +155,12 @@ class NativeBackend(KernelBackend):
     def bind(self, control: Array) -> None:
         """Use ``control``, (num_worlds, controls), as the commands."""
         self.fill_arguments(control)
-        self._ensure_slabs(self.num_worlds if self.staged else self._team)
+        self._ensure_slabs(self.num_worlds if self.staged else self.team)
         if self.world_lanes > 1:
-            self._ensure_memory(self._team * self._library.group_bytes(self._address))
+            self._ensure_memory(self.team * self._library.group_bytes(self._address))
 
     @property
-    def _team(self) -> int:
+    def team(self) -> int:
         """Return the number of threads of one launch."""
         return 1 if _forked else self.threads if self.staged else min(self.threads, self.num_worlds)
 
@@ -180,10 +182,32 @@ class NativeBackend(KernelBackend):
                 self.plan.step(run, self._any_active(run), self.config.substeps)
             spent = time.perf_counter() - began
         else:
-            spent = self._run_pieces(n, ctypes.c_double(h))
+            size, team = ctypes.c_double(h), self.team
+            spent = self._run_pieces(n, lambda first, count: self.stepping(self._address, size, count, team))
+        return self._end_run(spent)
+
+    def step_loop(self, plan: StepPlan) -> Callable[[int, int, float], bool] | None:
+        """Return a function that runs steps of a plan. See the protocol."""
+        if self.staged:
+            return None
+        loop = StepLoop(self, plan, load_library, self._library.observe_worlds)
+
+        def run(first: int, n: int, dt: float) -> bool:
+            h = dt / self.config.substeps
+            return self._end_run(self._run_pieces(n, lambda done, count: loop.run(first + done, count, h)))
+
+        return run
+
+    def _end_run(self, spent: float) -> bool:
+        """End a run of steps that took ``spent`` seconds. Return True if a world failed."""
         if self._specialization is not None:
             self._specialize(self._specialization, spent)
         return self.newly_failed()
+
+    @property
+    def stepping(self) -> Any:
+        """Return the function of the library that runs steps."""
+        return self._library.run_groups if self.world_lanes > 1 else self._library.run_worlds
 
     def _specialize(self, specialization: Specialization, spent: float) -> None:
         """Switch to specialized kernels when they are ready, after ``spent`` seconds of steps."""
@@ -192,19 +216,18 @@ class NativeBackend(KernelBackend):
             self._library = load_library(variant)
             self._specialization = None
 
-    def _run_pieces(self, n: int, h: ctypes.c_double) -> float:
-        """Run steps in pieces of about PIECE seconds, so that Ctrl-C works between them. Return their duration in s.
+    def _run_pieces(self, n: int, advance: Callable[[int, int], None]) -> float:
+        """Run ``n`` steps in pieces of about PIECE seconds, so that Ctrl-C works between them. Return the duration, s.
 
-        The bits do not depend on the pieces.
+        The bits do not depend on the pieces. ``advance`` gets the number of steps that are done, and those to do.
         """
-        advance = self._library.run_groups if self.world_lanes > 1 else self._library.run_worlds
-        total = 0.0
+        total, done = 0.0, 0
         while n > 0:
             count = n if n < self._piece else self._piece
             start = time.perf_counter()
-            advance(self._address, h, count, self._team)
+            advance(done, count)
             spent = time.perf_counter() - start
-            n, total = n - count, total + spent
+            n, done, total = n - count, done + count, total + spent
             if n or spent * self._piece > 2.0 * PIECE * count:  # the pieces are too short or too long
                 usual, few = (int(count * seconds / max(spent, 1e-6)) for seconds in (PIECE, PATIENCE))
                 self._piece = max(1, min(max(usual, min(few, FEW_STEPS)), MOST_STEPS))
@@ -222,7 +245,7 @@ class NativeBackend(KernelBackend):
             run = self._runner(h)
             execute(self.plan.trial, run, self._any_active(run))
         else:
-            self._library.run_worlds(self._address, ctypes.c_double(h), FORWARD, self._team)
+            self._library.run_worlds(self._address, ctypes.c_double(h), FORWARD, self.team)
         return self.fill_work(h)
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Array, Callable[[], None]]:
@@ -257,7 +280,7 @@ class NativeBackend(KernelBackend):
             number(self.control.shape[1]),
             ctypes.c_double(program.period),
             number(self.num_worlds),
-            number(self._team),
+            number(self.team),
         )
 
         known: list[Any] = [None, None, None, ()]  # cached, because finding an address takes as long as 50 blocks
@@ -287,7 +310,7 @@ class NativeBackend(KernelBackend):
             run = self._runner(0.0)
             execute(self.plan.pose, run, self._any_active(run))
         else:
-            self._library.run_worlds(self._address, ctypes.c_double(0.0), POSE, self._team)
+            self._library.run_worlds(self._address, ctypes.c_double(0.0), POSE, self.team)
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:
         """Return a function that runs segments of the launch plan for substeps of ``h`` seconds."""
@@ -296,7 +319,7 @@ class NativeBackend(KernelBackend):
         def run(segment: list[Launch]) -> None:
             for launch in segment:
                 kernel = getattr(library, f"staged_{launch.phase}")
-                kernel(self._address, size, launch.condition, launch.level, self._team)
+                kernel(self._address, size, launch.condition, launch.level, self.team)
 
         return run
 

@@ -12,6 +12,7 @@ from gpusim.backends.health import Quarantine
 from gpusim.description.config import SolverConfig
 from gpusim.description.contact_fields import CONTACT_STATE_FIELDS
 from gpusim.description.program import Program
+from gpusim.description.step_plan import StepPlan
 from gpusim.model.model import Model
 from gpusim.model.state import State, hold_overridden
 from gpusim.reference.contacts.contact_report import ForwardContacts, keep_contacts
@@ -47,6 +48,9 @@ class NumpyBackend:
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             for _ in range(n):
                 step(self.work, dt)
+
+    def step_loop(self, plan: StepPlan) -> None:
+        """Return None: the caller runs the steps one by one."""
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> Quarantine:
         """Return the quarantine. ``drivers``: the diagram that writes each command, by label."""

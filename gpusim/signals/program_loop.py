@@ -1,0 +1,47 @@
+"""Steps of a simulation with diagrams."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from gpusim.description.step_plan import Sampling, StepPlan
+from gpusim.signals.programs import sample_programs
+from gpusim.signals.runtime import Runtime
+
+
+class ProgramLoop:
+    """Steps of a simulation with diagrams: one call of the backend for many steps, if it can, else one by one."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._made: list[Any] = []
+        self._run: Callable[[int, int, float], bool] | None = None
+
+    def advance(self, n: int, size: float) -> None:
+        """Advance all worlds by ``n`` steps of ``size`` s."""
+        runtime = self._runtime
+        # What the prepared call points at. Writes to parameters and new rows replace these.
+        now = [runtime.backend, *[r.parameters for r in runtime.running]]
+        if len(now) != len(self._made) or any(map(operator.is_not, now, self._made)):
+            programs = samplings(runtime)
+            self._made = now
+            self._run = None if programs is None else runtime.backend.step_loop(StepPlan(programs))
+        if self._run is None:
+            for _ in range(n):
+                sample_programs(runtime)
+                runtime.backend.advance(1, size, runtime.quarantine.check)
+        elif self._run(0, n, size):
+            runtime.quarantine.check()
+
+
+def samplings(runtime: Runtime) -> list[Sampling] | None:
+    """Return all diagrams for one call of many steps, or None if Python samples one of them."""
+    found = list[Sampling]()
+    for running in runtime.running:
+        sampling = running.sampling()
+        if sampling is None:
+            return None
+        found.append(sampling)
+    return found

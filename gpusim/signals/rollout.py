@@ -1,0 +1,144 @@
+"""Rollouts: many steps with commands before each step, and recorded signals."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.arrays import is_on_device
+from gpusim.description.step_plan import StepPlan
+from gpusim.signals.observe import Command, Observation, chosen_commands
+from gpusim.signals.program_loop import samplings
+from gpusim.signals.runtime import Runtime
+
+_FUNCTION = "Simulation.rollout"
+
+
+class Rollouts(ABC):
+    """Rollouts of a simulation."""
+
+    runtime: Runtime
+
+    @abstractmethod
+    def step(self, n: int = 1, dt: float | None = None) -> None:
+        """Advance all worlds by ``n`` steps."""
+
+    def rollout(
+        self, steps: int, commands: Mapping[str, Any] | None = None, *, record: str | Sequence[str], every: int = 1
+    ) -> Any:
+        """Advance all worlds by ``steps`` steps and return recorded signals.
+
+        The bits are those of :meth:`step` with a write of the commands before each step. The native backend does it all
+        in one call. The CUDA backend does not wait for the device between the steps.
+
+        Args:
+            steps: number of steps of ``config.dt``.
+            commands: values before each step, by label or wildcard as for :meth:`command`: a :class:`Schedule`, a
+                number, (steps,) or (steps, num_worlds). For n commands of a wildcard: (steps, n) or (steps, num_worlds,
+                n). Other commands keep their values.
+            record: signals or wildcards to record, as for :meth:`observe`.
+            every: steps from one sample to the next.
+
+        Returns:
+            (steps // every, num_worlds, n): the columns of ``observe(record)`` after every ``every`` steps. On the
+            device with the CUDA backend.
+
+        Raises:
+            UnknownNameError: no such command or signal.
+            ModelError: a number or a shape breaks a rule, or a diagram sets the command.
+        """
+        rollout = _Rollout(self.runtime, steps, commands, record, every)
+        return rollout.run(self.step)
+
+
+class _Rollout:
+    """A number of steps with commands, whose signals are recorded. See :meth:`gpusim.Simulation.rollout`."""
+
+    def __init__(
+        self, runtime: Runtime, steps: Any, commands: Mapping[str, Any] | None, record: str | Sequence[str], every: Any
+    ) -> None:
+        self._runtime, self._steps, self._every = runtime, _whole("steps", steps, 0), _whole("every", every, 1)
+        self._observation = Observation(runtime, runtime.signal_list(record))
+        if commands is not None and not isinstance(commands, Mapping):
+            raise validate.fail(_FUNCTION, f"commands = {commands!r:.80} is no dict", "give {'lift': values}")
+        self._tables = [self._table(name, value) for name, value in (commands or {}).items()]
+
+    def _table(self, name: str, value: Any) -> tuple[Command, Any]:
+        """Return the commands of one entry, and their values before each step, (steps, 1 or num_worlds, n)."""
+        command = Command(self._runtime, chosen_commands(self._runtime, name))
+        if hasattr(value, "value") and hasattr(value, "mean"):  # a Schedule
+            size, start = self._runtime.config.dt, float(self._runtime.read_state()["time"][0])
+            value = [value.mean(start + k * size, start + (k + 1) * size) for k in range(self._steps)]
+        element, count, worlds = f"commands '{name}'", len(command.names), self._runtime.num_worlds
+        values = self._runtime.backend.to_device(value) if is_on_device(value) else validate.array(element, value)
+        if values.ndim == 2:
+            values = values[:, :, None] if count == 1 else values[:, None, :]
+        elif values.ndim == 1:
+            values = values[:, None, None]
+        try:
+            values = np.broadcast_to(values, (self._steps, 1 if values.shape[1:2] == (1,) else worlds, count))
+        except ValueError:
+            rule = f"values of shape {np.shape(value)} do not fit {self._steps} steps, {worlds} worlds"
+            wanted = "(steps,), (steps, num_worlds), or for n commands (steps, n) or (steps, num_worlds, n)"
+            raise validate.fail(element, f"{rule} and {count} commands", f"give {wanted}") from None
+        if not is_on_device(value) and not math.isfinite(float(values.sum())):
+            raise validate.fail(element, "a value is not finite", "give finite numbers")
+        return command, values
+
+    def run(self, advance: Callable[[int], None]) -> Any:
+        """Run the steps and return the samples. ``advance`` advances all worlds by a number of steps."""
+        runtime, plan = self._runtime, self._plan()
+        run = None if plan is None else runtime.backend.step_loop(plan)
+        if plan is None or plan.record is None or run is None:
+            return self._one_by_one(advance)
+        runtime.forget()
+        runtime.steps += self._steps
+        if run(0, self._steps, runtime.config.dt):
+            runtime.quarantine.check()
+        runtime.warn()
+        return plan.record.array
+
+    def _plan(self) -> StepPlan | None:
+        """Return the plan for one call of the backend, or None if Python has to do something between the steps."""
+        programs, record = samplings(self._runtime), self._observation.reading(self._steps // self._every)
+        if programs is None or record is None or self._runtime.samplers:
+            return None
+        if not self._tables:
+            return StepPlan(programs, record=record, every=self._every)
+        worlds = max(values.shape[1] for _, values in self._tables)
+        parts = [np.broadcast_to(x, (self._steps, worlds, x.shape[2])) for _, x in self._tables]
+        columns = [self._runtime.model.controls[name] for command, _ in self._tables for name in command.names]
+        return StepPlan(programs, np.concatenate(parts, axis=2), np.array(columns), record, self._every)
+
+    def _one_by_one(self, advance: Callable[[int], None]) -> Any:
+        """Run the steps with a launch for each, and copy the signals after every ``every`` steps."""
+        backend, every = self._runtime.backend, self._every
+        shape = self._steps // every, *self._observation.array.shape
+        out, done = backend.to_device(np.zeros(shape)), 0
+        whole = (self._steps, self._runtime.num_worlds)
+        tables = [
+            (command, backend.to_device(np.array(np.broadcast_to(x, (*whole, x.shape[2])))))
+            for command, x in self._tables
+        ]
+        while done < self._steps:
+            for command, values in tables:
+                command.write(values[done])
+            count = 1 if tables else min(self._steps - done, every - done % every)
+            advance(count)
+            done += count
+            if done % every == 0:
+                out[done // every - 1] = self._observation.read()
+        return out
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    """Return a whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        rule = f"{name} = {value!r} must be a whole number of at least {least}"
+        raise validate.fail(_FUNCTION, rule, f"give {least} or more")
+    return int(value)
