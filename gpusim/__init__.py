@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         sensors,
         viewer,
     )
+    from gpusim.backends.cuda.streams import on_stream
     from gpusim.recording.stream import record
     from gpusim.sweeps.fit import fit
     from gpusim.sweeps.sweep import sweep
@@ -87,6 +88,7 @@ __all__ = [
     "Wrap",
     "fit",
     "load",
+    "on_stream",
     "orifice_gain",
     "record",
     "sweep",
@@ -98,7 +100,12 @@ _ON_DEMAND = (
     *("robotics", "scene", "scenes", "viewer"),
 )
 
-_FUNCTIONS = {"fit": "gpusim.sweeps.fit", "record": "gpusim.recording.stream", "sweep": "gpusim.sweeps.sweep"}
+_FUNCTIONS = {
+    "fit": "gpusim.sweeps.fit",
+    "on_stream": "gpusim.backends.cuda.streams",
+    "record": "gpusim.recording.stream",
+    "sweep": "gpusim.sweeps.sweep",
+}
 """Functions that are imported on first use, and their modules."""
 
 

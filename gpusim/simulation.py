@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpusim import validate
-from gpusim.arrays import on_host
+from gpusim.arrays import is_on_device, on_host
 from gpusim.backends import check_options, choose_backend, make_backend, why_not
 from gpusim.backends.base import Backend
 from gpusim.builder.builder import world_count
@@ -402,8 +402,10 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
 
         Args:
             values: by signal, as for :meth:`write`, or by wildcard (see :meth:`observe`). A wildcard takes the numbers
-                of all matching signals side by side, (n,) or (worlds, n), or an array that broadcasts to it.
-            worlds: None for all, an index, a list of indices, or a mask (num_worlds,).
+                of all matching signals side by side, (n,) or (worlds, n), or an array that broadcasts to it. With the
+                CUDA backend, poses and velocities on the device stay there, unchecked.
+            worlds: None for all, an index, a list of indices, or a mask (num_worlds,). With the CUDA backend, a mask on
+                the device stays there if only poses and velocities are written. Their values are those of all worlds.
 
         Raises:
             UnknownNameError: no such signal.
@@ -412,8 +414,11 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         if not isinstance(values, Mapping):
             rule = f"values = {values!r} is no dict"
             raise validate.fail("Simulation.write_state", rule, "give {'joint.hip.position': 0.1}")
-        chosen = chosen_worlds("Simulation.write_state", worlds, self.num_worlds)
-        self._state_writer(tuple(values)).write(list(values.values()), chosen)
+        writer, given = self._state_writer(tuple(values)), list(values.values())
+        stays = self.backend_name == "cuda" and writer.moves and any(map(is_on_device, [worlds, *given]))
+        if not (stays and self.backend.is_mask(worlds)):
+            worlds = chosen_worlds("Simulation.write_state", worlds, self.num_worlds)
+        (writer.write_on_device if stays else writer.write)(given, worlds)
 
     def _state_writer(self, names: tuple[str, ...]) -> StateWriter:
         """Return the writer for signals or wildcards. It is cached for repeated writes."""

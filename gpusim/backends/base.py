@@ -116,8 +116,13 @@ class Backend(Protocol):
         ``columns``: a slice or indices.
         """
 
-    def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
+    def write_operations(self, operations: Array, values: Any, worlds: Any) -> bool:
         """Write poses and velocities in chosen worlds (reference/signals/writes.py).
+
+        Args:
+            operations: what to write, (n, 4) int32.
+            values: (worlds, numbers). The CUDA backend also takes a list of arrays side by side, on the device too.
+            worlds: indices of the worlds. The CUDA backend also takes a mask on the device, for values of all worlds.
 
         Returns:
             False if unsupported. The caller then falls back to NumPy.

@@ -224,7 +224,7 @@ class KernelBackend(ABC):
         return float(self._state.arrays["step_before"].max())
 
     @abstractmethod
-    def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
+    def write_operations(self, operations: Array, values: Any, worlds: Any) -> bool:
         """Write poses and velocities in chosen worlds (reference/signals/writes.py)."""
 
     def rows_of(self, worlds: Array) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpusim import rotations, validate
-from gpusim.arrays import on_host
+from gpusim.arrays import is_on_device, on_host
 from gpusim.errors import callers_level
 from gpusim.reference.signals import writes
 from gpusim.signals.runtime import Runtime
@@ -41,7 +41,8 @@ class Part:
                 element = f"signal '{signal.info.name}'"
                 raise validate.fail(element, "cannot be written", "write one whose signals() entry says writable")
         self.sizes = [math.prod(s.info.shape) for s in signals]
-        self.shape = signals[0].info.shape if len(signals) == 1 else (sum(self.sizes),)
+        self.size = sum(self.sizes)
+        self.shape = signals[0].info.shape if len(signals) == 1 else (self.size,)
         self.moves = all(s.target is not None for s in signals)
         self.endless = signals[0].info.name.rpartition(".")[2].startswith(MAY_BE_INFINITE)
 
@@ -53,6 +54,8 @@ class Part:
         """
         shape, element = (count, *self.shape), f"signal '{self.name}'"
         filled = validate.array(element, on_host(value))
+        if filled.shape == (count, 1) and self.size == 1:  # a wildcard that matches one signal
+            filled = filled.reshape(shape)
         if filled.shape != shape:
             try:
                 filled = np.array(np.broadcast_to(filled, shape))
@@ -105,6 +108,31 @@ class StateWriter:
         names = {signal.info.name for part in parts for signal in part.signals}
         self._ranges = [name for name in names if _LIMITS[1] in name and name.replace(*_LIMITS[::-1]) in names]
         """Upper limits that are written together with their lower ones."""
+
+    @property
+    def moves(self) -> bool:
+        """Whether all signals are poses and velocities."""
+        return all(part.moves for part in self._parts)
+
+    def write_on_device(self, values: Sequence[Any], worlds: Any) -> None:
+        """Write poses and velocities of which some are on the device, and stay there unchecked.
+
+        ``worlds``: indices (n,), or a mask (num_worlds,) on the device for values of all worlds.
+        """
+        count = len(worlds)
+        columns = list[Any]()
+        for part, value in zip(self._parts, values, strict=True):
+            if not is_on_device(value):
+                columns.append(part.values(value, count))
+                continue
+            each = (count, *part.shape), (count, part.size)
+            shape = tuple(value.shape)
+            if shape not in (part.shape, (1, *part.shape), *each):
+                rule = f"an array of shape {shape} does not fit {count} worlds of shape {part.shape}"
+                raise validate.fail(f"signal '{part.name}'", rule, "give one value, or one for each chosen world")
+            columns.append(value.reshape(count if shape in each else 1, -1))
+        self._runtime.backend.write_operations(self._operations, columns, worlds)
+        self._runtime.invalidate()
 
     def write(self, values: Sequence[Any], worlds: Array) -> None:
         """Write the parts' values in chosen worlds, (n,). All are checked before a pose or velocity changes."""

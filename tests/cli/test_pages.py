@@ -7,6 +7,7 @@ cannot run here is listed with the reason; its options are parsed, and its scene
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ OTHERS = {
     "python ci/make_film.py": "takes minutes; rewrites the film",
     "python ci/docs_reference.py": "rewrites pages (tests/unit/test_docs_site.py)",
     "python docs/examples/learning/ppo.py": "trains for a minute (tests/unit/envs/test_learning.py)",
+    "torchrun": "needs several GPUs",
     "python -m mkdocs build": "builds the site (ci/run_tests.sh)",
     "python ci/mutants.py": "runs tests in a copy (tests/unit/test_mutants.py)",
 }
@@ -73,6 +75,7 @@ NOT_RUN = {
     "with Window(": "opens a window",
     'arrays="torch"': "needs PyTorch (tests/unit/envs/test_vector_env.py)",
     "RecordVideo(": "draws (tests/unit/envs/test_films.py)",
+    **({} if find_spec("torch") else {"import torch": "needs PyTorch"}),
 }
 """Words of blocks that are compiled alone, and why."""
 PICTURES = ("Offscreen(", "gpusim render")

@@ -150,6 +150,20 @@ class Stream:
         return Graph(launches)
 
 
+class ExternalStream(contextlib.nullcontext[None]):
+    """Another library's stream, current inside its block."""
+
+    def __init__(self, ptr: int) -> None:
+        super().__init__()
+        self.ptr = ptr
+
+    def __enter__(self) -> None:
+        self._outer, Stream.current = Stream.current, self.ptr
+
+    def __exit__(self, *unused: Any) -> None:
+        Stream.current = self._outer
+
+
 class Event:
     """A moment between launches."""
 
@@ -209,6 +223,21 @@ def ndarray(shape: tuple[int], dtype: Any, pointer: int) -> FakeArray:
     return np.frombuffer((ctypes.c_char * size).from_address(pointer), dtype).view(FakeArray)
 
 
+def arange(stop: int, dtype: Any) -> FakeArray:
+    """Whole numbers from 0."""
+    return fake(np.arange(stop, dtype=dtype))
+
+
+def broadcast_to(array: Any, shape: tuple[int, ...]) -> FakeArray:
+    """The same numbers for several worlds."""
+    return np.broadcast_to(array, shape).view(FakeArray)
+
+
+def concatenate(arrays: list[Any], axis: int) -> FakeArray:
+    """Arrays after each other."""
+    return fake(np.concatenate(arrays, axis))
+
+
 def get_default_memory_pool() -> Any:
     """Pool without blocks."""
     return SimpleNamespace(free_all_blocks=lambda: None)
@@ -219,6 +248,7 @@ RawModule = Module
 cuda = SimpleNamespace(
     Device=Device,
     Event=Event,
+    ExternalStream=ExternalStream,
     get_elapsed_time=get_elapsed_time,
     Stream=Stream,
     get_current_stream=Stream,
