@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import warnings
+from importlib.util import find_spec
 from typing import Any
-
-import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
 from gpusim.contact.material import Material
 from gpusim.errors import ModelError
-from gpusim.meshes.mesh_files import read_mesh_file
+from gpusim.meshes.decomposition import decompose_mesh
 from gpusim.transform import Transform
 
 HULL_VERTICES = 64
 """Vertex limit of a mesh's hull. More vertices make contact slower, not better."""
 MESHES = ("hull", "decompose")
-_CONCAVITY = 0.05
-"""Concavity that a part may keep, relative to its size (CoACD's threshold)."""
 
 
 def check_meshes(meshes: str) -> None:
     """Raise a ModelError if ``meshes`` is no known rule, or needs a package that is missing."""
     if meshes not in MESHES:
         raise ModelError(f"meshes = {meshes!r} is unknown; give one of {', '.join(map(repr, MESHES))}")
-    if meshes == "decompose":
-        _coacd()
+    if meshes == "decompose" and find_spec("coacd") is None:
+        raise ModelError('meshes="decompose" needs coacd, which is not installed; pip install "gpusim[decompose]"')
 
 
 def add_mesh_shapes(
@@ -59,28 +56,9 @@ def add_mesh_shapes(
         warnings.simplefilter("ignore")  # reducing the hull's vertices is intended
         if meshes == "hull":
             return [builder.add_shape_mesh(body, path, scale, label=label, **common)]
-        parts = convex_parts(read_mesh_file(f"shape '{label}'", path), scale)
+        parts = decompose_mesh(f"shape '{label}'", path, scale)
         labels = [label, *(f"{label}_part{number}" for number in range(2, len(parts) + 1))]
         return [
             builder.add_shape_hull(body, vertices, label=name, **common)
             for vertices, name in zip(parts, labels, strict=True)
         ]
-
-
-def convex_parts(mesh: Any, scale: tuple[float, ...] = (1.0, 1.0, 1.0)) -> list[np.ndarray]:
-    """Return the vertices of the convex parts of a mesh, an object with ``vertices`` and ``faces``."""
-    coacd = _coacd()
-    coacd.set_log_level("error")
-    vertices = np.asarray(mesh.vertices, dtype=float) * np.asarray(scale)
-    faces = np.asarray(mesh.faces)
-    faces = faces[:, ::-1] if np.prod(scale) < 0.0 else faces
-    found = coacd.run_coacd(coacd.Mesh(vertices, faces), threshold=_CONCAVITY, seed=0)
-    return [np.asarray(points) for points, _ in found]
-
-
-def _coacd() -> Any:
-    try:
-        import coacd
-    except ImportError:
-        raise ModelError('meshes="decompose" needs coacd, which is not installed; pip install coacd') from None
-    return coacd

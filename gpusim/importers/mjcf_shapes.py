@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,8 @@ import numpy as np
 from gpusim.contact.material import Material
 from gpusim.description.specs import WORLD
 from gpusim.errors import ModelError
-from gpusim.importers.mesh_shapes import convex_parts
 from gpusim.importers.mjcf_context import Context, frame, vector
+from gpusim.meshes.decomposition import decompose_mesh
 from gpusim.typing import Array
 
 PLANE, FIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
@@ -101,7 +100,8 @@ def _add_hull(context: Context, g: int, body: int, common: dict[str, Any]) -> in
     """Add the hull of a mesh, or the hulls of its convex parts. Return the index of the first."""
     if context.options.meshes == "decompose":
         first = len(context.builder.shapes)
-        for points in convex_parts(SimpleNamespace(vertices=vertices(context, g), faces=faces(context, g))):
+        mesh = vertices(context, g), faces(context, g)
+        for points in decompose_mesh(f"shape '{common['label']}'", mesh):
             label = common["label"]
             if len(context.builder.shapes) > first:
                 label = context.label("shape", f"{label}_part{len(context.builder.shapes) - first + 1}")

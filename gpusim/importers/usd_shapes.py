@@ -19,6 +19,7 @@ from gpusim.importers.usd_bodies import UsdBody, host_of
 from gpusim.importers.usd_joints import WORLD, UsdJoint
 from gpusim.importers.usd_meshes import read_mesh
 from gpusim.importers.usd_stage import UsdStage
+from gpusim.meshes.decomposition import decompose_mesh
 from gpusim.meshes.polytope import solid
 from gpusim.transform import Transform
 from gpusim.typing import Array
@@ -198,20 +199,14 @@ def _is_convex(points: Array, triangles: Array) -> bool:
 
 
 def _decompose(stage: UsdStage, path: str, points: Array, triangles: Array) -> list[Array]:
-    """Return the points of convex pieces by coacd, or nothing without it."""
-    element, effect = f"collider '{path}'", "it collides as its convex hull"
+    """Return the points of convex pieces, or nothing if that fails."""
+    element = f"collider '{path}'"
     try:
-        import coacd
-    except ImportError:
-        what = "is to be decomposed, which needs coacd"
-        stage.report.add("contact", element, what, effect, "pip install coacd")
+        return decompose_mesh(element, (points, triangles))
+    except ModelError as error:
+        what = str(error).removeprefix(f"{element}: ")
+        stage.report.add("contact", element, what, "it collides as its convex hull")
         return []
-    if not len(triangles):
-        stage.report.add("contact", element, "is to be decomposed and has no triangles", effect)
-        return []
-    coacd.set_log_level("error")
-    parts = coacd.run_coacd(coacd.Mesh(points, triangles), seed=0)
-    return [np.array(vertices, float) for vertices, _ in parts if len(vertices) > 3]
 
 
 def _material(stage: UsdStage, path: str, item: Any, materials: Mapping[str, Any]) -> Material:

@@ -111,8 +111,8 @@ def test_files_in_memory():
             load_urdf(text, assets=bad)
 
 
-def test_decomposed_meshes():
-    pytest.importorskip("coacd")
+def test_decomposed_meshes(monkeypatch: pytest.MonkeyPatch):
+    coacd = pytest.importorskip("coacd")
     one, other = trimesh.creation.box((1, 0.2, 0.2)), trimesh.creation.box((0.2, 1, 0.2))
     other.apply_translation((0.4, 0.4, 0.0))  # an L
     try:
@@ -123,6 +123,8 @@ def test_decomposed_meshes():
     builder, report = load_urdf(text, assets={"l.stl": mesh.export(file_type="stl")}, meshes="decompose")
     assert len(builder.shapes) == len(report.shapes["base"]) == 2
     assert {shape.label for shape in builder.shapes} == {"base", "base_part2"}
+    monkeypatch.setattr(coacd, "run_coacd", None)  # the parts are in the cache
+    load_urdf(text, assets={"l.stl": mesh.export(file_type="stl")}, meshes="decompose")
     with pytest.raises(ModelError, match=naming("'spheres'")):
         load_urdf(text, meshes="spheres")
 
