@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.compiler.adjacent_bodies import joined_bodies
+from gpusim.description.looks import Look
 from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import ShapeSpec, VisualSpec
 from gpusim.exporters.mjcf_document import Document, pose, text
@@ -19,6 +20,8 @@ from gpusim.typing import Array
 
 GREATEST_CLASSES = 31
 VISUAL_GROUP, COLLISION_GROUP = 2, 3
+_GRAY = (0.5, 0.5, 0.5)
+"""MuJoCo's default color."""
 
 
 def _numbers(*names: str) -> Any:
@@ -128,17 +131,18 @@ def _report_materials(doc: Document) -> None:
 def _add_visual(doc: Document, visual: VisualSpec) -> None:
     doc.report.add_look(visual)
     common: dict[str, Any] = {"contype": 0, "conaffinity": 0, "group": VISUAL_GROUP, "mass": 0, **pose(visual.xform)}
-    color = visual.color
+    rgba = _rgba(visual.color, visual.look)
     if visual.kind in _PRIMITIVES:
         kind, size = _PRIMITIVES[visual.kind]
-        rgba = None if color is None else (*color, 1)
         doc.add(doc.bodies[visual.body], "geom", type=kind, size=size(visual.params), rgba=rgba, **common)
         return
     if "pieces" in visual.params:
-        pieces = visual.params["pieces"]
-        sheets = [(piece.vertices, piece.triangles, color or piece.color, piece.normals) for piece in pieces]
+        sheets = [
+            (p.vertices, p.triangles, _rgba(visual.color or p.color, visual.look.over(p.look)), p.normals)
+            for p in visual.params["pieces"]
+        ]
     else:
-        sheets = [(*shape_type(visual.kind).mesh(visual.params), color, None)]
+        sheets = [(*shape_type(visual.kind).mesh(visual.params), rgba, None)]
     for number, (points, triangles, own, corners) in enumerate(sheets):
         if len(points) < 4:
             doc.report.add("look", visual.element, "has less than four points", "it is not in the file")
@@ -148,8 +152,14 @@ def _add_visual(doc: Document, visual: VisualSpec) -> None:
         asset = doc.section("asset").find(f"mesh[@name='{mesh}']")
         asset.set("inertia", "shell")  # type: ignore[union-attr]
         asset.set("normal", text(normals.reshape(-1)))  # type: ignore[union-attr]
-        rgba = None if own is None else (*own, 1)
-        doc.add(doc.bodies[visual.body], "geom", type="mesh", mesh=mesh, rgba=rgba, **common)
+        doc.add(doc.bodies[visual.body], "geom", type="mesh", mesh=mesh, rgba=own, **common)
+
+
+def _rgba(color: Sequence[float] | None, look: Look) -> tuple[float, ...] | None:
+    """Return color and opacity, or None for MuJoCo's default."""
+    if color is None and look.alpha is None:
+        return None
+    return *(_GRAY if color is None else color[:3]), 1 if look.alpha is None else look.alpha
 
 
 def _split(points: Array, triangles: Array, corners: Array | None) -> tuple[Array, Array, Array]:

@@ -49,13 +49,13 @@ class ExportReport(Findings):
         return "\n".join(lines + [f"  warning: {text}" for text in self.warnings])
 
     def add_look(self, visual: VisualSpec) -> None:
-        """Add a finding for a visual with a picture or transparency, which the files do not have."""
+        """Add a finding for a visual with a picture or a finish, which the files do not have."""
         pieces = visual.params.get("pieces", ())
         looks = [visual.look, *(visual.look.over(piece.look) for piece in pieces)]
         if any(look.texture is not None for look in looks) or any(piece.colors is not None for piece in pieces):
             self.add("look", visual.element, "has a texture or colors of vertices", "it has one color in the file")
-        if any(look.alpha not in (None, 1.0) for look in looks):
-            self.add("look", visual.element, "is transparent", "it is opaque in the file")
+        if any(look.roughness is not None or look.metallic is not None for look in looks):
+            self.add("look", visual.element, "has a finish", "the file has the color alone")
 
 
 def check_model_name(element: str, name: str) -> None:

@@ -166,9 +166,11 @@ def _bind(doc: UsdDocument, prim: Any, material: Material) -> None:
     binding.Bind(material_prim, materialPurpose="physics")
 
 
-def _paint(prim: Any, color: Color | None) -> None:
+def _paint(prim: Any, color: Color | None, alpha: float | None = None) -> None:
     from pxr import Gf, UsdGeom
 
+    if alpha is not None:
+        UsdGeom.Gprim(prim).CreateDisplayOpacityAttr([alpha])
     if color is not None:
         srgb = np.asarray(color[:3], float)
         linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
@@ -180,14 +182,17 @@ def _add_visual(doc: UsdDocument, visual: VisualSpec) -> None:
     parent = doc.bodies[visual.body]
     if visual.kind in _BASIC:
         path = doc.path(parent, visual.label)
-        _paint(_BASIC[visual.kind](doc, path, visual.xform, visual.params), visual.color)
+        _paint(_BASIC[visual.kind](doc, path, visual.xform, visual.params), visual.color, visual.look.alpha)
         return
     if "pieces" in visual.params:
-        sheets = [(p.vertices, p.triangles, visual.color or p.color) for p in visual.params["pieces"]]
+        sheets = [
+            (p.vertices, p.triangles, visual.color or p.color, visual.look.over(p.look).alpha)
+            for p in visual.params["pieces"]
+        ]
     else:
-        sheets = [(*shape_type(visual.kind).mesh(visual.params), visual.color)]
-    for points, triangles, color in sheets:
-        _paint(_mesh(doc, doc.path(parent, visual.label), visual.xform, points, triangles), color)
+        sheets = [(*shape_type(visual.kind).mesh(visual.params), visual.color, visual.look.alpha)]
+    for points, triangles, color, alpha in sheets:
+        _paint(_mesh(doc, doc.path(parent, visual.label), visual.xform, points, triangles), color, alpha)
 
 
 def _add_groups(doc: UsdDocument, paths: list[str]) -> None:

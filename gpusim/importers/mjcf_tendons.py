@@ -23,6 +23,8 @@ _JOINT, _PULLEY, _SITE, _SPHERE = 1, 2, 3, 4
 """Values of mjtWrap."""
 _Place = tuple[int, Transform]
 _DROPPED = "left out"
+_RGBA, _WIDTH = (0.5, 0.5, 0.5, 1.0), 0.003
+"""MuJoCo's defaults."""
 
 
 def add_springs(context: Context) -> None:
@@ -73,9 +75,18 @@ def add_tendons(context: Context) -> None:
         if not fixed and not _acts(context, t):
             context.lost("look", "TENDON", t, "a spatial tendon without effect on the motion", _DROPPED)
             continue
+        if not fixed:
+            _report_look(context, t)
         terms = _fixed_terms(context, rows) if fixed else _spatial_terms(context, t, rows)
         if terms is not None:
             _add_tendon(context, t, terms)
+
+
+def _report_look(context: Context, t: int) -> None:
+    m = context.m
+    painted = m.tendon_matid[t] >= 0 or not np.allclose(m.tendon_rgba[t], _RGBA)
+    if painted or not np.isclose(m.tendon_width[t], _WIDTH):
+        context.lost("look", "TENDON", t, "a color or a width", "drawn as a thin dark rope")
 
 
 def _acts(context: Context, t: int) -> bool:

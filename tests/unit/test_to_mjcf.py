@@ -332,9 +332,10 @@ def test_visuals_keep_their_sharp_edges_and_given_normals(given):
     body = b.add_body(1.0, (1, 1, 1))
     pieces = mesh_pieces("cube", (cube, faces), normals=round_ if given else None)
     assert (pieces[0].normals is not None) == given
-    b.add_visual(body, "mesh", pieces, alpha=0.5)
-    assert "is transparent" in to_mjcf(b)[1].summary()
+    b.add_visual(body, "mesh", pieces, alpha=0.5, metallic=1.0)
+    assert "has a finish" in to_mjcf(b)[1].summary()
     model, _, _ = compiled(b)
+    assert np.allclose(model.geom_rgba[0], (0.5, 0.5, 0.5, 0.5))
     corners = model.mesh_vert[model.mesh_face]
     sharp = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     expected = corners / np.sqrt(0.75) if given else np.repeat(sharp[:, None], 3, axis=1)

@@ -250,7 +250,7 @@ def test_visuals_velocities_sites_and_kinematic_bodies():
     b.add_body(1.0, (1, 1, 1), kinematic=True, linear_velocity=(0, 0, 2), label="lift")
     boxed = b.add_body(1.0, (1, 1, 1), xform=Transform((0, 0, 4)), label="boxed")
     b.add_shape_sphere(boxed, 0.1, label="hidden")
-    b.add_visual(boxed, "box", (0.1, 0.2, 0.3), xform=TURN, color="#804020", label="look")
+    b.add_visual(boxed, "box", (0.1, 0.2, 0.3), xform=TURN, color="#804020", alpha=0.25, label="look")
     b.add_site(ball, TURN, label="tip")
     read, report, read_report = again(b)
     found = {spec.label: spec for spec in read.bodies}
@@ -260,6 +260,7 @@ def test_visuals_velocities_sites_and_kinematic_bodies():
     assert found["lift"].kinematic and np.allclose(found["lift"].linear_velocity, (0, 0, 2))
     assert np.allclose(read.shapes[0].color, (0, 1, 0)) and len(read.visuals) == 1
     assert np.allclose(read.visuals[0].color, np.array([0x80, 0x40, 0x20]) / 255, atol=1e-3)
+    assert read.visuals[0].look.alpha == 0.25
     assert np.allclose(read.sites[0].xform.position, TURN.position) and read.sites[0].label == "tip"
 
 

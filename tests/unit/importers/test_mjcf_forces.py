@@ -73,6 +73,9 @@ def test_passive_tendons_are_left_out_and_wrapping_ones_are_exact():
     ball = "<geom name='ball' size='0.05' pos='0.3 0 0.4' contype='0' conaffinity='0'/>"
     builder, report = load_mjcf(mjcf(ARM + ball, tendon(wrap, "stiffness='3'")))
     assert report.exact and "t_part0" in [joint.label for joint in builder.joints]
+    assert "tendon 't'" not in report.summary()
+    red = load_mjcf(mjcf(ARM + ball, tendon(wrap, "stiffness='3' rgba='1 0 0 1'")))[1]
+    assert red.exact and "tendon 't': a color or a width" in red.summary()
 
 
 EQUALITIES = {
