@@ -86,10 +86,10 @@ class Observation:
             self.array[:, place] = self._values(signal)
         return self.array
 
-    def reading(self, samples: int = 0) -> Reading | None:
+    def reading(self, samples: int | None = None) -> Reading | None:
         """Return what one call of many steps needs to read the signals, or None if some pass through the host.
 
-        ``samples``: number of samples in a new array. 0: into ``array``.
+        ``samples``: number of samples in a new array. None: into ``array``.
         """
         kept = list[tuple[str, int, int]]()
         for signal, columns in self._host:
@@ -97,7 +97,7 @@ class Observation:
                 return None
             name, at = signal.kept
             kept += [(name, source, columns.start + k) for k, source in enumerate(at)]
-        array = np.zeros((samples, *self.array.shape)) if samples else self.array
+        array = self.array if samples is None else np.zeros((samples, *self.array.shape))
         return Reading(self._entries, kept, array)
 
     def _values(self, signal: Signal) -> Any:

@@ -157,6 +157,15 @@ def test_a_wildcard_takes_the_numbers_of_its_commands() -> None:
     assert np.ptp(shared[-1] - shared[0], axis=0) == pytest.approx(0.0, abs=1e-12)
 
 
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
+def test_short_and_empty_rollouts(backend: str) -> None:
+    """Too few steps for a sample, and no steps; steps after the last sample are taken too."""
+    sim = cart(2, backend)
+    assert sim.rollout(2, {"left": 1.0}, record="body.left.position", every=3).shape == (0, 2, 3)
+    assert sim.rollout(0, {"left": []}, record="body.left.position").shape == (0, 2, 3)
+    assert sim.time == pytest.approx(2 * DT)
+
+
 @pytest.mark.native
 def test_a_failed_world_keeps_its_last_state() -> None:
     forces = np.ones((STEPS, 3))

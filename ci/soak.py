@@ -1,0 +1,81 @@
+"""Run a scene for many steps, saved at half, and continue the checkpoint in a new process.
+
+    python ci/soak.py [--scene krt100m] [--steps 1000000]
+
+Prints the resident memory after each tenth, and whether both ends have the same bits. Exit code 1: they differ, memory
+has grown by more than 1 %, or a world failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import gpusim
+from gpusim.scene import Scene, load_scene
+
+CHUNK = 10
+"""Steps from one write of the commands to the next."""
+
+
+def resident() -> float:
+    """Return the resident memory of this process, MiB."""
+    pages = Path("/proc/self/statm").read_text().split()[1]
+    return int(pages) * 4096 / (1 << 20)
+
+
+def run(sim: gpusim.Simulation, scene: Scene, steps: int) -> None:
+    """Run steps with the scene's commands, which start again after each duration of the scene."""
+    for _ in range(steps // CHUNK):
+        if scene.schedule is not None:
+            scene.schedule(sim, sim.time % scene.duration)
+        sim.step(CHUNK)
+
+
+def digest(sim: gpusim.Simulation) -> str:
+    """Return a hash of the state."""
+    arrays = sim.read_state()
+    return hashlib.sha256(b"".join(arrays[name].tobytes() for name in sorted(arrays))).hexdigest()[:16]
+
+
+def whole(name: str, steps: int, folder: Path) -> bool:
+    """Run all steps, and the second half again from the checkpoint in another process."""
+    scene, path = load_scene(name), folder / "half.npz"
+    sim = gpusim.Simulation(scene.builder.finalize(), config=scene.config, backend="native", threads=1)
+    memory, start = [], time.perf_counter()
+    for tenth in range(10):
+        run(sim, scene, steps // 10)
+        memory.append(resident())
+        print(f"{sim.time:9.1f} s: {memory[-1]:.1f} MiB, {time.perf_counter() - start:.0f} s", flush=True)
+        if tenth == 4:
+            sim.save(path)
+    own = [sys.executable, __file__, "--scene", name, "--steps", str(steps), "--from", str(path)]
+    other = subprocess.run(own, capture_output=True, text=True, check=True).stdout.split()[-1]
+    grown = memory[-1] / memory[5] - 1.0  # specialized kernels and the checkpoint come before
+    print(f"{steps} steps: memory {100.0 * grown:+.2f} %, {digest(sim)} and {other} after the restart")
+    return grown < 0.01 and other == digest(sim) and bool(sim.health().all())
+
+
+def main() -> int:
+    """Run the soak test, or the second half of it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scene", default="krt100m")
+    parser.add_argument("--steps", type=int, default=1_000_000)
+    parser.add_argument("--from", dest="start", help="checkpoint to continue from")
+    options = parser.parse_args()
+    if options.start:
+        sim = gpusim.Simulation.load(options.start, backend="native", threads=1)
+        run(sim, load_scene(options.scene), options.steps // 2)
+        print(digest(sim))
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        return int(not whole(options.scene, options.steps, Path(folder)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
