@@ -2,7 +2,6 @@
 
 Packages, each of which imports only those above it (tests/unit/viewer/test_rooms.py checks this):
 
-* ``scene``: what is drawn (parts, meshes, materials, grounds, poses). Uses only NumPy.
 * ``camera``: cameras and their framing.
 * ``gl``: rendering (contexts, shaders, lighting, buffers, text).
 * ``overlays``: engineering data drawn over the scene, and complete pictures of both.

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gpusim.errors import GpusimError
+from gpusim.stage.poses import Poses
 from gpusim.viewer.errors import ViewerError
-from gpusim.viewer.scene.poses import Poses
 from gpusim.viewer.window.sources import Source
 
 SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)

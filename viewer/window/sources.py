@@ -11,8 +11,8 @@ import numpy as np
 
 from gpusim.recording.motion import MotionRecorder
 from gpusim.recording.player import MotionPlayer, between, slerp
+from gpusim.stage.poses import Poses
 from gpusim.typing import Array
-from gpusim.viewer.scene.poses import Poses
 from gpusim.viewer.window.adaptive_step import AdaptiveStep
 
 if TYPE_CHECKING:

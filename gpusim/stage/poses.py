@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,12 @@ class Poses:
 
     position: Array
     rotation: Array
+
+    @classmethod
+    def of(cls, source: Any, worlds: Sequence[int] = (0,)) -> Poses:
+        """Create poses of the chosen worlds from a Simulation or MotionPlayer in its current state."""
+        state = source.read_state()
+        return cls.from_state(state["position"], state["orientation"], worlds)
 
     @classmethod
     def from_state(cls, position: Array, orientation: Array, worlds: Sequence[int]) -> Poses:
