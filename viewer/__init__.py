@@ -8,6 +8,7 @@ Packages, each of which imports only those above it (tests/unit/viewer/test_room
 * ``operator``: operator input from keys, gamepad and recordings. No OpenGL.
 * ``window``: an interactive session with mouse and keyboard.
 * ``panel``: the operator's sliders, gauges and scopes in the window.
+* ``web``: scene, inputs, time and scopes on a page for browsers and notebooks. No OpenGL.
 
 Modules at the top level: ``offscreen`` (pictures without a window) and ``pictures`` (picture and film files).
 
