@@ -171,9 +171,9 @@ def _dressed(batch: Batch, mesh: TriangleMesh, rgba: Array) -> Any:
     """Return a mesh with a texture or colors of vertices for trimesh, which writes it as glTF."""
     import trimesh
 
-    solid = trimesh.Trimesh(mesh.positions, mesh.triangles, vertex_normals=mesh.normals, process=False)
+    solid: Any = trimesh.Trimesh(mesh.positions, mesh.triangles, vertex_normals=mesh.normals, process=False)
     if batch.picture is None or mesh.texcoords is None:
-        solid.visual.vertex_colors = np.column_stack([mesh.colors, np.full(len(mesh.positions), rgba[3])])
+        solid.visual.vertex_colors = np.column_stack([np.asarray(mesh.colors), np.full(len(mesh.positions), rgba[3])])
         return solid
     from PIL import Image
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,8 +17,8 @@ from gpusim.viewer.web.server import LOCAL, PORT, open_server, stop_server, url_
 from gpusim.viewer.web.web_panel import SCENE_VIEW, WebPanel
 from gpusim.viewer.web.web_scene import WebScene, set_up_lights
 from gpusim.viewer.web.web_scopes import WebScopes
-from gpusim.viewer.window.interrupts import kept_interrupts
 from gpusim.viewer.window.pacing import Jitter, Pacer
+from gpusim.viewer.window.running import run_session
 
 RATE = 30.0
 """Pictures per second."""
@@ -155,19 +154,9 @@ class WebView:
             SimulationError: the simulation failed.
             KeyboardInterrupt: Ctrl-C, between two frames.
         """
-        self.session.skip()
-        self.pacer.restart()
-        first = time.perf_counter()
-        with kept_interrupts() as caught:
-            while not self.session.finished:
-                deadline = self.pacer.wait()
-                if caught:
-                    raise KeyboardInterrupt
-                if duration is not None and deadline - first >= duration:
-                    break
-                self.frame(deadline)
+        jitter = run_session(self.session, self.pacer, self.frame, duration)
         self.update()
-        return self.pacer.overall()
+        return jitter
 
     def frame(self, deadline: float) -> None:
         """Do what browsers ask for, advance the state to the deadline (s on the clock of frames), and show it."""
