@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 _MEMORY, _MOST = 1 << 23, 1024
 """Maximum buffered bytes and samples of a block."""
 _TIME = "sim.time"
-_LIVE_EVERY = 0.03
-"""Shortest real time between two blocks for a viewer, s."""
+_LIVE_EVERY, _LIVE_PAUSE = 0.05, 4.0
+"""Shortest real time between two blocks for a viewer, s and in durations of the last one, so that it does not slow down
+the run."""
 
 
 class StreamRecorder:
@@ -91,7 +92,7 @@ class StreamRecorder:
         self._name = address or str(self._part)
         with named_errors(self._name):
             self._writer = format_(self._part or address, self.layout, self._model)
-        self._flushed = time.monotonic()
+        self._due = 0.0
         self._closed = False
 
     def _columns_of(self, names: Iterable[str]) -> Array:
@@ -132,17 +133,18 @@ class StreamRecorder:
         if self._poses.size:
             self._turns[k] = seen[self._worlds[0], self._poses].reshape(-1, 7)
         self._count += 1
-        if self._part is None and time.monotonic() - self._flushed > _LIVE_EVERY:
+        if self._part is None and time.monotonic() >= self._due:
             self.flush()
 
     def flush(self) -> None:
         """Write the samples so far as a block. It survives the end of the process for any reason."""
         if self._count:
             block = Block(self._time[: self._count], self._values[: self._count], self._turns[: self._count])
+            began = time.monotonic()
             with named_errors(self._name):
                 self._writer.write(block)
             self._written, self._count = self._written + self._count, 0
-            self._flushed = time.monotonic()
+            self._due = time.monotonic() + max(_LIVE_EVERY, _LIVE_PAUSE * (time.monotonic() - began))
 
     def close(self) -> None:
         """Finish the recording under its final name. A second call does nothing. Without samples no file remains.

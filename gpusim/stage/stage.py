@@ -165,6 +165,14 @@ class Stage:
         result[:, :, 3] += self.offsets[world]
         return result
 
+    def span_courses(self, poses: Poses) -> Array:
+        """Return :meth:`span_transforms` over time, (samples, n, 3, 4), for a stage of one world.
+
+        Args:
+            poses: with a sample in place of each world.
+        """
+        return self._span.transforms(poses, np.arange(len(poses.position))[:, None])
+
     def frames(self, poses: Poses) -> Frames:
         """Return position, rotation and scale of all instances in these poses."""
         return Frames.from_transforms(self.transforms(poses))
@@ -279,23 +287,25 @@ class _SpanArrays:
         return turned + poses.position[world, body]
 
     def transforms(self, poses: Poses, world: Array) -> Array:
+        """Return (..., spans, 3, 4). ``world``: that of each span (spans,), or all worlds (worlds, 1) for all spans."""
         a, b = self._points(poses, world, "a"), self._points(poses, world, "b")
         if (k := self.wrapped).size:
             points = polyline(find_paths(self.wraps, poses.position, poses.rotation), ARC_PIECES)
-            a[k], b[k] = (points[world[k], self.path[k], self.piece[k] + end] for end in (0, 1))
-        length = np.linalg.norm(b - a, axis=1)
+            own = np.broadcast_to(world, a.shape[:-1])[..., k]
+            a[..., k, :], b[..., k, :] = (points[own, self.path[k], self.piece[k] + end] for end in (0, 1))
+        length = np.linalg.norm(b - a, axis=-1)
         z = _unit(b - a)
         y = _unit(np.cross(z, rotations.matvec(poses.rotation[world, self.body_a], self.helper)))
         low = np.clip(self.start[:, 0] + self.start[:, 1] * length, 0.0, length)
         high = np.clip(self.end[:, 0] + self.end[:, 1] * length, 0.0, length)
-        piece = np.maximum(high - low, 1e-6)
-        columns = [np.cross(y, z) * self.radius[:, None], y * self.radius[:, None], z * piece[:, None]]
-        return np.stack([*columns, a + z * low[:, None]], axis=2)
+        piece = np.maximum(high - low, 1e-6)[..., None]
+        columns = [np.cross(y, z) * self.radius[:, None], y * self.radius[:, None], z * piece]
+        return np.stack([*columns, a + z * low[..., None]], axis=-1)
 
 
 def _unit(vectors: Array) -> Array:
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: Array = np.where(length > 1e-12, vectors / np.maximum(length, 1e-12), [[0.0, 0.0, 1.0]])
+    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    unit: Array = np.where(length > 1e-12, vectors / np.maximum(length, 1e-12), [0.0, 0.0, 1.0])
     return unit
 
 

@@ -154,8 +154,9 @@ class WebView:
             SimulationError: the simulation failed.
             KeyboardInterrupt: Ctrl-C, between two frames.
         """
+        self.session.catch_up()
         jitter = run_session(self.session, self.pacer, self.frame, duration)
-        self.update()
+        self._show(panel=True)
         return jitter
 
     def frame(self, deadline: float) -> None:
@@ -171,8 +172,14 @@ class WebView:
             self._panel_at = deadline
 
     def update(self) -> None:
-        """Do what browsers ask for and show the current state, for programs that step the simulation themselves."""
+        """Do what browsers ask for and show the current state, for programs that step the simulation themselves.
+
+        The values of sliders are written to ``sim.control``.
+        """
+        self.session.catch_up()
         self._answer()
+        if self._state.operator is not None:
+            self._state.operator.before_steps(self.session.time, 0)
         self._show(panel=True)
 
     def _answer(self) -> None:

@@ -210,6 +210,11 @@ class Session:
         self.note = ""
         self._resume_from(self.source.time)
 
+    def catch_up(self) -> None:
+        """Continue from the current state after a program has stepped the simulation itself."""
+        self.source.catch_up()
+        self._resume_from(self.source.time)
+
     def restart(self, changes: Mapping[str, Any] | None = None) -> None:
         """Rebuild the source with other scene parameters. If they are invalid, ``note`` gives the reason."""
         if self._rebuild is None:

@@ -72,12 +72,11 @@ class McapScene:
         cylinders = [entity.cylinders.add(bottom_scale=1.0, top_scale=1.0) for _ in self._colors]
         for cylinder, color in zip(cylinders, self._colors, strict=True):
             _paint(cylinder.color, color)
-        for one in poses:
-            rows = self.stage.span_transforms(Poses.from_body_frames(self._model, one[:, :3], one[:, 3:]))
-            frames = Frames.from_transforms(rows)
-            middle = frames.position + 0.5 * rows[:, :, 2]  # their meshes reach from z = 0 to 1
-            size = frames.scale * [2.0, 2.0, 1.0]
-            numbers = np.concatenate([middle, frames.quaternion, size], axis=1).tolist()
+        rows = self.stage.span_courses(Poses.from_body_frames(self._model, poses[..., :3], poses[..., 3:]))
+        frames = Frames.from_transforms(rows.reshape(-1, 3, 4))
+        middle = frames.position + 0.5 * rows.reshape(-1, 3, 4)[:, :, 2]  # their meshes reach from z = 0 to 1
+        flat = np.concatenate([middle, frames.quaternion, frames.scale * [2.0, 2.0, 1.0]], axis=1)
+        for numbers in flat.reshape(len(poses), -1, 10).tolist():
             for cylinder, (x, y, z, a, b, c, d, width, depth, length) in zip(cylinders, numbers, strict=True):
                 place, turn, extent = cylinder.pose.position, cylinder.pose.orientation, cylinder.size
                 place.x, place.y, place.z = x, y, z

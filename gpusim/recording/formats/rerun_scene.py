@@ -99,9 +99,7 @@ class RerunScene:
             rr.send_columns(path, [times], columns, recording=self._stream)
         if not self._spans:
             return
-        rows = np.array(
-            [self.stage.span_transforms(Poses.from_body_frames(self._model, one[:, :3], one[:, 3:])) for one in poses]
-        )
+        rows = self.stage.span_courses(Poses.from_body_frames(self._model, poses[..., :3], poses[..., 3:]))
         for path, own in self._spans:
             flat = rows[:, own].reshape(-1, 3, 4)
             columns = rr.InstancePoses3D.columns(translations=flat[:, :, 3], mat3x3=flat[:, :, :3])
