@@ -47,6 +47,7 @@ class Browser:
         from websockets.sync.client import connect
 
         profile = folder / "profile"
+        profile.mkdir(parents=True, exist_ok=True)
         command = [require_browser(), *OPTIONS, f"--user-data-dir={profile}", "--remote-debugging-port=0"]
         size = f"--window-size={width},{height}"
         self._process = subprocess.Popen(
