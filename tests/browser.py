@@ -22,7 +22,7 @@ OPTIONS = (
     *("--disable-gpu-vsync", "--disable-dev-shm-usage", "--hide-scrollbars", "--mute-audio", "--disable-extensions"),
     *("--disable-background-networking", "--disable-component-update", "--no-default-browser-check"),
 )
-PATIENCE = 90.0
+PATIENCE = 240.0
 """How long a page may take, s: WebGL runs on the processor here."""
 
 

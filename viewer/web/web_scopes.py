@@ -25,6 +25,7 @@ class WebScopes:
     def __init__(self, gui: Any, history: History) -> None:
         self._history = history
         self._charts: list[tuple[Scope, Any]] = []
+        self._sent: dict[int, tuple[float, int, int]] = {}
         if not history.scopes:
             return
         with gui.add_folder("Scopes"):
@@ -39,26 +40,33 @@ class WebScopes:
         title = scope.title if scope.unit in ("", "-") else f"{scope.title} ({scope.unit})"
         return gui.add_uplot(
             _columns(np.zeros(1), np.zeros((1, len(scope.traces)))), ({"label": "s"}, *lines), title=title,
-            scales=_axes(0.0, (0.0, 1.0)), height=_HEIGHT,
+            scales=_axes((0.0, 1.0)), height=_HEIGHT,
         )  # fmt: skip
 
     def refresh(self) -> None:
-        """Send the samples of the last seconds."""
+        """Send the samples of the last seconds, where there are new ones, over the time before now."""
         for scope, chart in self._charts:
             times, values = self._history.course(scope)
-            if len(times):
-                chart.scales = _axes(float(times[-1]), self._history.ends(scope, values))
-                chart.data = _columns(times, values)
+            if not len(times):
+                continue
+            state = (float(times[-1]), len(times), self._history.world)
+            if state == self._sent.get(scope.first):
+                continue
+            self._sent[scope.first] = state
+            scales = _axes(self._history.ends(scope, values))
+            if scales != chart.scales:  # browsers build the chart again
+                chart.scales = scales
+            chart.data = _columns(times - times[-1], values)
 
 
 def _columns(times: Array, values: Array) -> tuple[Array, ...]:
     return tuple(np.ascontiguousarray(column, np.float64) for column in (times, *values.T))
 
 
-def _axes(now: float, ends: tuple[float, float]) -> dict[str, Any]:
+def _axes(ends: tuple[float, float]) -> dict[str, Any]:
     """Return the limits of the axes: the last seconds, and those of the scope with a margin."""
     margin = 0.08 * (ends[1] - ends[0])
-    x = {"time": False, "auto": False, "range": (now - SECONDS, now)}
+    x = {"time": False, "auto": False, "range": (-SECONDS, 0.0)}
     return {"x": x, "y": {"auto": False, "range": (ends[0] - margin, ends[1] + margin)}}
 
 

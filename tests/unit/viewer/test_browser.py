@@ -109,12 +109,13 @@ def test_the_picture_of_the_gallery(tmp_path: Path) -> None:
 
     require_browser()
     closing = "document.querySelectorAll('.mantine-Notification-closeButton').forEach(e => e.click())"
-    with page_of(load_scene("excavator"), "auto") as view, Browser(view.url, tmp_path, 1280, 800) as browser:
-        during(view, lambda: wait_until(lambda: browser.evaluate(f"!!{SLIDER}"), "the page is there"))
-        while view.session.time < 4.0:
+    with page_of(load_scene("excavator"), "auto") as view:
+        while view.session.time < 4.0:  # before the browser takes all cores
             view.run(0.5)
         view.session.pause()
-        during(view, lambda: [browser.picture() for _ in range(2)])
-        browser.evaluate(closing)
-        picture = during(view, lambda: [browser.picture() for _ in range(3)])[-1]
+        with Browser(view.url, tmp_path, 960, 600) as browser:
+            during(view, lambda: wait_until(lambda: browser.evaluate(f"!!{SLIDER}"), "the page is there"))
+            during(view, browser.picture)
+            browser.evaluate(closing)
+            picture = during(view, browser.picture)
         Image.fromarray(picture).quantize(255).save(GALLERY, optimize=True)

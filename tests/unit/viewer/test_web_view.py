@@ -267,7 +267,9 @@ def test_scopes_show_the_signals_of_the_last_seconds(page) -> None:
     time, x, y, z = chart.data
     assert [line["label"] for line in chart.series[1:]] == ["ball x", "ball y", "ball z"]
     assert x == pytest.approx(1.0) and y == pytest.approx(2.0)
-    assert z == pytest.approx(5.0 - 0.5 * 9.81 * time**2)
+    now = shown.view._scopes._sent[0][0]
+    assert time[-1] == 0.0 and time[0] == pytest.approx(-now)
+    assert z == pytest.approx(5.0 - 0.5 * 9.81 * (now + time) ** 2)
     assert chart.scales["y"]["range"][0] < z.min() and chart.scales["y"]["range"][1] > 5.0
 
 
