@@ -113,9 +113,9 @@ def test_the_picture_of_the_gallery(tmp_path: Path) -> None:
         while view.session.time < 4.0:  # before the browser takes all cores
             view.run(0.5)
         view.session.pause()
-        with Browser(view.url, tmp_path, 960, 600) as browser:
+        with Browser(view.url, tmp_path, 1280, 720) as browser:
             during(view, lambda: wait_until(lambda: browser.evaluate(f"!!{SLIDER}"), "the page is there"))
             during(view, browser.picture)
             browser.evaluate(closing)
             picture = during(view, browser.picture)
-        Image.fromarray(picture).quantize(255).save(GALLERY, optimize=True)
+        Image.fromarray(picture).save(GALLERY, optimize=True)
