@@ -63,12 +63,8 @@ class WebScene:
         arrays = _arrays(stage.frames(poses))
         rgba = stage.rgba()
         self._nodes = [node for batch in stage.batches for node in self._add(batch, rgba, arrays)]
-        self._grounds = [(g, world, self._add_ground(g, world)) for g in stage.grounds for world in self._worlds(g)]
-        self._places: dict[str, Array] = {}
+        self._grounds: dict[tuple[int, int], tuple[Any, Array | None]] = {}
         self._move_grounds(poses)
-
-    def _worlds(self, ground: Ground) -> range:
-        return range(1 if ground.level else self.stage.num_worlds)
 
     def _add(self, batch: Batch, rgba: Array, arrays: tuple[Array, ...]) -> list[_Node]:
         """Add the instances of a batch. With textures, each color is a node."""
@@ -97,10 +93,9 @@ class WebScene:
         places = {"batched_positions": position, "batched_wxyzs": wxyz, "batched_scales": scale}
         return _Node(add(name, **looks, **places, lod="off"), chosen, (position, wxyz, scale))
 
-    def _add_ground(self, ground: Ground, world: int) -> Any:
+    def _add_ground(self, name: str, ground: Ground) -> Any:
         stage = self.stage
         color = _FLOOR if ground.finish is None else tuple(round(255 * c) for c in _mixed(ground))
-        name = f"{ROOT}/ground_{stage.grounds.index(ground)}_{world}"
         if not ground.level:
             opacity = 1.0 if ground.finish is None else ground.finish.alpha
             triangles = np.array([[0, 1, 2], [0, 2, 3]])
@@ -115,15 +110,17 @@ class WebScene:
         )  # fmt: skip
 
     def _move_grounds(self, poses: Poses) -> None:
-        places = {k: list(self.stage.ground_places(g, poses)) for k, g in enumerate(self.stage.grounds)}
-        for ground, world, handle in self._grounds:
-            _, point, axes = places[self.stage.grounds.index(ground)][world]
-            transform = np.concatenate([axes, point[:, None]], axis=1)
-            if np.array_equal(self._places.get(handle.name, 0), transform):
-                continue
-            self._places[handle.name] = transform
-            position, wxyz, _ = _arrays(Frames.from_transforms(transform[None]))
-            handle.position, handle.wxyz = position[0], wxyz[0]
+        """Move the grounds that have moved with their bodies. The first time, add them."""
+        for number, ground in enumerate(self.stage.grounds):
+            for world, point, axes in self.stage.ground_places(ground, poses):
+                handle, before = self._grounds.get((number, world), (None, None))
+                if handle is None:
+                    handle = self._add_ground(f"{ROOT}/ground_{number}_{world}", ground)
+                now = np.concatenate([axes, point[:, None]], axis=1)
+                self._grounds[number, world] = handle, now
+                if before is None or not np.array_equal(before, now):
+                    position, wxyz, _ = _arrays(Frames.from_transforms(now[None]))
+                    handle.position, handle.wxyz = position[0], wxyz[0]
 
     def show(self, poses: Poses) -> None:
         """Send all poses that have changed."""

@@ -195,6 +195,28 @@ def test_a_view_moves_the_camera_of_its_browser(page) -> None:
     assert away[2] > 0.99 * np.linalg.norm(away)
 
 
+def test_grounds_lie_in_their_planes(page) -> None:
+    """A level plane that extends to the horizon, a tilted one, and one on a body, which moves."""
+    b = ModelBuilder()
+    b.add_shape_plane(-1, xform=Transform((0.0, 0.0, 0.2)))
+    b.add_shape_plane(-1, xform=Transform.from_axis_angle((0.0, 3.0, 0.0), (1.0, 0.0, 0.0), 0.5))
+    plate = b.add_body(mass=1.0, inertia=(1, 1, 1), xform=Transform((0.0, 0.0, 9.0)), label="plate")
+    b.add_visual(plate, "plane", color=(0.0, 1.0, 0.0))
+    sim = Simulation(b.finalize(), 2, backend="numpy", config=gpusim.SolverConfig(dt=0.01))
+    shown = page(state_of(sim))
+    level, *tilted = (shown.node(f"/stage/ground_{k}_{w}") for k, w in ((0, 0), (1, 0), (1, 1)))
+    assert level.position[2] == pytest.approx(0.2) and level.infinite_grid
+    for handle in tilted:
+        w, *xyz = handle.wxyz
+        assert Transform((0, 0, 0), (*xyz, w)).matrix()[:, 2] == pytest.approx(
+            [0.0, -np.sin(0.5), np.cos(0.5)], abs=1e-6
+        )
+    carried = shown.node("/stage/ground_2_0")
+    assert tuple(carried.color) == (0, 255, 0)
+    shown.frames(20)
+    assert carried.position[2] == pytest.approx(sim.read("body.plate.position")[0, 2], abs=1e-5) != 9.0
+
+
 # The controls.
 
 
