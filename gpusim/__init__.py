@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         robotics,
         scene,
         sensors,
+        stage,
         viewer,
     )
     from gpusim.backends.cuda.streams import on_stream
@@ -97,7 +98,7 @@ __all__ = [
 _ON_DEMAND = (
     *("bench", "command_schedule", "control", "envs", "exporters", "importers", "lint", "machine_files", "machines"),
     "recording",
-    *("robotics", "scene", "scenes", "viewer"),
+    *("robotics", "scene", "scenes", "stage", "viewer"),
 )
 
 _FUNCTIONS = {

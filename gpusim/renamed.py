@@ -64,6 +64,7 @@ MOVED = {
     "gpusim.model.validate": "gpusim.validate",
     "gpusim.reference.work": "gpusim.reference.step_buffers",
     "gpusim.schedule": "gpusim.command_schedule",
+    "gpusim.viewer.scene": "gpusim.stage",
     "gpusim.sensors.energy_audit": "gpusim.energy_audit",
     "gpusim.sensors.signal": "gpusim.signals.signal",
     "Diagram.most_rate": "Diagram.max_rate",

@@ -2,13 +2,13 @@
 
 Packages, each of which imports only those above it (tests/unit/viewer/test_rooms.py checks this):
 
-* ``scene``: what is drawn (parts, meshes, materials, grounds, poses). Uses only NumPy.
 * ``camera``: cameras and their framing.
 * ``gl``: rendering (contexts, shaders, lighting, buffers, text).
 * ``overlays``: engineering data drawn over the scene, and complete pictures of both.
 * ``operator``: operator input from keys, gamepad and recordings. No OpenGL.
 * ``window``: an interactive session with mouse and keyboard.
 * ``panel``: the operator's sliders, gauges and scopes in the window.
+* ``web``: scene, inputs, time and scopes on a page for browsers and notebooks. No OpenGL.
 
 Modules at the top level: ``offscreen`` (pictures without a window) and ``pictures`` (picture and film files).
 
@@ -22,19 +22,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gpusim.stage import Stage
 from gpusim.viewer.camera import OrbitCamera, PinholeCamera
 from gpusim.viewer.errors import ViewerError
 
 if TYPE_CHECKING:
     from gpusim.viewer.offscreen import Offscreen
+    from gpusim.viewer.web.notebook import notebook
+    from gpusim.viewer.web.web_view import WebView
 
-__all__ = ["Offscreen", "OrbitCamera", "PinholeCamera", "ViewerError"]
+__all__ = ["Offscreen", "OrbitCamera", "PinholeCamera", "Stage", "ViewerError", "WebView", "notebook"]
+
+_ON_DEMAND = {
+    "Offscreen": "gpusim.viewer.offscreen",
+    "WebView": "gpusim.viewer.web.web_view",
+    "notebook": "gpusim.viewer.web.notebook",
+}
 
 
 def __getattr__(name: str) -> Any:
     # import late, so that code that needs only an error class or a camera does not load the renderer
-    if name == "Offscreen":
-        from gpusim.viewer.offscreen import Offscreen
+    if name in _ON_DEMAND:
+        from importlib import import_module
 
-        return Offscreen
+        return getattr(import_module(_ON_DEMAND[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

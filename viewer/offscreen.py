@@ -10,6 +10,8 @@ import numpy as np
 from gpusim.model.model import Model
 from gpusim.recording.player import MotionPlayer
 from gpusim.scene import Camera
+from gpusim.stage.poses import Poses
+from gpusim.stage.stage import Stage
 from gpusim.typing import Array
 from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.camera.aim import above_ground, aimed
@@ -18,8 +20,6 @@ from gpusim.viewer.errors import ViewerError
 from gpusim.viewer.gl.context import OffscreenContext
 from gpusim.viewer.gl.quality import choose_quality
 from gpusim.viewer.overlays import Frame, Timings, chosen_overlays
-from gpusim.viewer.scene.poses import Poses
-from gpusim.viewer.scene.stage import Stage
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation

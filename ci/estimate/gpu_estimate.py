@@ -250,9 +250,7 @@ class Estimator:
         return count_operations(case, model, sim), backend.sizes, backend.layout.size, touched_bytes(sim)
 
 
-def with_measured(
-    records: Iterable[Record], cases: Iterable[Case], estimator: Estimator
-) -> Iterator[tuple[str, ...]]:
+def with_measured(records: Iterable[Record], cases: Iterable[Case], estimator: Estimator) -> Iterator[tuple[str, ...]]:
     """Yield table rows, the head first: measured and estimated times of a world-step, ns, and their ratio.
 
     Args:

@@ -125,7 +125,10 @@ MODELS = {
     "robot": Run(robot, 5e-3, 6),
     # Only its feet touch: Newton's method solves the contacts, with one block per world in both launches.
     "walker": Run(
-        lambda: robot(ball=False), 5e-3, 6, reaches=("condensed_fits",),
+        lambda: robot(ball=False),
+        5e-3,
+        6,
+        reaches=("condensed_fits",),
         builds=(("fused", "direct", "float32"), ("staged", "direct", "float32")),
     ),
     "muscles": Run(muscles, 5e-3, 6),

@@ -110,3 +110,41 @@ ReplayOption = Annotated[
         metavar="OPERATOR.JSONL", help="Do again what an operator did: a recording of the panel or of Python."
     ),
 ]
+MaxDtOption = Annotated[
+    float | None, typer.Option(metavar="S", help="Steps may grow to this where the computer lags behind.")
+]
+MotionOption = Annotated[
+    Path | None, typer.Option(metavar="MOTION.NPZ", help="Write the motion of all bodies to this file.")
+]
+MappingOption = Annotated[
+    str, typer.Option(metavar="NAME|FILE", help="What keys and gamepad move: auto, iso, sae, wheeled, or a file.")
+]
+PanelOption = Annotated[bool, typer.Option("--panel/--no-panel", help="Show the operator panel (Tab hides it).")]
+WebOption = Annotated[bool, typer.Option("--web", help="Serve a page for browsers instead of opening a window.")]
+HostOption = Annotated[
+    str, typer.Option(metavar="NAME", help="Address of the page; 0.0.0.0 lets other computers connect.")
+]
+PortOption = Annotated[int, typer.Option(metavar="N", help="Port of the page; 0 takes a free one.")]
+RerunOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS", help="Stream to a Rerun viewer instead of a window: rerun+http://127.0.0.1:9876/proxy."
+    ),
+]
+SignalsOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="A,B", help="Signals to record instead of the scene's; * and ? match many names."),
+]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(metavar="RUN.NPZ", help="Record the signals in this .npz, .parquet, .mcap, .csv or .rrd file."),
+]
+RateOption = Annotated[
+    float | None, typer.Option(metavar="HZ", help="Samples per second in this file (default: every step).")
+]
+SaveOption = Annotated[
+    Path | None, typer.Option(metavar="RUN.NPZ", help="Write a checkpoint to this file when the run ends.")
+]
+ResumeOption = Annotated[
+    Path | None, typer.Option(metavar="RUN.NPZ", help="Continue from a checkpoint of --save instead of the start.")
+]

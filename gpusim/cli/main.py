@@ -20,21 +20,34 @@ with QuietImports():
         FloatingOption,
         FloorOption,
         FollowOption,
+        HostOption,
         JointSolver,
+        MappingOption,
+        MaxDtOption,
         MaxWorldsOption,
+        MotionOption,
         NumWorldsOption,
+        OutOption,
         OverlayOption,
+        PanelOption,
         PolicyOption,
+        PortOption,
         PoseOption,
         Precision,
         Quality,
         QualityOption,
+        RateOption,
         ReplayOption,
+        RerunOption,
+        ResumeOption,
+        SaveOption,
         Scheme,
         SeedOption,
         SettingsOption,
+        SignalsOption,
         TargetArgument,
         VisualsOption,
+        WebOption,
         WorldOption,
     )
     from gpusim.cli.exit_codes import CommandGroup
@@ -83,17 +96,9 @@ def _run(
     scheme: Annotated[Scheme | None, typer.Option(help="Time-stepping scheme.")] = None,
     num_worlds: NumWorldsOption = 1,
     seed: SeedOption = None,
-    signals: Annotated[
-        list[str] | None,
-        typer.Option(metavar="A,B", help="Signals to record instead of the scene's; * and ? match many names."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="RUN.NPZ", help="Record the signals in this .npz, .parquet, .mcap, .csv or .rrd file."),
-    ] = None,
-    rate: Annotated[
-        float | None, typer.Option(metavar="HZ", help="Samples per second in this file (default: every step).")
-    ] = None,
+    signals: SignalsOption = None,
+    out: OutOption = None,
+    rate: RateOption = None,
     out_dtype: Annotated[Precision, typer.Option(help="Type of the numbers in this file.")] = Precision.float64,
     plot: Annotated[
         Path | None, typer.Option(metavar="RUN.PNG", help="Draw the signals into this .png, .pdf or .svg file.")
@@ -104,12 +109,8 @@ def _run(
     floor: FloorOption = False,
     replay: ReplayOption = None,
     policy: PolicyOption = None,
-    save: Annotated[
-        Path | None, typer.Option(metavar="RUN.NPZ", help="Write a checkpoint to this file when the run ends.")
-    ] = None,
-    resume: Annotated[
-        Path | None, typer.Option(metavar="RUN.NPZ", help="Continue from a checkpoint of --save instead of the start.")
-    ] = None,
+    save: SaveOption = None,
+    resume: ResumeOption = None,
 ) -> None:
     """Simulate a scene or a file; show a summary, record signals, draw plots.
 
@@ -165,10 +166,7 @@ def _sweep(
         int | None, typer.Option(metavar="N", help="Draw N points at random instead of all combinations.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of --sample.")] = 0,
-    signals: Annotated[
-        list[str] | None,
-        typer.Option(metavar="A,B", help="Signals instead of the scene's; * and ? match many names."),
-    ] = None,
+    signals: SignalsOption = None,
     duration: Annotated[float | None, typer.Option(help="Time to simulate, s (default: the scene's).")] = None,
     rate: Annotated[
         float | None, typer.Option(metavar="HZ", help="Samples per second (default: only the end of each run).")
@@ -277,9 +275,7 @@ def _view(
     backend: BackendOption = Backend.auto,
     dt: DtOption = None,
     speed: Annotated[float, typer.Option(help="Simulated per real time, 0.1 to 4.")] = 1.0,
-    max_dt: Annotated[
-        float | None, typer.Option(metavar="S", help="Steps may grow to this where the computer lags behind.")
-    ] = None,
+    max_dt: MaxDtOption = None,
     camera: CameraOption = None,
     follow: FollowOption = None,
     overlay: OverlayOption = None,
@@ -291,14 +287,13 @@ def _view(
     quality: QualityOption = Quality.auto,
     paused: Annotated[bool, typer.Option("--paused", help="Wait for the space bar.")] = False,
     duration: Annotated[float | None, typer.Option(help="Close after this time, s.")] = None,
-    record: Annotated[
-        Path | None, typer.Option(metavar="MOTION.NPZ", help="Write the motion of all bodies to this file.")
-    ] = None,
-    panel: Annotated[bool, typer.Option("--panel/--no-panel", help="Show the operator panel (Tab hides it).")] = True,
-    mapping: Annotated[
-        str,
-        typer.Option(metavar="NAME|FILE", help="What keys and gamepad move: auto, iso, sae, wheeled, or a file."),
-    ] = "auto",
+    record: MotionOption = None,
+    panel: PanelOption = True,
+    mapping: MappingOption = "auto",
+    web: WebOption = False,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 8080,
+    rerun: RerunOption = None,
     seed: SeedOption = None,
     fixed_base: FixedBaseOption = False,
     floating: FloatingOption = False,
@@ -315,7 +310,8 @@ def _view(
     """
     from gpusim.cli.options import RunOptions
     from gpusim.cli.pictures import PictureOptions
-    from gpusim.cli.view import ViewOptions, view
+    from gpusim.cli.view import view
+    from gpusim.cli.view_options import ViewOptions
 
     run = RunOptions(
         target=target,
@@ -351,6 +347,10 @@ def _view(
             record=record,
             panel=panel,
             mapping=mapping,
+            web=web,
+            host=host,
+            port=port,
+            rerun=rerun,
         )
     )
 

@@ -1,11 +1,10 @@
-"""``gpusim view``: show a scene, a robot or a recording in a window."""
+"""``gpusim view``: show a scene, a robot or a recording in a window, in browsers or in a Rerun viewer."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +12,15 @@ from gpusim.cli.console import note, notes_instead_of_warnings
 from gpusim.cli.exit_codes import Interrupted, OptionError
 from gpusim.cli.loop import Outcome
 from gpusim.cli.options import RunOptions, check, check_duration
-from gpusim.cli.pictures import PictureOptions
 from gpusim.cli.policies import connect_goals, with_policy
 from gpusim.cli.recorded import check_recording, recorded_motion, recorded_target, scene_of
+from gpusim.cli.remote_views import check_rerun, run_alone, serve_page, stream_to_rerun
 from gpusim.cli.replays import load_replay
 from gpusim.cli.run import check_backend, make_simulation, raise_failure
 from gpusim.cli.targets import load_target, target_parameters, with_parameters
+from gpusim.cli.view_options import ViewOptions
 from gpusim.output_files import check_output_file
-from gpusim.recording.motion import SUFFIX, MotionRecorder, is_motion_file
+from gpusim.recording.motion import SUFFIX, MotionRecorder
 from gpusim.recording.player import MotionPlayer
 from gpusim.scene import Scene, scene_parameters
 from gpusim.viewer import ViewerError
@@ -33,42 +33,23 @@ from gpusim.viewer.window.screen import require_display, require_glfw
 from gpusim.viewer.window.session import SPEEDS, Session
 
 if TYPE_CHECKING:
-    from gpusim.viewer.window.pacing import Jitter
+    from gpusim.viewer.window.pacing import Jitter, Pacer
     from gpusim.viewer.window.sources import Live
 
 _LEAST = 64
 """Minimum width or height of the window, pixels."""
 
 
-@dataclass(frozen=True)
-class ViewOptions:
-    """Options of one ``gpusim view`` command line: ``run`` as in ``gpusim run``, ``picture`` as in ``render``."""
-
-    run: RunOptions
-    picture: PictureOptions
-    speed: float = 1.0
-    max_dt: float | None = None
-    paused: bool = False
-    duration: float | None = None
-    record: Path | None = None
-    panel: bool = True
-    mapping: str = "auto"
-
-    @property
-    def is_recording(self) -> bool:
-        """Whether the target is a recording."""
-        return is_motion_file(self.run.target)
-
-
 def view(options: ViewOptions) -> None:
     """Run one ``gpusim view`` command line.
 
     Raises:
-        GpusimError: bad input, or no window. SimulationError and Interrupted are raised only after the recording has
-            been closed.
+        GpusimError: bad input, or no window or page. SimulationError and Interrupted are raised only after the
+            recording has been closed.
     """
     _check(options)
-    require_glfw()
+    if options.windowed:
+        require_glfw()
     if options.is_recording:
         _play(options)
     else:
@@ -81,6 +62,10 @@ def _check(options: ViewOptions) -> None:
     if not SPEEDS[0] <= options.speed <= SPEEDS[-1]:
         raise OptionError(f"--speed must be from {SPEEDS[0]:g} to {SPEEDS[-1]:g}, got {options.speed:g}; give e.g. 0.5")
     check_duration(options.duration)
+    if not options.windowed and options.picture.overlays:
+        raise OptionError("--overlay draws in a window; drop it, or --web and --rerun")
+    if options.rerun is not None:
+        check_rerun(options)
     if options.is_recording:
         check_recording(options.run, ["record"] if options.record is not None else [])
         return
@@ -113,13 +98,18 @@ def _run(options: ViewOptions) -> None:
     options.picture.check_names(live.model)
     worlds = options.picture.drawn_worlds(range(live.num_worlds))
     operator = maker.operator = live.operator = Operator(
-        live.sim, live.scene, mapping=options.mapping, gamepad=GlfwGamepad(), parameters=maker.parameters
+        live.sim,
+        live.scene,
+        mapping=options.mapping,
+        gamepad=GlfwGamepad() if options.windowed else None,
+        parameters=maker.parameters,
     )
     connect_goals(live.scene, operator)
     if replay is not None:
         operator.replay(replay.path)  # the path, because the panel shows its name
         replay.compare_solver(live.sim)
-    require_display()  # before a recording replaces a file
+    if options.windowed:
+        require_display()  # before a recording replaces a file
     with ExitStack() as stack:
         session = Session(live, speed=options.speed, paused=options.paused, rebuild=maker.make)
         if options.record is not None:
@@ -129,6 +119,9 @@ def _run(options: ViewOptions) -> None:
                 note(f"{options.record}: a recording of that name had been broken off; it is now {recorder.rescued}")
             live.record(recorder)
             session.on_restart.append(lambda: _end_recording(recorder, live))
+        if options.rerun is not None:
+            stream = stack.enter_context(stream_to_rerun(options, live))
+            session.on_restart.append(stream.close)
         stack.enter_context(notes_instead_of_warnings())
         known = () if run.is_file() else scene_parameters(run.target)
         values = {name: words(value) for name, value in maker.parameters.items()}
@@ -183,6 +176,21 @@ def _end_recording(recorder: MotionRecorder, live: Live) -> None:
 
 
 def _show(options: ViewOptions, scene: Scene, session: Session, panel_state: PanelState, worlds: Sequence[int]) -> None:
+    try:
+        if options.web:
+            pacer, jitter = serve_page(options, scene, panel_state, worlds)
+        elif options.rerun is not None:
+            pacer, jitter = run_alone(options, session)
+        else:
+            pacer, jitter = _open_window(options, scene, session, panel_state, worlds)
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted at {session.time:g} s") from None
+    _report(pacer.frame_rate(), scene, session, jitter)
+
+
+def _open_window(
+    options: ViewOptions, scene: Scene, session: Session, panel_state: PanelState, worlds: Sequence[int]
+) -> tuple[Pacer, Jitter]:
     from gpusim.viewer.window.window import Window
 
     picture = options.picture
@@ -204,11 +212,7 @@ def _show(options: ViewOptions, scene: Scene, session: Session, panel_state: Pan
             note(str(error))
         if picture.follow is not None:  # the panel has sized the scene's viewport by now
             window.sight.follow_body(picture.follow)
-        try:
-            jitter = window.run(options.duration)
-        except KeyboardInterrupt:
-            raise Interrupted(f"interrupted at {session.time:g} s") from None
-        _report(window.pacer.frame_rate(), scene, session, jitter)
+        return window.pacer, window.run(options.duration)
 
 
 def _report(frame_rate: float, scene: Scene, session: Session, jitter: Jitter) -> None:

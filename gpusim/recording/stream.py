@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,9 +17,11 @@ from gpusim import validate
 from gpusim.arrays import on_host
 from gpusim.errors import ModelError, unknown_name
 from gpusim.output_files import PART, check_output_file, named_errors, part_of, put_aside
-from gpusim.recording.formats.writer import Reading
+from gpusim.recording.formats.rerun_file import RerunStream
+from gpusim.recording.formats.writer import Reading, Writer
 from gpusim.recording.formats.writers import WRITERS, suffix_of
 from gpusim.recording.layout import DTYPES, Block, Layout
+from gpusim.recording.live import check_address, is_address
 from gpusim.recording.recorder import load_recording
 from gpusim.recording.samples import Recording
 from gpusim.signals.writing import chosen_worlds
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
 _MEMORY, _MOST = 1 << 23, 1024
 """Maximum buffered bytes and samples of a block."""
 _TIME = "sim.time"
+_LIVE_EVERY, _LIVE_PAUSE = 0.05, 4.0
+"""Shortest real time between two blocks for a viewer, s and in durations of the last one, so that it does not slow down
+the run."""
 
 
 class StreamRecorder:
@@ -38,7 +44,8 @@ class StreamRecorder:
     Args:
         sim: the simulation.
         signals: names or wildcards of the signals, see :meth:`Simulation.observe`.
-        path: of the recording: .npz, .parquet, .mcap, .csv or .rrd.
+        path: of the recording: .npz, .parquet, .mcap, .csv or .rrd. Or the address of a running Rerun viewer, e.g.
+            rerun+http://127.0.0.1:9876/proxy, which shows the run at once.
         worlds: worlds to record, as in :meth:`Simulation.write`. None: all.
         dtype: type of the numbers in the file, "float64" or "float32".
 
@@ -61,10 +68,11 @@ class StreamRecorder:
         worlds: Any = None,
         dtype: str = "float64",
     ) -> None:
-        self.path = check_output_file(path, tuple(WRITERS), "recording")
+        address = check_address(str(path)) if is_address(path) else ""
+        self.path = Path(path) if address else check_output_file(path, tuple(WRITERS), "recording")
         if dtype not in DTYPES:
             raise unknown_name("dtype of a recording", str(dtype), DTYPES)
-        format_ = WRITERS[suffix_of(self.path)]
+        format_: type[Writer] = RerunStream if address else WRITERS[suffix_of(self.path)]
         format_.prepare()
         self._worlds = chosen_worlds("recording", worlds, sim.num_worlds)
         if not self._worlds.size:
@@ -79,10 +87,12 @@ class StreamRecorder:
         self.layout = Layout(shapes, units, tuple(self._worlds.tolist()), dtype, bodies)
         self._columns, self._poses = (self._columns_of(chosen) for chosen in (names, poses))
         self._make_buffers()
-        self._part, self._written = part_of(self.path), 0
-        self.rescued = put_aside(self._part)
-        with named_errors(self._part):
-            self._writer = format_(self._part, self.layout, self._model)
+        self._part, self._written = None if address else part_of(self.path), 0
+        self.rescued = None if self._part is None else put_aside(self._part)
+        self._name = address or str(self._part)
+        with named_errors(self._name):
+            self._writer = format_(self._part or address, self.layout, self._model)
+        self._due = 0.0
         self._closed = False
 
     def _columns_of(self, names: Iterable[str]) -> Array:
@@ -113,7 +123,7 @@ class StreamRecorder:
         The time is that of the running worlds. A failed world stays at its last good state.
 
         Raises:
-            OSError: the disk fails; the growing file keeps the blocks before.
+            OSError: the disk fails, or the viewer has gone; the growing file keeps the blocks before.
         """
         if self._count == len(self._time):
             self.flush()
@@ -123,14 +133,18 @@ class StreamRecorder:
         if self._poses.size:
             self._turns[k] = seen[self._worlds[0], self._poses].reshape(-1, 7)
         self._count += 1
+        if self._part is None and time.monotonic() >= self._due:
+            self.flush()
 
     def flush(self) -> None:
         """Write the samples so far as a block. It survives the end of the process for any reason."""
         if self._count:
             block = Block(self._time[: self._count], self._values[: self._count], self._turns[: self._count])
-            with named_errors(self._part):
+            began = time.monotonic()
+            with named_errors(self._name):
                 self._writer.write(block)
             self._written, self._count = self._written + self._count, 0
+            self._due = time.monotonic() + max(_LIVE_EVERY, _LIVE_PAUSE * (time.monotonic() - began))
 
     def close(self) -> None:
         """Finish the recording under its final name. A second call does nothing. Without samples no file remains.
@@ -141,11 +155,13 @@ class StreamRecorder:
         if self._closed:
             return
         self._stop()
-        with named_errors(self._part):
+        with named_errors(self._name):
             try:
                 self.flush()
             finally:
                 self._writer.close()
+        if self._part is None:
+            return
         if self._written:
             self._writer.finish(self._part, self.path)
         else:
@@ -223,7 +239,8 @@ def record(
 
     Args:
         sim: the simulation.
-        path: of the recording: .npz, .parquet, .mcap, .csv or .rrd.
+        path: of the recording: .npz, .parquet, .mcap, .csv or .rrd. Or the address of a running Rerun viewer, e.g.
+            rerun+http://127.0.0.1:9876/proxy, which shows the run at once.
         signals: names or wildcards, see :meth:`Simulation.observe`.
         rate: samples per second of simulated time, taken at the nearest steps. None: every step.
         worlds: worlds to record, as in :meth:`Simulation.write`. None: all.
@@ -234,8 +251,8 @@ def record(
 
     Raises:
         UnknownNameError: no such signal or dtype.
-        ModelError: the suffix is unknown, the file cannot be written, a library is missing, or the rate is above the
-            step rate.
+        ModelError: the suffix is unknown, the file cannot be written, no viewer answers, a library is missing, or the
+            rate is above the step rate.
     """
     return SteppedRecorder(sim, path, signals, rate, worlds, dtype)
 

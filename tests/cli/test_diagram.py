@@ -98,4 +98,3 @@ def test_what_is_wrong_is_reported(cli: Cli, tmp_path: Path, arm: Path) -> None:
     assert "is a model file, which has no diagrams" in said(cli("diagram", arm))
     assert "scene 'chain' has no diagrams; give one" in said(cli("diagram", "chain"))
     assert "unknown scene 'chian'" in said(cli("diagram", "chian"))
-

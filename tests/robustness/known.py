@@ -15,8 +15,7 @@ _ENTRIES = (
         "direct_50ms",
     ),
     (
-        "boxes of 0.24 m that fall by 0.3 m a step of 50 ms, and friction that stops all that touches: 0.10 m "
-        "overlap",
+        "boxes of 0.24 m that fall by 0.3 m a step of 50 ms, and friction that stops all that touches: 0.10 m overlap",
         "friction_1e6",
         "direct_50ms",
     ),

@@ -18,7 +18,7 @@ API = "\n".join(path.read_text(encoding="utf-8") for path in sorted((DOCS / "ref
 DOCUMENTED = set(re.findall(r"^::: ([\w.]+)$", API, re.MULTILINE))
 PACKAGES = (
     *("gpusim", "gpusim.control", "gpusim.envs", "gpusim.exporters", "gpusim.importers", "gpusim.lint"),
-    *("gpusim.machine_files", "gpusim.machines", "gpusim.robotics"),
+    *("gpusim.machine_files", "gpusim.machines", "gpusim.robotics", "gpusim.stage"),
 )
 
 

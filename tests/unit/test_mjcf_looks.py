@@ -11,9 +11,9 @@ import pytest
 
 from gpusim import ModelBuilder, ModelError
 from gpusim.importers.report import ImportReport
+from gpusim.stage.poses import Poses
+from gpusim.stage.stage import Stage
 from gpusim.viewer import Offscreen, PinholeCamera
-from gpusim.viewer.scene.poses import Poses
-from gpusim.viewer.scene.stage import Stage
 from tests.message_snapshot import naming
 from tests.unit.mesh_files import QUARTERS, SQUARE, TRIANGLES, UV, picture
 from tests.unit.viewer.drawing import require_egl

@@ -18,6 +18,7 @@ from gpusim.errors import ModelError, UnknownNameError
 from gpusim.recording import stream
 from gpusim.recording.recorder import Recorder, load_recording
 from gpusim.recording.stream import StreamRecorder, recover
+from gpusim.stage import Stage
 from tests.message_snapshot import naming
 from tests.unit.test_recording import Clock
 
@@ -215,7 +216,8 @@ def test_mcap_messages_decode_by_their_schemas(tmp_path: Path) -> None:
     place, turn = frame.translation, frame.rotation
     assert [place.x, place.y, place.z] == sim.read("body.arm.position")[0].tolist()
     assert [turn.x, turn.y, turn.z, turn.w] == sim.read("body.arm.orientation")[0].tolist()
-    entity = seen["/scene"][0][1].entities[0]
+    (arm,) = np.flatnonzero(Stage(sim.model).shape == 0)
+    entity = next(entity for entity in seen["/scene"][0][1].entities if entity.id == f"mesh_{arm}")
     assert entity.frame_id == "arm" and len(entity.triangles[0].indices) == 36
     assert max(point.z for point in entity.triangles[0].points) == pytest.approx(0.4)
 
@@ -233,8 +235,68 @@ def test_rrd_holds_poses_and_shapes(tmp_path: Path) -> None:
     moved = chunks["/scene/arm"].column("Transform3D:translation").to_pylist()
     np.testing.assert_allclose(moved[-1][0], sim.read("body.arm.position")[0], rtol=1e-6)
     assert len(moved) == 4
-    corners = chunks["/scene/arm/shape_box_0"].column("Mesh3D:vertex_positions")[0].as_py()
-    assert np.max(np.abs(corners), axis=0) == pytest.approx([0.1, 0.1, 0.4])
+    (arm,) = np.flatnonzero(Stage(sim.model).shape == 0)
+    mesh = scene_chunk(tmp_path / "a.rrd", f"/scene/arm/{arm}", "Mesh3D:vertex_positions")
+    corners = mesh.column("Mesh3D:vertex_positions")[0].as_py()
+    placed = scene_chunk(tmp_path / "a.rrd", f"/scene/arm/{arm}", "InstancePoses3D:mat3x3")
+    (offset,), (columns,) = (placed.column(f"InstancePoses3D:{name}")[0].as_py() for name in ("translations", "mat3x3"))
+    points = np.array(corners) @ np.reshape(columns, (3, 3)) + offset  # rerun's matrices go by columns
+    assert np.max(np.abs(points), axis=0) == pytest.approx([0.1, 0.1, 0.4])
+
+
+def scene_chunk(path: Path, entity: str, column: str) -> Any:
+    """The record batch of an RRD file that holds a column of an entity."""
+    from rerun.chunk import RrdReader
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        batches = [c.to_record_batch() for c in RrdReader(path).stream() if c.entity_path == entity]
+    return next(batch for batch in batches if column in batch.schema.names)
+
+
+def on_a_spring() -> gpusim.Simulation:
+    """A weight on a spring from (0, 0, 2) to 0.1 m above its middle, which lies 0.2 m off the origin of its body."""
+    b = gpusim.ModelBuilder()
+    body = b.add_body(1.0, (0.1,) * 3, com=(0.0, 0.0, 0.2), xform=gpusim.Transform((0.0, 0.0, 1.0)), label="weight")
+    b.add_spring(-1, body, (0.0, 0.0, 2.0), (0.0, 0.0, 0.3), stiffness=40.0, rest_length=0.7, label="spring")
+    return gpusim.Simulation(b.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=5e-3))
+
+
+def test_a_spring_in_an_rrd_file_reaches_from_end_to_end(tmp_path: Path) -> None:
+    sim = on_a_spring()
+    with gpusim.record(sim, tmp_path / "a.rrd", ["sim.time"]):
+        sim.step(40)
+    stage = Stage(sim.model)
+    coil = next(batch.first for batch in stage.batches if batch.mesh.key.startswith("coil"))
+    drawn = scene_chunk(tmp_path / "a.rrd", f"/scene/spans/{coil}", "InstancePoses3D:mat3x3")
+    top, columns = (drawn.column(f"InstancePoses3D:{name}").to_pylist() for name in ("translations", "mat3x3"))
+    assert len(top) == 41
+    end = np.array(top[-1][0]) + np.reshape(columns[-1][0], (3, 3))[2]
+    assert top[-1][0] == pytest.approx([0.0, 0.0, 2.0])
+    assert end == pytest.approx(sim.read("body.weight.position")[0] + [0.0, 0.0, 0.3], abs=1e-6)
+    assert end[2] < 1.28  # it has fallen
+
+
+def test_a_spring_in_an_mcap_file_is_a_cylinder_between_its_ends(tmp_path: Path) -> None:
+    from mcap.reader import make_reader
+    from mcap_protobuf.decoder import DecoderFactory
+
+    sim = on_a_spring()
+    with gpusim.record(sim, tmp_path / "a.mcap", ["sim.time"]):
+        sim.step(40)
+    stage = Stage(sim.model)
+    spans = np.flatnonzero(~stage.fixed)
+    coil = next(batch.first for batch in stage.batches if batch.mesh.key.startswith("coil"))
+    with open(tmp_path / "a.mcap", "rb") as file:
+        found = [
+            decoded
+            for *_, decoded in make_reader(file, decoder_factories=[DecoderFactory()]).iter_decoded_messages(["/spans"])
+        ]
+    assert len(found) == 41 and len(found[-1].entities[0].cylinders) == len(spans)
+    drawn = found[-1].entities[0].cylinders[int(np.searchsorted(spans, coil))]
+    low = sim.read("body.weight.position")[0, 2] + 0.3
+    assert drawn.pose.position.z == pytest.approx(0.5 * (2.0 + low)) and drawn.size.z == pytest.approx(2.0 - low)
+    assert drawn.pose.orientation.x**2 + drawn.pose.orientation.y**2 == pytest.approx(1.0)  # it points down
 
 
 # Bad input.

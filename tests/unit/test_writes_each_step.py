@@ -11,6 +11,7 @@ from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
 
 BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
 
+
 def ball_and_arm(restitution: float = 0.8) -> ModelBuilder:
     """A kinematic and a free body far away, a ball that drops, a double pendulum with damping."""
     b = ModelBuilder()

@@ -8,12 +8,12 @@ import numpy as np
 
 from gpusim.errors import unknown_name
 from gpusim.scene import Camera
+from gpusim.stage.floor import place_of
+from gpusim.stage.poses import Poses
+from gpusim.stage.stage import Stage
 from gpusim.viewer.camera import VIEWS, PinholeCamera, closest, fitted, frame_bounds
 from gpusim.viewer.camera.mounted import camera_number, mounted_camera
 from gpusim.viewer.errors import ViewerError
-from gpusim.viewer.scene.floor import place_of
-from gpusim.viewer.scene.poses import Poses
-from gpusim.viewer.scene.stage import Stage
 
 _MARGIN = 0.02
 """Minimum height above ground of a camera that follows a body, in distances from its target."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.description.viewing import CameraSpec
+from gpusim.stage.parts import frame_in_world
+from gpusim.stage.poses import Poses
+from gpusim.stage.stage import Stage
 from gpusim.viewer.camera import PinholeCamera
-from gpusim.viewer.scene.parts import frame_in_world
-from gpusim.viewer.scene.poses import Poses
-from gpusim.viewer.scene.stage import Stage
 
 
 def mounted_camera(stage: Stage, poses: Poses, camera: CameraSpec, world: int = 0) -> PinholeCamera:

@@ -10,9 +10,9 @@ import numpy as np
 
 from gpusim.description.viewing import DIRECTIONAL, HEADLIGHT, SPOT, LightSpec
 from gpusim.model.model import Model
+from gpusim.stage.parts import frame_in_world
+from gpusim.stage.poses import Bounds, Poses
 from gpusim.typing import Array
-from gpusim.viewer.scene.parts import frame_in_world
-from gpusim.viewer.scene.poses import Bounds, Poses
 
 SUN = np.array([2.05, 1.98, 1.86])
 HORIZON = np.array([0.86, 0.89, 0.92])

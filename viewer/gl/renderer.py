@@ -11,6 +11,10 @@ from typing import Any
 import numpy as np
 from OpenGL import GL
 
+from gpusim.stage.floor import Ground, place_of
+from gpusim.stage.materials import BRIGHT, BRIGHTER, DIMMED_GROUND
+from gpusim.stage.poses import Bounds, Poses
+from gpusim.stage.stage import Stage
 from gpusim.typing import Array
 from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.gl import lighting
@@ -21,10 +25,6 @@ from gpusim.viewer.gl.scene_buffers import SceneBuffers
 from gpusim.viewer.gl.see_through import SeeThrough
 from gpusim.viewer.gl.shade import GroundShade
 from gpusim.viewer.gl.textures import textures_of
-from gpusim.viewer.scene.floor import Ground, place_of
-from gpusim.viewer.scene.materials import BRIGHT, BRIGHTER, DIMMED_GROUND
-from gpusim.viewer.scene.poses import Bounds, Poses
-from gpusim.viewer.scene.stage import Stage
 
 _AMBIENT = 62
 """Share of the sky's light that reaches surfaces, percent."""

@@ -9,13 +9,13 @@ from collections.abc import Iterable
 import numpy as np
 from OpenGL import GL
 
+from gpusim.stage.materials import dimmed
+from gpusim.stage.meshes import MeshSource, TriangleMesh, coarse_points
+from gpusim.stage.stage import Stage
 from gpusim.typing import Array
 from gpusim.viewer.gl.objects import Buffer, Program, attribute, color_attribute
 from gpusim.viewer.gl.quality import Quality
 from gpusim.viewer.gl.textures import SurfaceTextures
-from gpusim.viewer.scene.materials import dimmed
-from gpusim.viewer.scene.meshes import MeshSource, TriangleMesh, coarse_points
-from gpusim.viewer.scene.stage import Stage
 
 _LEAST_SEGMENTS = 10
 _FLOAT = 4

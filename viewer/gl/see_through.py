@@ -6,9 +6,9 @@ import numpy as np
 
 from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import WORLD
+from gpusim.stage.meshes import coarse_points
+from gpusim.stage.stage import Stage
 from gpusim.typing import Array
-from gpusim.viewer.scene.meshes import coarse_points
-from gpusim.viewer.scene.stage import Stage
 
 _MOST_BODIES = 200
 _SHARE = 0.04

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from OpenGL import GL
 
+from gpusim.stage.poses import Bounds
 from gpusim.typing import Array
 from gpusim.viewer.gl.objects import Framebuffer, Program
 from gpusim.viewer.gl.scene_buffers import SceneBuffers
-from gpusim.viewer.scene.poses import Bounds
 
 _HEIGHTS, _SHADE = 256, 96
 """Edges of the height map and of the shade map, texels."""

@@ -10,9 +10,9 @@ import numpy as np
 from OpenGL import GL
 
 from gpusim.description.looks import Texture
+from gpusim.stage.stage import Stage
 from gpusim.typing import Array
 from gpusim.viewer.gl.objects import Program
-from gpusim.viewer.scene.stage import Stage
 
 SURFACE_UNIT, CUBE_UNIT = 2, 3
 """Texture units of surfaces. Units 0 and 1 hold shadow and shade."""

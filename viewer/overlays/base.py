@@ -13,10 +13,10 @@ import numpy as np
 
 from gpusim.description.registry import Registry
 from gpusim.errors import unknown_name
+from gpusim.stage.poses import Poses
+from gpusim.stage.stage import Stage
 from gpusim.typing import Array
 from gpusim.viewer.camera import PinholeCamera
-from gpusim.viewer.scene.poses import Poses
-from gpusim.viewer.scene.stage import Stage
 
 if TYPE_CHECKING:
     from gpusim.model.model import Model

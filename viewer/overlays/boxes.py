@@ -8,12 +8,12 @@ import numpy as np
 
 from gpusim.reference.collide.pairs import all_bounds
 from gpusim.reference.collide.shapes import Shape, model_shapes
+from gpusim.stage.poses import Poses
+from gpusim.stage.stage import Stage
 from gpusim.typing import Array
 from gpusim.viewer.overlays.base import Frame, Overlay, once_a_stage, register
 from gpusim.viewer.overlays.canvas import Canvas
 from gpusim.viewer.overlays.panels import Row, add_panel
-from gpusim.viewer.scene.poses import Poses
-from gpusim.viewer.scene.stage import Stage
 
 _COLOR = (0.05, 0.45, 0.85)
 _CORNERS = np.array([[(k >> j) & 1 for j in range(3)] for k in range(8)], dtype=float)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from gpusim.reference.contacts.contact_report import Contacts
+from gpusim.stage.parts import com_of
+from gpusim.stage.stage import Stage
 from gpusim.typing import Array
 from gpusim.viewer.overlays.base import Frame, Overlay, once_a_stage, register
 from gpusim.viewer.overlays.canvas import Canvas
 from gpusim.viewer.overlays.panels import Row, add_panel
-from gpusim.viewer.scene.parts import com_of
-from gpusim.viewer.scene.stage import Stage
 
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation

@@ -9,12 +9,12 @@ import numpy as np
 from gpusim.description.joint_kinds import ANGLE, DISTANCE, TRANSLATION, joint_frames, joint_type
 from gpusim.description.specs import JointSpec
 from gpusim.model.model import Model
+from gpusim.stage.parts import com_of
+from gpusim.stage.stage import Stage
 from gpusim.typing import Array
 from gpusim.viewer.overlays.base import Frame, Overlay, once_a_stage, register
 from gpusim.viewer.overlays.canvas import DASHED, RIMMED, Canvas
 from gpusim.viewer.overlays.panels import Row, add_panel
-from gpusim.viewer.scene.parts import com_of
-from gpusim.viewer.scene.stage import Stage
 
 AXIS_COLORS = np.array([(0.88, 0.12, 0.12), (0.10, 0.68, 0.18), (0.15, 0.35, 0.95)])
 """Colors of x, y, z."""

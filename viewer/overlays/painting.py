@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from OpenGL import GL
 
+from gpusim.stage.stage import Stage
 from gpusim.typing import Array
 from gpusim.viewer.gl.objects import Framebuffer
 from gpusim.viewer.gl.quality import Quality
@@ -15,7 +16,6 @@ from gpusim.viewer.overlays.base import Frame, chosen_overlays
 from gpusim.viewer.overlays.canvas import Canvas
 from gpusim.viewer.overlays.painter import Painter
 from gpusim.viewer.overlays.panels import add_notes
-from gpusim.viewer.scene.stage import Stage
 
 Sketch = Callable[[Frame, Canvas], None]
 """Function that draws over the scene like an overlay, e.g. the mouse spring."""

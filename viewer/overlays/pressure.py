@@ -8,12 +8,12 @@ import numpy as np
 
 from gpusim.description.actuator_kinds import actuator_type
 from gpusim.description.specs import WORLD, ActuatorSpec
+from gpusim.stage.parts import com_of
 from gpusim.typing import Array
 from gpusim.viewer.overlays.base import Frame, Overlay, register
 from gpusim.viewer.overlays.canvas import INK, PAPER, Box, Canvas
 from gpusim.viewer.overlays.panels import add_panel
 from gpusim.viewer.overlays.placing import place_boxes
-from gpusim.viewer.scene.parts import com_of
 
 CHAMBERS = {"A": (0.90, 0.22, 0.12), "B": (0.10, 0.42, 0.88)}
 _SIGNALS = ("pressure_a", "pressure_b", "tank_pressure", "supply_pressure")

@@ -10,6 +10,7 @@ from gpusim.viewer.overlays.canvas import Box as Area
 from gpusim.viewer.panel import theme, widgets
 from gpusim.viewer.panel.bundle import imgui
 from gpusim.viewer.panel.diagram_view import ON, DiagramView, words
+from gpusim.viewer.panel.line_colors import LINES
 from gpusim.viewer.panel.panel_state import PanelState
 from gpusim.viewer.panel.theme import Rgba
 
@@ -17,7 +18,7 @@ _FRAMES: dict[str, Rgba] = {
     "input": theme.GOOD,
     "signal": theme.ACCENT,
     "command": theme.WARN,
-    "python": theme.LINES[4],
+    "python": LINES[4],
     "port": theme.FAINT,
     "subsystem": theme.FAINT,
     "block": (0.70, 0.72, 0.76, 1.0),
@@ -206,7 +207,7 @@ class _Pen:
                 self.list.add_circle_filled(self.at(x, y), radius, theme.color(theme.GOOD if on else theme.BAR))
                 self.list.add_circle(self.at(x, y), radius, theme.color(theme.GOOD if on else theme.FAINT))
                 continue
-            self.text(x + 3.0, y - 7.0, words(value), _SMALL, theme.LINES[0], 0.0, paper=True)
+            self.text(x + 3.0, y - 7.0, words(value), _SMALL, LINES[0], 0.0, paper=True)
 
 
 def _picked(panel_state: PanelState, view: DiagramView, box: Box, values: dict[str, Array]) -> None:
@@ -219,7 +220,7 @@ def _picked(panel_state: PanelState, view: DiagramView, box: Box, values: dict[s
             edge = imgui.get_cursor_pos().x + widgets.wide()
             imgui.text(widgets.clipped(port, 0.5 * widgets.wide()))
             value = words(values.get(signal)) if signal is not None else "open"
-            widgets.right_text(value or "-", theme.LINES[0] if value else theme.FAINT, edge)
+            widgets.right_text(value or "-", LINES[0] if value else theme.FAINT, edge)
     parameters = view.parameters(box)
     if parameters:
         imgui.text_colored(theme.FAINT, "parameters")

@@ -8,6 +8,7 @@ from gpusim.typing import Array
 from gpusim.viewer.panel import theme, widgets
 from gpusim.viewer.panel.bundle import imgui
 from gpusim.viewer.panel.history import SECONDS, History, Trace, number
+from gpusim.viewer.panel.line_colors import LINES
 
 _GRID = 2.0
 """Distance of vertical grid lines, s."""
@@ -38,7 +39,7 @@ def draw(history: History, world: str = "") -> None:
         times, values = history.course(scope)
         widgets.heading(scope.title, scope.unit)
         for k, trace in enumerate(scope.traces):
-            _row(trace, theme.LINES[k % len(theme.LINES)], values[:, k], history.gauge_ends(scope, k, values))
+            _row(trace, LINES[k % len(LINES)], values[:, k], history.gauge_ends(scope, k, values))
         _scope(times, values, height, history.ends(scope, values))
         imgui.dummy((0.0, 0.12 * f))
         imgui.pop_id()
@@ -88,7 +89,7 @@ def _scope(times: Array, values: Array, height: float, ends: tuple[float, float]
         xs = at.x + (times - start) / SECONDS * width
         ys = bottom - (values - low) / (high - low) * height
         for k in reversed(range(values.shape[1])):
-            _polyline(xs, ys[:, k], theme.color(theme.LINES[k % len(theme.LINES)]), max(1.2, 0.11 * f))
+            _polyline(xs, ys[:, k], theme.color(LINES[k % len(LINES)]), max(1.2, 0.11 * f))
         draw_list.pop_clip_rect()
     if len(times) and height > 2.8 * f:
         _ends_in_words(at.x + 0.25 * f, at.y, bottom, *ends)

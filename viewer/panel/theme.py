@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusim.viewer.panel.bundle import imgui
-
-Rgba = tuple[float, float, float, float]
+from gpusim.viewer.panel.line_colors import Rgba
 
 PAPER: Rgba = (0.105, 0.115, 0.135, 1.0)
 BAR: Rgba = (0.075, 0.083, 0.098, 1.0)
@@ -23,17 +22,6 @@ ACCENT: Rgba = (0.34, 0.64, 0.95, 1.0)
 GOOD: Rgba = (0.33, 0.78, 0.49, 1.0)
 WARN: Rgba = (0.95, 0.72, 0.25, 1.0)
 BAD: Rgba = (0.86, 0.17, 0.16, 1.0)
-LINES: tuple[Rgba, ...] = (
-    (0.36, 0.71, 0.94, 1.0),
-    (0.95, 0.65, 0.18, 1.0),
-    (0.25, 0.79, 0.60, 1.0),
-    (0.93, 0.45, 0.40, 1.0),
-    (0.82, 0.56, 0.78, 1.0),
-    (0.94, 0.89, 0.36, 1.0),
-    (0.62, 0.66, 0.98, 1.0),
-    (0.80, 0.80, 0.80, 1.0),
-)
-"""Colors of scope lines. People with red-green color blindness can distinguish them."""
 SOURCES: dict[str, Rgba] = {
     "": FAINT,
     "panel": ACCENT,

@@ -8,12 +8,12 @@ from functools import lru_cache
 import numpy as np
 
 from gpusim.description.specs import WORLD
+from gpusim.stage.floor import Ground
+from gpusim.stage.meshes import MeshSource
+from gpusim.stage.poses import Poses
+from gpusim.stage.stage import Stage
 from gpusim.typing import Array
 from gpusim.viewer.gl.see_through import SeeThrough
-from gpusim.viewer.scene.floor import Ground
-from gpusim.viewer.scene.meshes import MeshSource
-from gpusim.viewer.scene.poses import Poses
-from gpusim.viewer.scene.stage import Stage
 
 _SEGMENTS = 24
 """Number of segments of round shapes for ray casting."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gpusim.errors import GpusimError
+from gpusim.stage.poses import Poses
 from gpusim.viewer.errors import ViewerError
-from gpusim.viewer.scene.poses import Poses
 from gpusim.viewer.window.sources import Source
 
 SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
@@ -208,6 +208,11 @@ class Session:
         """Reset the source to its start. The paused state does not change."""
         self.source.reset()
         self.note = ""
+        self._resume_from(self.source.time)
+
+    def catch_up(self) -> None:
+        """Continue from the current state after a program has stepped the simulation itself."""
+        self.source.catch_up()
         self._resume_from(self.source.time)
 
     def restart(self, changes: Mapping[str, Any] | None = None) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 
 from gpusim.recording.motion import MotionRecorder
 from gpusim.recording.player import MotionPlayer, between, slerp
+from gpusim.stage.poses import Poses
 from gpusim.typing import Array
-from gpusim.viewer.scene.poses import Poses
 from gpusim.viewer.window.adaptive_step import AdaptiveStep
 
 if TYPE_CHECKING:
@@ -58,6 +58,9 @@ class Source(Protocol):
 
     def reset(self) -> None:
         """Reset to the start."""
+
+    def catch_up(self) -> None:
+        """Continue from the current state after a program has stepped the simulation itself."""
 
     def poses(self, worlds: Sequence[int], time: float | None) -> Poses:
         """Return the poses of some worlds after the last step, or interpolated between the last two at ``time``."""
@@ -197,6 +200,10 @@ class Live:
             self.operator.reset()
         self._time, self._before = self._measured(), {}
 
+    def catch_up(self) -> None:
+        """Take over the simulation's time."""
+        self._time, self._before = self._measured(), {}
+
     def poses(self, worlds: Sequence[int], time: float | None) -> Poses:
         """Return poses as in :class:`Source`."""
         state: Mapping[str, Any] = self.sim.read_state()
@@ -251,6 +258,9 @@ class Played:
     def reset(self) -> None:
         """Go to the first frame."""
         self.player.time = 0.0
+
+    def catch_up(self) -> None:
+        """Do nothing, because the player is the recording's only clock."""
 
     def poses(self, worlds: Sequence[int], time: float | None) -> Poses:
         """Return the poses at the current time. The player interpolates between two frames."""

@@ -8,12 +8,12 @@ import numpy as np
 
 from gpusim.model.model import Model
 from gpusim.scene import Camera
+from gpusim.stage.poses import Poses
+from gpusim.stage.stage import Stage
 from gpusim.typing import Array
 from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.camera.aim import above_ground, aimed, home_camera
 from gpusim.viewer.camera.mounted import camera_number, mounted_camera
-from gpusim.viewer.scene.poses import Poses
-from gpusim.viewer.scene.stage import Stage
 from gpusim.viewer.window.navigation import Navigator
 from gpusim.viewer.window.picking import Hit, Picker
 

@@ -23,7 +23,7 @@ from gpusim.typing import Array
 class CsvWriter(Writer):
     """Writer of CSV files. Numbers have all digits that their type has."""
 
-    def __init__(self, part: Path, layout: Layout, model: Any = None) -> None:
+    def __init__(self, part: Path | str, layout: Layout, model: Any = None) -> None:
         self._worlds, self._single = layout.worlds, layout.dtype == "float32"
         self._stream = open(part, "wb", buffering=0)  # noqa: SIM115 (open until close)
         head = io.StringIO()

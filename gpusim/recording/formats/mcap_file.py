@@ -1,8 +1,9 @@
 """MCAP files for Foxglove: Protobuf messages, with simulated time in ns as their time.
 
 The signals of an element are one message. Signal ``joint.rail.position`` is field ``position`` of ``/joint/rail``.
-A field is a number, or a list with all components of all recorded worlds. ``/tf`` and ``/scene`` hold poses and shapes
-of the bodies in the first recorded world. A block is a chunk. The growing file is an MCAP file without its end.
+A field is a number, or a list with all components of all recorded worlds. ``/tf`` and ``/scene`` hold poses and meshes
+of the bodies in the first recorded world. ``/spans`` holds what spans two bodies, as cylinders: springs, ropes, rods.
+A block is a chunk. The growing file is an MCAP file without its end.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusim.output_files import atomic_file
-from gpusim.recording.body_shapes import body_shapes
+from gpusim.recording.formats.mcap_scene import McapScene, transforms
 from gpusim.recording.formats.npz_file import recording
 from gpusim.recording.formats.writer import Writer
 from gpusim.recording.layout import Block, Layout, require
@@ -46,9 +47,11 @@ class McapWriter(Writer):
         require("mcap.writer", ".mcap", _PACKAGES)
         require("foxglove_schemas_protobuf", ".mcap", _PACKAGES)
 
-    def __init__(self, part: Path, layout: Layout, model: Model | None) -> None:
+    def __init__(self, part: Path | str, layout: Layout, model: Model | None) -> None:
         self._stream = open(part, "wb")  # noqa: SIM115 (open until close)
-        self._writer, self._layout, self._model = _writer(self._stream), layout, model
+        self._writer, self._layout = _writer(self._stream), layout
+        self._scene = None if model is None or not layout.bodies else McapScene(model)
+        self._spans: int | None = None
         self._writer.add_metadata("gpusim", {"layout": layout.to_json()})
         self._stream.flush()
         self._topics = [(topic, self._channel(topic.path, *topic.schema())) for topic in topics(layout)]
@@ -66,16 +69,21 @@ class McapWriter(Writer):
             if self._transforms is None:
                 self._add_scene(times[0])
                 self._transforms = self._channel("/tf", *_schema("FrameTransforms"))
-            messages.append((self._transforms, _transforms(block.poses, self._layout.bodies, times)))
+            messages.append((self._transforms, transforms(block.poses, self._layout.bodies, times)))
+            if self._spans is not None and self._scene is not None:
+                messages.append((self._spans, self._scene.spans(block.poses)))
         for k, time in enumerate(times):
             for channel, data in messages:
                 self._writer.add_message(channel_id=channel, log_time=time, publish_time=time, data=data[k])
         self._writer.flush()
 
     def _add_scene(self, time: int) -> None:
-        if self._model is not None:
-            channel = self._channel("/scene", *_schema("SceneUpdate"))
-            self._writer.add_message(channel_id=channel, log_time=time, publish_time=time, data=_scene(self._model))
+        if self._scene is None:
+            return
+        channel = self._channel("/scene", *_schema("SceneUpdate"))
+        self._writer.add_message(channel_id=channel, log_time=time, publish_time=time, data=self._scene.meshes())
+        if not self._scene.stage.fixed.all():
+            self._spans = self._channel("/spans", *_schema("SceneUpdate"))
 
     def close(self) -> None:
         """Write the end of the file."""
@@ -272,34 +280,3 @@ def _schema(message: str) -> tuple[str, bytes]:
 
     add(module.DESCRIPTOR)
     return f"foxglove.{message}", described.SerializeToString()
-
-
-def _transforms(poses: Array, bodies: tuple[str, ...], times: list[int]) -> list[bytes]:
-    """Return a FrameTransforms message for each sample."""
-    from foxglove_schemas_protobuf.FrameTransforms_pb2 import FrameTransforms
-
-    message, found = FrameTransforms(), []
-    frames = [message.transforms.add(parent_frame_id="world", child_frame_id=body) for body in bodies]
-    for time, rows in zip(times, poses.tolist(), strict=True):
-        for frame, (x, y, z, a, b, c, d) in zip(frames, rows, strict=True):
-            frame.timestamp.seconds, frame.timestamp.nanos = divmod(time, 10**9)
-            place, turn = frame.translation, frame.rotation
-            place.x, place.y, place.z = x, y, z
-            turn.x, turn.y, turn.z, turn.w = a, b, c, d
-        found.append(message.SerializeToString())
-    return found
-
-
-def _scene(model: Model) -> bytes:
-    """Return a SceneUpdate message with the triangles of all bodies."""
-    from foxglove_schemas_protobuf.SceneUpdate_pb2 import SceneUpdate
-
-    scene = SceneUpdate()
-    for shape in body_shapes(model):
-        entity = scene.entities.add(frame_id=shape.body or "world", id=shape.name, frame_locked=True)
-        drawn = entity.triangles.add()
-        drawn.color.r, drawn.color.g, drawn.color.b, drawn.color.a = *map(float, shape.color), 1.0
-        drawn.indices.extend(np.ravel(shape.triangles).tolist())
-        for x, y, z in shape.vertices.tolist():
-            drawn.points.add(x=x, y=y, z=z)
-    return bytes(scene.SerializeToString())

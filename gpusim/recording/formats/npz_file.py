@@ -27,7 +27,7 @@ _LONGEST_HEADER = 1 << 26
 class NpzWriter(Writer):
     """Writer of NPZ files."""
 
-    def __init__(self, part: Path, layout: Layout, model: Any = None) -> None:
+    def __init__(self, part: Path | str, layout: Layout, model: Any = None) -> None:
         self._layout = layout
         self._stream = open(part, "wb", buffering=0)  # noqa: SIM115 (open until close)
         write_all(self._stream, layout.to_json().encode() + b"\n")

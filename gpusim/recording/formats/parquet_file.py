@@ -34,10 +34,10 @@ class ParquetWriter(Writer):
         """Check that pyarrow is installed."""
         require("pyarrow.parquet", ".parquet", "pyarrow")
 
-    def __init__(self, part: Path, layout: Layout, model: Any = None) -> None:
-        self._part, self._layout, self._count = part, layout, 0
-        part.mkdir(exist_ok=True)
-        (part / _FOLDERS_HEADER).write_text(layout.to_json(), encoding="utf-8")
+    def __init__(self, part: Path | str, layout: Layout, model: Any = None) -> None:
+        self._part, self._layout, self._count = Path(part), layout, 0
+        self._part.mkdir(exist_ok=True)
+        (self._part / _FOLDERS_HEADER).write_text(layout.to_json(), encoding="utf-8")
 
     def write(self, block: Block) -> None:
         """Append a block."""

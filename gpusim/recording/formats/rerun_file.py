@@ -1,4 +1,4 @@
-"""RRD files for the Rerun viewer: signals as scalars, shapes of bodies and their poses, over simulated time.
+"""RRD files and streams for the Rerun viewer: signals as scalars, and everything that is drawn, over simulated time.
 
 Signal ``joint.rail.position`` is entity ``/signals/joint/rail/position``. With several worlds it is in ``/world_3``.
 Poses are those of the first recorded world. The growing file is an RRD file without its index.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusim.recording.body_shapes import body_shapes
+from gpusim.recording.formats.rerun_scene import RerunScene, entity
 from gpusim.recording.formats.writer import Writer
 from gpusim.recording.layout import Block, Layout, require
 from gpusim.recording.samples import Recording
@@ -26,8 +26,10 @@ from gpusim.typing import Array
 if TYPE_CHECKING:
     from gpusim.model.model import Model
 
-_FILE_HEADER, _MESSAGE = 12, struct.Struct("<QQ")
+_MAGIC, _FILE_HEADER, _MESSAGE = b"RRF2", 12, struct.Struct("<QQ")
 _HEADER, _TIME, _WAIT = "/gpusim", "time", 600.0
+_ANSWER = 10.0
+"""How long a viewer may take, s."""
 
 
 class RerunWriter(Writer):
@@ -40,28 +42,21 @@ class RerunWriter(Writer):
         """Check that rerun-sdk is installed."""
         require("rerun", ".rrd", "rerun-sdk")
 
-    def __init__(self, part: Path, layout: Layout, model: Model | None) -> None:
+    def __init__(self, part: Path | str, layout: Layout, model: Model | None) -> None:
         import rerun as rr
 
-        self._layout, self._rows, self._stream = layout, 0, rr.RecordingStream("gpusim", send_properties=False)
-        self._stream.save(part)
+        self._layout, self._stream = layout, rr.RecordingStream("gpusim", send_properties=False)
+        self._open(part)
         self._stream.log(_HEADER, rr.TextDocument(layout.to_json()), static=True)
         self._paths = _paths(layout)
-        if model is not None and layout.bodies:
-            self._log_shapes(model)
+        self._scene = RerunScene(self._stream, model) if model is not None and layout.bodies else None
+        self._flush()
+
+    def _open(self, part: Path | str) -> None:
+        self._stream.save(part)
+
+    def _flush(self) -> None:
         self._stream.flush(timeout_sec=_WAIT)
-
-    def _log_shapes(self, model: Model) -> None:
-        import rerun as rr
-
-        self._stream.log("scene", rr.ViewCoordinates.RIGHT_HAND_Z_UP, static=True)
-        for shape in body_shapes(model):
-            mesh = rr.Mesh3D(
-                vertex_positions=shape.vertices,
-                triangle_indices=shape.triangles,
-                albedo_factor=[*(round(255 * value) for value in shape.color), 255],
-            )
-            self._stream.log(_path("scene", *([shape.body] if shape.body else []), shape.name), mesh, static=True)
 
     def write(self, block: Block) -> None:
         """Append a block."""
@@ -76,10 +71,9 @@ class RerunWriter(Writer):
                 if numbers.shape[1] != 1:
                     columns = columns.partition([numbers.shape[1]] * samples)
                 rr.send_columns(self._paths[world, name], [times], columns, recording=self._stream)
-        for body, label in enumerate(self._layout.bodies):
-            columns = rr.Transform3D.columns(translation=block.poses[:, body, :3], quaternion=block.poses[:, body, 3:])
-            rr.send_columns(_path("scene", label), [times], columns, recording=self._stream)
-        self._stream.flush(timeout_sec=_WAIT)
+        if self._scene is not None:
+            self._scene.write(times, block.poses)
+        self._flush()
 
     def close(self) -> None:
         """Write the index of the file."""
@@ -107,6 +101,23 @@ class RerunWriter(Writer):
         if layout is None:
             raise ValueError("it holds no signals of gpusim")
         return _recording(layout, found)
+
+
+class RerunStream(RerunWriter):
+    """Stream to a running Rerun viewer, whose address takes the place of the growing file. Nothing remains here."""
+
+    def _open(self, part: Path | str) -> None:
+        self._stream.connect_grpc(str(part))
+
+    def _flush(self) -> None:
+        try:
+            self._stream.flush(timeout_sec=_ANSWER)
+        except RuntimeError as error:
+            raise ConnectionError(f"the Rerun viewer has gone ({error}); start it again") from None
+
+    @staticmethod
+    def finish(part: Path, path: Path) -> None:
+        """Do nothing: the viewer has everything."""
 
 
 def _recording(layout: Layout, found: dict[str, list[tuple[Array, Array]]]) -> Recording:
@@ -141,6 +152,9 @@ def _whole(path: Path) -> int:
 
 def _whole_chunks(path: Path) -> Iterator[Any]:
     """Yield the chunks of a file. The reader refuses a file with a broken message, so it gets a copy without it."""
+    with path.open("rb") as file:
+        if file.read(len(_MAGIC)) != _MAGIC:
+            raise ValueError("it is no RRD file")
     whole = _whole(path)
     if whole == path.stat().st_size:
         yield from _chunks(path)
@@ -170,17 +184,11 @@ def _chunks(path: Path) -> Iterator[Any]:
             return
 
 
-def _path(*parts: str) -> str:
-    import rerun as rr
-
-    return str(rr.new_entity_path(list(parts)))
-
-
 def _paths(layout: Layout) -> dict[tuple[int, str], str]:
     """Return the entity of each world and signal."""
     several = len(layout.worlds) > 1
     return {
-        (k, name): _path(*([f"world_{world}"] if several else []), "signals", *name.split("."))
+        (k, name): entity(*([f"world_{world}"] if several else []), "signals", *name.split("."))
         for k, world in enumerate(layout.worlds)
         for name in layout.shapes
     }

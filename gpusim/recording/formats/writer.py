@@ -19,7 +19,7 @@ class Writer(ABC):
     A block that :meth:`write` has returned from is readable with :meth:`read`, even if the process is killed then.
 
     Args:
-        part: the growing file (or folder).
+        part: the growing file (or folder), or the address of a viewer.
         layout: what a sample holds.
         model: for the shapes of bodies.
 
@@ -38,7 +38,7 @@ class Writer(ABC):
         """
 
     @abstractmethod
-    def __init__(self, part: Path, layout: Layout, model: Model | None) -> None: ...
+    def __init__(self, part: Path | str, layout: Layout, model: Model | None) -> None: ...
 
     @abstractmethod
     def write(self, block: Block) -> None:

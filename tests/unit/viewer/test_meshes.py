@@ -8,7 +8,7 @@ import pytest
 from gpusim import ModelBuilder
 from gpusim.description.shape_kinds import shape_type
 from gpusim.meshes.polytope import solid
-from gpusim.viewer.scene.meshes import BALL, BOX, CYLINDER, MeshSource, coil, shape_mesh, smooth_mesh
+from gpusim.stage.meshes import BALL, BOX, CYLINDER, MeshSource, coil, shape_mesh, smooth_mesh
 from tests.unit.viewer.models import SHAPES, shape_model
 
 ROUND = ("sphere", "ellipsoid", "superellipsoid", "capsule", "wheel")

@@ -11,10 +11,10 @@ import pytest
 
 from gpusim import Model, ModelBuilder, Simulation, SolverConfig, Transform, UnknownNameError
 from gpusim.scene import Scene
+from gpusim.stage.poses import Poses
+from gpusim.stage.stage import Stage
 from gpusim.viewer import Offscreen, PinholeCamera
 from gpusim.viewer.camera.mounted import mounted_camera
-from gpusim.viewer.scene.poses import Poses
-from gpusim.viewer.scene.stage import Stage
 from gpusim.viewer.window.view_state import ViewState
 from tests.message_snapshot import naming
 from tests.unit.viewer.drawing import require_egl

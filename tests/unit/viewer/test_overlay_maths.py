@@ -9,6 +9,8 @@ import pytest
 
 from gpusim import ModelBuilder, Simulation, SolverConfig, Transform, rotations
 from gpusim.scene import load_scene
+from gpusim.stage.poses import Poses
+from gpusim.stage.stage import Stage
 from gpusim.viewer import PinholeCamera
 from gpusim.viewer.gl.text import GlyphAtlas, font_size
 from gpusim.viewer.overlays import Frame, chosen_overlays, overlays
@@ -23,8 +25,6 @@ from gpusim.viewer.overlays.placing import place_boxes
 from gpusim.viewer.overlays.pressure import bar_share
 from gpusim.viewer.overlays.profile import contact_points
 from gpusim.viewer.overlays.support import Level, convex_hull, margin
-from gpusim.viewer.scene.poses import Poses
-from gpusim.viewer.scene.stage import Stage
 
 CAMERA = PinholeCamera((4.0, -6.0, 3.0), (0.0, 0.0, 0.5))
 SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])

@@ -11,7 +11,7 @@ import gpusim.viewer
 
 VIEWER = Path(gpusim.viewer.__file__ or "").parent
 ROOMS = re.findall(r"^\* ``(\w+)``:", gpusim.viewer.__doc__ or "", flags=re.MULTILINE)
-DOORS = {"offscreen": "overlays", "pictures": "overlays", "errors": "scene"}
+DOORS = {"offscreen": "overlays", "pictures": "overlays", "errors": "camera"}
 """Modules beside the rooms, and the highest room that each may import."""
 
 
@@ -51,4 +51,4 @@ def test_imports_point_down() -> None:
 
 
 def test_no_module_imports_itself_round_a_corner() -> None:
-    assert "scene.stage" in TopologicalSorter(imports()).static_order()
+    assert "window.session" in TopologicalSorter(imports()).static_order()

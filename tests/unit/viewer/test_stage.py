@@ -8,13 +8,13 @@ import pytest
 from gpusim import ModelBuilder, ModelError, Simulation, Transform, UnknownNameError, Wrap
 from gpusim.description.actuator_kinds import _KINDS, LINE_REFERENCES, ActuatorType, register
 from gpusim.scene import list_scenes, load_scene
+from gpusim.stage.machine_parts import MachineParts
+from gpusim.stage.meshes import coarse_points
+from gpusim.stage.parts import ARC_PIECES
+from gpusim.stage.poses import Bounds, Poses
+from gpusim.stage.stage import Stage, grid_offsets
 from gpusim.viewer.gl import lighting
 from gpusim.viewer.gl.see_through import SeeThrough
-from gpusim.viewer.scene.machine_parts import MachineParts
-from gpusim.viewer.scene.meshes import coarse_points
-from gpusim.viewer.scene.parts import ARC_PIECES
-from gpusim.viewer.scene.poses import Bounds, Poses
-from gpusim.viewer.scene.stage import Stage, grid_offsets
 from tests.message_snapshot import naming
 from tests.unit.viewer.models import pendulum, shape_model
 

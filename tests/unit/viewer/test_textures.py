@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from gpusim import Model, ModelBuilder, Texture, Transform
+from gpusim.stage.meshes import shape_mesh
+from gpusim.stage.stage import Stage
 from gpusim.viewer import Offscreen, PinholeCamera
-from gpusim.viewer.scene.meshes import shape_mesh
-from gpusim.viewer.scene.stage import Stage
 from tests.unit.mesh_files import SQUARE, TEXTURED, TRIANGLES, UV, picture
 from tests.unit.viewer.drawing import require_egl
 

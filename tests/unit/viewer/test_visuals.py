@@ -9,9 +9,9 @@ import pytest
 
 from gpusim import Model, ModelBuilder, ModelError, Transform
 from gpusim.importers import load_urdf
+from gpusim.stage.poses import Poses
+from gpusim.stage.stage import Stage
 from gpusim.viewer import Offscreen, PinholeCamera
-from gpusim.viewer.scene.poses import Poses
-from gpusim.viewer.scene.stage import Stage
 from tests.message_snapshot import naming
 from tests.unit.urdf_text import DATA, SOLID, joint, link, robot
 from tests.unit.viewer.drawing import compare, require_egl

@@ -12,8 +12,8 @@ import gpusim
 from gpusim import ModelError
 from gpusim.recording.motion import MotionRecorder
 from gpusim.scene import Scene, load_scene
+from gpusim.stage.poses import Poses
 from gpusim.viewer import ViewerError
-from gpusim.viewer.scene.poses import Poses
 from gpusim.viewer.window.adaptive_step import AdaptiveStep
 from gpusim.viewer.window.session import SPEEDS, Session
 from gpusim.viewer.window.sources import Live, Played

@@ -11,9 +11,9 @@ import gpusim
 from gpusim import ModelBuilder, Simulation, Transform
 from gpusim.model.model import Model
 from gpusim.scene import Camera, load_scene
+from gpusim.stage.poses import Poses
 from gpusim.viewer import PinholeCamera, ViewerError
 from gpusim.viewer.overlays import overlays
-from gpusim.viewer.scene.poses import Poses
 from gpusim.viewer.window.controls import Controls
 from gpusim.viewer.window.navigation import Navigator
 from gpusim.viewer.window.picked import Picked, quaternion_of

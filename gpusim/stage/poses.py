@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,12 @@ class Poses:
     rotation: Array
 
     @classmethod
+    def of(cls, source: Any, worlds: Sequence[int] = (0,)) -> Poses:
+        """Create poses of the chosen worlds from a Simulation or MotionPlayer in its current state."""
+        state = source.read_state()
+        return cls.from_state(state["position"], state["orientation"], worlds)
+
+    @classmethod
     def from_state(cls, position: Array, orientation: Array, worlds: Sequence[int]) -> Poses:
         """Create poses of the chosen worlds from the arrays of a simulation's state."""
         chosen = list(worlds)
@@ -33,12 +40,17 @@ class Poses:
 
     @classmethod
     def from_body_frames(cls, model: Model, position: Array, orientation: Array) -> Poses:
-        """Create poses of one world from the body frames: (bodies, 3) in m and quaternions xyzw (bodies, 4)."""
-        poses = cls.from_model(model)
-        poses.rotation[0, :-1] = rotations.matrix_from_quaternion(np.asarray(orientation, dtype=float))
+        """Create poses of one world from the body frames: (bodies, 3) in m and quaternions xyzw (bodies, 4).
+
+        Arrays (worlds, bodies, 3) and (worlds, bodies, 4) give several worlds, or samples of one.
+        """
+        turned = rotations.matrix_from_quaternion(np.asarray(orientation, dtype=float))
         coms = np.array([body.com for body in model.bodies]).reshape(-1, 3)
-        poses.position[0, :-1] = position + rotations.matvec(poses.rotation[0, :-1], coms)
-        return poses
+        count = len(position) if np.ndim(position) == 3 else 1
+        rotation = np.tile(np.eye(3), (count, len(coms) + 1, 1, 1))
+        at = np.zeros((count, len(coms) + 1, 3))
+        rotation[:, :-1], at[:, :-1] = turned, position + rotations.matvec(turned, coms)
+        return cls(at, rotation)
 
     @classmethod
     def from_model(cls, model: Model) -> Poses:

@@ -18,8 +18,8 @@ from gpusim.meshes.tessellation import revolve, rings_mesh
 from gpusim.shapes.box import Box
 from gpusim.shapes.cylinder import Cylinder
 from gpusim.shapes.sphere import Sphere
+from gpusim.stage.texcoords import corner_texcoords, surface_uv
 from gpusim.typing import Array
-from gpusim.viewer.scene.texcoords import corner_texcoords, surface_uv
 
 
 @dataclass(frozen=True)

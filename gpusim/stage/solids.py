@@ -14,9 +14,9 @@ import numpy as np
 from gpusim.description.joint_kinds import ANGLE, TRANSLATION, joint_type, triad
 from gpusim.description.specs import WORLD
 from gpusim.model.model import Model
+from gpusim.stage.meshes import BALL, BOX, CYLINDER, MeshSource
+from gpusim.stage.parts import com_of, is_hinge, world_place
 from gpusim.typing import Array
-from gpusim.viewer.scene.meshes import BALL, BOX, CYLINDER, MeshSource
-from gpusim.viewer.scene.parts import com_of, is_hinge, world_place
 
 EQUAL = 0.02
 """Relative difference below which moments of inertia count as equal."""

@@ -12,9 +12,9 @@ from gpusim.description.actuator_kinds import actuator_type
 from gpusim.description.joint_kinds import DISTANCE, TRANSLATION, joint_frames, joint_type
 from gpusim.description.specs import WORLD, JointSpec
 from gpusim.model.model import Model
+from gpusim.stage.machine_parts import MachineParts
+from gpusim.stage.parts import com_of, is_hinge, world_place
 from gpusim.typing import Array
-from gpusim.viewer.scene.machine_parts import MachineParts
-from gpusim.viewer.scene.parts import com_of, is_hinge, world_place
 
 _UPRIGHT = 0.95
 _LOOP = 0.8

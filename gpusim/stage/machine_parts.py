@@ -13,10 +13,9 @@ from gpusim.description.specs import WORLD, JointSpec
 from gpusim.description.wraps import CYLINDER as CYLINDER_SHAPE
 from gpusim.description.wraps import WrappedPath
 from gpusim.model.model import Model
-from gpusim.typing import Array
-from gpusim.viewer.scene.materials import CHROME, FIXTURE, PIN, ROPE, body_finish
-from gpusim.viewer.scene.meshes import BALL, CYLINDER, ROD, coarse_points
-from gpusim.viewer.scene.parts import (
+from gpusim.stage.materials import CHROME, FIXTURE, PIN, ROPE, body_finish
+from gpusim.stage.meshes import BALL, CYLINDER, ROD, coarse_points
+from gpusim.stage.parts import (
     ARC_PIECES,
     Part,
     Span,
@@ -27,7 +26,8 @@ from gpusim.viewer.scene.parts import (
     up_of,
     world_place,
 )
-from gpusim.viewer.scene.solids import Solid, Surroundings, attachments, solid_of, surroundings
+from gpusim.stage.solids import Solid, Surroundings, attachments, solid_of, surroundings
+from gpusim.typing import Array
 
 _LINK = 0.04
 """Radius of a rod as a share of its length, limited to shares of the machine's size."""

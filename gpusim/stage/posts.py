@@ -7,11 +7,11 @@ import numpy as np
 from gpusim.description.joint_kinds import joint_frames
 from gpusim.description.specs import WORLD
 from gpusim.model.model import Model
+from gpusim.stage.floor import Ground
+from gpusim.stage.machine_parts import MachineParts
+from gpusim.stage.materials import FIXTURE
+from gpusim.stage.parts import Part, cylinder_part, is_hinge
 from gpusim.typing import Array
-from gpusim.viewer.scene.floor import Ground
-from gpusim.viewer.scene.machine_parts import MachineParts
-from gpusim.viewer.scene.materials import FIXTURE
-from gpusim.viewer.scene.parts import Part, cylinder_part, is_hinge
 
 _LOW = 4.0
 """A hinge needs a post only above this height, in half lengths of its pin."""

@@ -12,12 +12,12 @@ from gpusim.description.actuator_kinds import actuator_type
 from gpusim.description.joint_kinds import joint_frames, triad
 from gpusim.description.specs import WORLD, ActuatorSpec
 from gpusim.model.model import Model
+from gpusim.stage.machine_parts import MachineParts
+from gpusim.stage.materials import BARREL, CHROME, FIXTURE, MOTOR, PIN, SPRING
+from gpusim.stage.meshes import ROD, coil
+from gpusim.stage.parts import Part, Span, com_of, cylinder_part, drawer_of, is_hinge, world_place
+from gpusim.stage.posts import behind
 from gpusim.typing import Array
-from gpusim.viewer.scene.machine_parts import MachineParts
-from gpusim.viewer.scene.materials import BARREL, CHROME, FIXTURE, MOTOR, PIN, SPRING
-from gpusim.viewer.scene.meshes import ROD, coil
-from gpusim.viewer.scene.parts import Part, Span, com_of, cylinder_part, drawer_of, is_hinge, world_place
-from gpusim.viewer.scene.posts import behind
 
 _COIL_SLENDERNESS = 0.11
 """Radius of a coil as a share of its length."""

@@ -8,10 +8,10 @@ from dataclasses import replace
 from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import WORLD, ShapeSpec, VisualSpec
 from gpusim.model.model import Model
+from gpusim.stage.materials import TERRAIN, Finish, body_finish, with_look
+from gpusim.stage.meshes import MeshSource, piece_mesh, shape_mesh
+from gpusim.stage.parts import Part, com_of
 from gpusim.typing import Array
-from gpusim.viewer.scene.materials import TERRAIN, Finish, body_finish, with_look
-from gpusim.viewer.scene.meshes import MeshSource, piece_mesh, shape_mesh
-from gpusim.viewer.scene.parts import Part, com_of
 
 _WHITE = (1.0, 1.0, 1.0)
 

@@ -11,15 +11,15 @@ from gpusim.description.looks import Texture
 from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import WORLD, ShapeSpec, VisualSpec
 from gpusim.model.model import Model
+from gpusim.stage.lowest_reach import height, lowest_reach_of
+from gpusim.stage.machine_parts import MachineParts
+from gpusim.stage.materials import Finish
+from gpusim.stage.meshes import coarse_points
+from gpusim.stage.parts import Part, com_of, world_place
+from gpusim.stage.poses import Poses
+from gpusim.stage.shape_parts import shape_picture, visual_finish
+from gpusim.stage.solids import attachments
 from gpusim.typing import Array
-from gpusim.viewer.scene.lowest_reach import height, lowest_reach_of
-from gpusim.viewer.scene.machine_parts import MachineParts
-from gpusim.viewer.scene.materials import Finish
-from gpusim.viewer.scene.meshes import coarse_points
-from gpusim.viewer.scene.parts import Part, com_of, world_place
-from gpusim.viewer.scene.poses import Poses
-from gpusim.viewer.scene.shape_parts import shape_picture, visual_finish
-from gpusim.viewer.scene.solids import attachments
 
 _PATCH = 8.0
 """Half the edge of a tilted plane, in radii of the scene."""

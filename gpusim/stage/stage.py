@@ -13,33 +13,60 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim import rotations
+from gpusim.description.looks import Texture
 from gpusim.description.specs import WORLD
 from gpusim.model.model import Model
 from gpusim.reference.joints.wrapping import find_paths, polyline
+from gpusim.stage.actuator_parts import actuator_parts
+from gpusim.stage.floor import Ground, find_grounds, place_of
+from gpusim.stage.frames import Frames
+from gpusim.stage.machine_parts import MachineParts
+from gpusim.stage.materials import dimmed
+from gpusim.stage.meshes import MeshSource, coarse_points
+from gpusim.stage.parts import ARC_PIECES, Part, Span, com_of, up_of
+from gpusim.stage.poses import Bounds, Poses
+from gpusim.stage.posts import posts
+from gpusim.stage.shape_parts import shape_parts, visual_parts
 from gpusim.typing import Array
-from gpusim.viewer.scene.actuator_parts import actuator_parts
-from gpusim.viewer.scene.floor import Ground, find_grounds, place_of
-from gpusim.viewer.scene.machine_parts import MachineParts
-from gpusim.viewer.scene.meshes import MeshSource, coarse_points
-from gpusim.viewer.scene.parts import ARC_PIECES, Part, Span, up_of
-from gpusim.viewer.scene.poses import Bounds, Poses
-from gpusim.viewer.scene.posts import posts
-from gpusim.viewer.scene.shape_parts import shape_parts, visual_parts
 
 _TONES = 0.13
+_GAMMA = 2.2
+_WIDE = 3.0
+"""Half the edge of the square for a level ground, in radii of the scene."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Instances of one mesh: ``first`` to ``first + count``."""
+    """Instances of one mesh: ``first`` to ``first + count``.
+
+    ``mesh.make(segments)`` returns its triangles, with round shapes of this many segments.
+    """
 
     mesh: MeshSource
     first: int
     count: int
 
+    @property
+    def at(self) -> slice:
+        """Its instances in the arrays of the stage."""
+        return slice(self.first, self.first + self.count)
+
+    @property
+    def picture(self) -> Texture | None:
+        """Texture that ``texcoords`` refer to. Cubes of pictures are left out: ``Stage.rgba`` has their mean color."""
+        texture = self.mesh.texture
+        return None if texture is None or texture.is_cube else texture
+
 
 class Stage:
     """Parts of a model in ``num_worlds`` worlds, sorted by mesh.
+
+    ::
+
+        stage = Stage(sim.model)
+        for batch in stage.batches:  # once
+            mesh, colors = batch.mesh.make(24), stage.rgba()[batch.at]
+        transforms = stage.transforms(Poses.of(sim))  # in each frame; transforms[batch.at] are those of a batch
 
     Args:
         model: the model to draw.
@@ -53,6 +80,7 @@ class Stage:
         alpha: (instances,) opacity, 0 to 1.
         dimmed: (instances,) whether their brightness is limited.
         finish: (instances, 3) roughness, metal, and tone difference of the sectors about the mesh's z axis.
+        fixed: (instances,) whether they are fixed to their body. Others span two bodies: springs, ropes, cylinders.
         body: (instances,) body index, -1 for the world.
         world: (instances,) index of the world.
         shape: (instances,) shape index, -1 for none.
@@ -109,7 +137,7 @@ class Stage:
         owner = [p.body if isinstance(p, Part) else p.owner for p in pieces]
         self.body = np.array(owner, dtype=np.int32)[which]
         self.shape = np.array([p.shape if isinstance(p, Part) else -1 for p in pieces], dtype=np.int32)[which]
-        fixed = which < len(parts)
+        self.fixed = fixed = which < len(parts)
         self._fixed, self._spanning = np.flatnonzero(fixed), np.flatnonzero(~fixed)
         self._part = _PartArrays(parts, which[fixed])
         self._span = _SpanArrays(spans, which[~fixed] - len(parts), self.model)
@@ -123,11 +151,60 @@ class Stage:
         if self._fixed.size:
             world = self.world[self._fixed]
             result[self._fixed] = self._part.transforms(poses, world)
+            result[self._fixed, :, 3] += self.offsets[world]
         if self._spanning.size:
-            world = self.world[self._spanning]
-            result[self._spanning] = self._span.transforms(poses, world)
-        result[:, :, 3] += self.offsets[self.world]
+            result[self._spanning] = self.span_transforms(poses)
         return result
+
+    def span_transforms(self, poses: Poses) -> Array:
+        """Return :meth:`transforms` of the instances that are not ``fixed``, (n, 3, 4)."""
+        if not self._spanning.size:
+            return np.zeros((0, 3, 4))
+        world = self.world[self._spanning]
+        result = self._span.transforms(poses, world)
+        result[:, :, 3] += self.offsets[world]
+        return result
+
+    def span_courses(self, poses: Poses) -> Array:
+        """Return :meth:`span_transforms` over time, (samples, n, 3, 4), for a stage of one world.
+
+        Args:
+            poses: with a sample in place of each world.
+        """
+        return self._span.transforms(poses, np.arange(len(poses.position))[:, None])
+
+    def frames(self, poses: Poses) -> Frames:
+        """Return position, rotation and scale of all instances in these poses."""
+        return Frames.from_transforms(self.transforms(poses))
+
+    def local_transforms(self) -> Array:
+        """Return the affine transforms (n, 3, 4) of ``fixed`` instances from mesh coordinates to the body frame, m."""
+        local = self._part.local.copy()
+        local[:, :, 3] += np.array([com_of(self.model, body) for body in self.body[self._fixed]]).reshape(-1, 3)
+        return local
+
+    def rgba(self) -> Array:
+        """Return the colors of all instances, sRGB and opacity, uint8 (instances, 4). Textures multiply them."""
+        linear = np.where(self.dimmed[:, None], dimmed(self.color), self.color)
+        srgb = np.clip(linear, 0.0, 1.0) ** (1.0 / _GAMMA)
+        for batch in self.batches:
+            texture = batch.mesh.texture
+            if texture is not None and batch.picture is None:
+                srgb[batch.at] *= texture.mean()
+        return np.rint(255.0 * np.column_stack([srgb, self.alpha])).astype(np.uint8)
+
+    def ground_square(self, ground: Ground) -> Array:
+        """Return the corners of a ground as a square, (4, 3) counterclockwise from above, frame of its body, m.
+
+        Where a level ground extends to the horizon, the square lies below the center of the scene.
+        """
+        point, (x, y, normal) = ground.point, ground.axes.T
+        half = ground.half
+        if ground.level:
+            away = self.home.center - point
+            point, half = point + away - (normal @ away) * normal, _WIDE * self.home.radius
+        corners = [point + half * (a * x + b * y) for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
+        return np.array(corners) + com_of(self.model, ground.body)
 
     def ground_places(self, ground: Ground, poses: Poses) -> Iterator[tuple[int, Array, Array]]:
         """Yield the drawn positions of a ground: index of the world, a point (m) and axes (columns), world frame.
@@ -210,23 +287,25 @@ class _SpanArrays:
         return turned + poses.position[world, body]
 
     def transforms(self, poses: Poses, world: Array) -> Array:
+        """Return (..., spans, 3, 4). ``world``: that of each span (spans,), or all worlds (worlds, 1) for all spans."""
         a, b = self._points(poses, world, "a"), self._points(poses, world, "b")
         if (k := self.wrapped).size:
             points = polyline(find_paths(self.wraps, poses.position, poses.rotation), ARC_PIECES)
-            a[k], b[k] = (points[world[k], self.path[k], self.piece[k] + end] for end in (0, 1))
-        length = np.linalg.norm(b - a, axis=1)
+            own = np.broadcast_to(world, a.shape[:-1])[..., k]
+            a[..., k, :], b[..., k, :] = (points[own, self.path[k], self.piece[k] + end] for end in (0, 1))
+        length = np.linalg.norm(b - a, axis=-1)
         z = _unit(b - a)
         y = _unit(np.cross(z, rotations.matvec(poses.rotation[world, self.body_a], self.helper)))
         low = np.clip(self.start[:, 0] + self.start[:, 1] * length, 0.0, length)
         high = np.clip(self.end[:, 0] + self.end[:, 1] * length, 0.0, length)
-        piece = np.maximum(high - low, 1e-6)
-        columns = [np.cross(y, z) * self.radius[:, None], y * self.radius[:, None], z * piece[:, None]]
-        return np.stack([*columns, a + z * low[:, None]], axis=2)
+        piece = np.maximum(high - low, 1e-6)[..., None]
+        columns = [np.cross(y, z) * self.radius[:, None], y * self.radius[:, None], z * piece]
+        return np.stack([*columns, a + z * low[..., None]], axis=-1)
 
 
 def _unit(vectors: Array) -> Array:
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: Array = np.where(length > 1e-12, vectors / np.maximum(length, 1e-12), [[0.0, 0.0, 1.0]])
+    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    unit: Array = np.where(length > 1e-12, vectors / np.maximum(length, 1e-12), [0.0, 0.0, 1.0])
     return unit
 
 

@@ -16,11 +16,11 @@ from gpusim.description.joint_kinds import ANGLE, joint_type, triad
 from gpusim.description.specs import WORLD, ActuatorSpec, JointSpec
 from gpusim.errors import unknown_name
 from gpusim.model.model import Model
+from gpusim.stage.materials import Finish
+from gpusim.stage.meshes import BOX, CYLINDER, MeshSource
+from gpusim.stage.poses import Poses
 from gpusim.transform import Transform
 from gpusim.typing import Array
-from gpusim.viewer.scene.materials import Finish
-from gpusim.viewer.scene.meshes import BOX, CYLINDER, MeshSource
-from gpusim.viewer.scene.poses import Poses
 
 _Drawer = TypeVar("_Drawer")
 ARC_PIECES = 16

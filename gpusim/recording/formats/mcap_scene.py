@@ -1,0 +1,106 @@
+"""A stage as Foxglove messages: meshes in the frames of bodies, and cylinders for what spans two bodies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.stage import Frames, Poses, Stage
+from gpusim.typing import Array
+
+if TYPE_CHECKING:
+    from gpusim.model.model import Model
+
+_SEGMENTS = 24
+_GROUND = (150, 150, 145, 255)
+
+
+class McapScene:
+    """Everything that is drawn of a model, in one world.
+
+    Args:
+        model: the model to draw.
+
+    Attributes:
+        stage: its meshes.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model, self.stage = model, Stage(model)
+        self._colors = (self.stage.rgba()[~self.stage.fixed] / 255.0).tolist()
+
+    def meshes(self) -> bytes:
+        """Return a SceneUpdate message with the triangles of all bodies and grounds."""
+        from foxglove_schemas_protobuf.SceneUpdate_pb2 import SceneUpdate
+
+        scene, stage = SceneUpdate(), self.stage
+        rgba = stage.rgba()
+        local = np.zeros((len(stage), 3, 4))
+        local[stage.fixed] = stage.local_transforms()
+        for batch in stage.batches:
+            mesh = batch.mesh.make(_SEGMENTS)
+            for k in range(batch.first, batch.first + batch.count):
+                if stage.fixed[k]:
+                    points = mesh.positions @ local[k, :, :3].T + local[k, :, 3]
+                    self._add(scene, int(stage.body[k]), f"mesh_{k}", points, mesh.triangles, rgba[k])
+        for k, ground in enumerate(stage.grounds):
+            color = _GROUND if ground.finish is None else [*(255 * c for c in ground.finish.color), 255]
+            triangles = np.array([[0, 1, 2], [0, 2, 3]])
+            self._add(scene, ground.body, f"ground_{k}", stage.ground_square(ground), triangles, np.asarray(color))
+        return bytes(scene.SerializeToString())
+
+    def _add(self, scene: Any, body: int, name: str, points: Array, triangles: Array, rgba: Array) -> None:
+        frame = "world" if body < 0 else self._model.bodies[body].label
+        entity = scene.entities.add(frame_id=frame, id=name, frame_locked=True)
+        drawn = entity.triangles.add()
+        _paint(drawn.color, (np.asarray(rgba) / 255.0).tolist())
+        drawn.indices.extend(np.ravel(triangles).tolist())
+        for x, y, z in points.tolist():
+            drawn.points.add(x=x, y=y, z=z)
+
+    def spans(self, poses: Array) -> list[bytes]:
+        """Return a SceneUpdate message for each sample, with a cylinder for each span.
+
+        Args:
+            poses: (samples, bodies, 7) position of the body frames (m) and quaternion xyzw.
+        """
+        from foxglove_schemas_protobuf.SceneUpdate_pb2 import SceneUpdate
+
+        message, found = SceneUpdate(), []
+        entity = message.entities.add(frame_id="world", id="spans")
+        cylinders = [entity.cylinders.add(bottom_scale=1.0, top_scale=1.0) for _ in self._colors]
+        for cylinder, color in zip(cylinders, self._colors, strict=True):
+            _paint(cylinder.color, color)
+        rows = self.stage.span_courses(Poses.from_body_frames(self._model, poses[..., :3], poses[..., 3:]))
+        frames = Frames.from_transforms(rows.reshape(-1, 3, 4))
+        middle = frames.position + 0.5 * rows.reshape(-1, 3, 4)[:, :, 2]  # their meshes reach from z = 0 to 1
+        flat = np.concatenate([middle, frames.quaternion, frames.scale * [2.0, 2.0, 1.0]], axis=1)
+        for numbers in flat.reshape(len(poses), -1, 10).tolist():
+            for cylinder, (x, y, z, a, b, c, d, width, depth, length) in zip(cylinders, numbers, strict=True):
+                place, turn, extent = cylinder.pose.position, cylinder.pose.orientation, cylinder.size
+                place.x, place.y, place.z = x, y, z
+                turn.x, turn.y, turn.z, turn.w = a, b, c, d
+                extent.x, extent.y, extent.z = width, depth, length
+            found.append(message.SerializeToString())
+        return found
+
+
+def transforms(poses: Array, bodies: tuple[str, ...], times: list[int]) -> list[bytes]:
+    """Return a FrameTransforms message for each sample; ``times`` in ns."""
+    from foxglove_schemas_protobuf.FrameTransforms_pb2 import FrameTransforms
+
+    message, found = FrameTransforms(), []
+    frames = [message.transforms.add(parent_frame_id="world", child_frame_id=body) for body in bodies]
+    for time, rows in zip(times, poses.tolist(), strict=True):
+        for frame, (x, y, z, a, b, c, d) in zip(frames, rows, strict=True):
+            frame.timestamp.seconds, frame.timestamp.nanos = divmod(time, 10**9)
+            place, turn = frame.translation, frame.rotation
+            place.x, place.y, place.z = x, y, z
+            turn.x, turn.y, turn.z, turn.w = a, b, c, d
+        found.append(message.SerializeToString())
+    return found
+
+
+def _paint(color: Any, rgba: list[float]) -> None:
+    color.r, color.g, color.b, color.a = rgba

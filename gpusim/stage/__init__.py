@@ -1,0 +1,12 @@
+"""What is drawn of a model: meshes with colors, and their poses in each frame. Uses only NumPy and SciPy.
+
+The window, offscreen pictures, the browser, Rerun and MCAP files draw the same :class:`Stage`.
+"""
+
+from __future__ import annotations
+
+from gpusim.stage.frames import Frames
+from gpusim.stage.poses import Poses
+from gpusim.stage.stage import Batch, Stage
+
+__all__ = ["Batch", "Frames", "Poses", "Stage"]

@@ -1,0 +1,34 @@
+"""Poses of instances as position, rotation and scale, for renderers that take no affine transforms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.typing import Array
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Poses of instances: a mesh point p is at ``position + R (scale * p)``.
+
+    Attributes:
+        position: (instances, 3) m, world frame.
+        quaternion: (instances, 4) xyzw, mesh to world.
+        scale: (instances, 3) along the axes of the mesh.
+    """
+
+    position: Array
+    quaternion: Array
+    scale: Array
+
+    @classmethod
+    def from_transforms(cls, transforms: Array) -> Frames:
+        """Split affine transforms (instances, 3, 4) of a stage, whose columns are perpendicular."""
+        from scipy.spatial.transform import Rotation
+
+        scale = np.linalg.norm(transforms[:, :, :3], axis=1)
+        axes = transforms[:, :, :3] / np.maximum(scale, 1e-300)[:, None, :]
+        quaternion = Rotation.from_matrix(axes).as_quat() if len(axes) else np.zeros((0, 4))
+        return cls(transforms[:, :, 3].copy(), quaternion, scale)

@@ -1,0 +1,65 @@
+"""Browser view of a simulation that a notebook steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gpusim.scene import Camera, Scene
+from gpusim.viewer.camera import PinholeCamera
+from gpusim.viewer.operator import Operator
+from gpusim.viewer.panel.panel_state import PanelState
+from gpusim.viewer.web.server import LOCAL
+from gpusim.viewer.web.web_view import WebView
+from gpusim.viewer.window.session import Session
+from gpusim.viewer.window.sources import Live
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+
+def notebook(
+    sim: Simulation,
+    scene: Scene | None = None,
+    *,
+    worlds: Sequence[int] | None = None,
+    camera: PinholeCamera | Camera | str | None = None,
+    host: str = LOCAL,
+    port: int = 0,
+) -> WebView:
+    """Show a simulation in a notebook's cell, with its operator panel.
+
+    ::
+
+        view = gpusim.viewer.notebook(sim)
+        view  # the last line of a cell shows the page
+
+        sim.step(500)
+        view.update()  # shows the new state
+        view.run(5.0)  # runs for 5 s in real time; sliders and buttons work meanwhile
+
+    The kernel must run on the same computer as the browser. Otherwise give its name as ``host``.
+
+    Args:
+        sim: the simulation.
+        scene: its scene, for its schedule, plots and camera.
+        worlds: indices of the drawn worlds. None: the first 16.
+        camera: a camera, or the name of a view. None: the scene's, or one that shows everything.
+        host: name or address of this computer that the browser uses.
+        port: of the page; 0 takes a free one.
+
+    Returns:
+        The view. Its ``close()`` stops the server.
+
+    Raises:
+        ViewerError: viser is not installed, or the port or host cannot be used.
+        UnknownNameError: unknown camera.
+    """
+    if scene is None:
+        from gpusim.builder.builder import ModelBuilder
+
+        scene = Scene("simulation", "", ModelBuilder(), sim.config, duration=0.0)
+    live = Live(sim, scene)
+    live.operator = Operator(sim, scene)
+    state = PanelState(Session(live), live.operator)
+    return WebView(state, host=host, port=port, worlds=worlds, camera=scene.camera if camera is None else camera)

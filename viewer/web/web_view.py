@@ -1,0 +1,218 @@
+"""A session on a web page: it runs here, and browsers show it and steer it."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpusim.scene import Camera
+from gpusim.stage.stage import Stage
+from gpusim.viewer.camera import PinholeCamera
+from gpusim.viewer.camera.aim import aimed, home_camera
+from gpusim.viewer.panel.panel_state import PanelState
+from gpusim.viewer.web.server import LOCAL, PORT, open_server, stop_server, url_of
+from gpusim.viewer.web.web_panel import SCENE_VIEW, WebPanel
+from gpusim.viewer.web.web_scene import WebScene, set_up_lights
+from gpusim.viewer.web.web_scopes import WebScopes
+from gpusim.viewer.window.pacing import Jitter, Pacer
+from gpusim.viewer.window.running import run_session
+
+RATE = 30.0
+"""Pictures per second."""
+_PANEL_EVERY = 0.2
+"""Time between two updates of numbers and scopes, s."""
+_ASPECT = 0.9
+"""Width over height of the middle of a usual page, which the panel leaves free."""
+_MAX_WORLDS = 16
+
+
+class WebView:
+    """Server of a page with the scene, the operator's inputs, time control and scopes.
+
+    Any number of browsers show the same run. Use it in a ``with`` statement, or call :meth:`close`. As the last
+    expression of a notebook's cell, it shows the page inline.
+
+    Args:
+        panel_state: session and operator, as for the panel of a window.
+        host: name or address of this computer for browsers. "0.0.0.0" allows other computers to connect, without a
+            password.
+        port: 1 to 65535, or 0 for a free one.
+        worlds: indices of the drawn worlds. None: the first 16.
+        camera: the scene's camera, another one, or the name of a view. None: one that shows everything.
+        visuals: draw the visuals of bodies that have them. False: draw the collision shapes.
+
+    Attributes:
+        session: of the panel state.
+        pacer: times the pictures, at most 30 per second.
+
+    Raises:
+        ViewerError: viser is not installed, or the port or host cannot be used.
+        UnknownNameError: unknown camera.
+    """
+
+    def __init__(
+        self,
+        panel_state: PanelState,
+        *,
+        host: str = LOCAL,
+        port: int = PORT,
+        worlds: Sequence[int] | None = None,
+        camera: PinholeCamera | Camera | str | None = None,
+        visuals: bool = True,
+    ) -> None:
+        self.session, self._state = panel_state.session, panel_state
+        count = self.session.source.num_worlds
+        self._all = list(range(min(count, _MAX_WORLDS)) if worlds is None else worlds)
+        self._camera, self._visuals = camera, visuals
+        self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._followed: int | None = None
+        self._from = np.zeros(3)
+        self._server: Any = open_server(host, port)
+        self.pacer = Pacer(RATE)
+        try:
+            set_up_lights(self._server.scene)
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def url(self) -> str:
+        """Address of the page for a browser on this computer."""
+        return url_of(self._server)
+
+    # What is shown.
+
+    def _start(self) -> None:
+        """Show the session's source, after a restart in place of the one before."""
+        self._generation = self.session.generation
+        self._panel_at = float("-inf")
+        self._server.gui.reset()
+        self._followed = None
+        self._draw(self._all)
+        self._panel = WebPanel(
+            self._server.gui, self._state, self._asked.put, self._ask_look, self.follow, self._draw, self._all
+        )
+        history = self._state.history()
+        self._scopes = None if history is None else WebScopes(self._server.gui, history)
+
+    def _draw(self, worlds: list[int]) -> None:
+        """Draw these worlds next to each other."""
+        self.worlds = self._state.worlds = worlds
+        self._state.world = worlds[0]
+        self._server.scene.reset()
+        stage = Stage(self.session.source.model, len(worlds), visuals=self._visuals)
+        poses = self.session.poses(worlds)
+        self._home = aimed(stage, poses, home_camera(self._camera, len(worlds)), _ASPECT)
+        self._scene = WebScene(self._server.scene, stage, poses)
+        if self._followed is not None:
+            self._from = poses.position[0, self._followed].copy()
+        start = self._server.initial_camera
+        start.position, start.look_at, start.up = self._home.position, self._home.target, self._home.up
+        start.fov = self._home.field_of_view
+
+    def follow(self, label: str | None) -> None:
+        """Keep a body of the first drawn world where it is in all browsers. None stops following.
+
+        Raises:
+            UnknownNameError: unknown body.
+        """
+        self._followed = None if label is None else self.session.source.model.index("body", label)
+        if self._followed is not None:
+            position = self.session.poses(self.worlds).position[0, self._followed]
+            self._from = position + self._scene.shifted
+
+    def _ask_look(self, name: str, client: Any) -> None:
+        self._asked.put(lambda: self._look(name, client))
+
+    def _look(self, name: str, client: Any) -> None:
+        """Move the camera of one browser."""
+        poses = self.session.poses(self.worlds)
+        camera = self._home if name == SCENE_VIEW else aimed(self._scene.stage, poses, name, _ASPECT)
+        camera = camera.moved(self._scene.shifted)
+        with client.atomic():
+            client.camera.up_direction = camera.up
+            client.camera.position = camera.position
+            client.camera.look_at = camera.target
+            client.camera.fov = camera.field_of_view
+
+    # Frames.
+
+    def run(self, duration: float | None = None) -> Jitter:
+        """Run the session in real time and show it until ``session.quit()``.
+
+        Args:
+            duration: stop after this time, s.
+
+        Returns:
+            Statistics of the lateness.
+
+        Raises:
+            SimulationError: the simulation failed.
+            KeyboardInterrupt: Ctrl-C, between two frames.
+        """
+        self.session.catch_up()
+        jitter = run_session(self.session, self.pacer, self.frame, duration)
+        self._show(panel=True)
+        return jitter
+
+    def frame(self, deadline: float) -> None:
+        """Do what browsers ask for, advance the state to the deadline (s on the clock of frames), and show it."""
+        self._answer()
+        self.session.frame(deadline)
+        if self._generation != self.session.generation:
+            self._start()
+            self.session.skip()
+            self.pacer.restart()
+        self._show(deadline - self._panel_at >= _PANEL_EVERY)
+        if deadline - self._panel_at >= _PANEL_EVERY:
+            self._panel_at = deadline
+
+    def update(self) -> None:
+        """Do what browsers ask for and show the current state, for programs that step the simulation themselves.
+
+        The values of sliders are written to ``sim.control``.
+        """
+        self.session.catch_up()
+        self._answer()
+        if self._state.operator is not None:
+            self._state.operator.before_steps(self.session.time, 0)
+        self._show(panel=True)
+
+    def _answer(self) -> None:
+        while not self._asked.empty():
+            self._asked.get()()
+
+    def _show(self, panel: bool) -> None:
+        poses = self.session.poses(self.worlds)
+        history = self._state.history()
+        if history is not None:
+            history.sample()
+        with self._server.atomic():
+            self._scene.show(poses)
+            if self._followed is not None:
+                self._scene.shift(self._from - poses.position[0, self._followed])
+            if panel:
+                self._panel.refresh()
+                if self._scopes is not None:
+                    self._scopes.refresh()
+
+    # Notebooks, end.
+
+    def _repr_html_(self) -> str:
+        return f'<iframe src="{self.url}" width="100%" height="480" style="border: 0"></iframe>'
+
+    def close(self) -> None:
+        """Stop the server. Further calls do nothing."""
+        if self._server is not None:
+            server, self._server = self._server, None
+            stop_server(server)
+
+    def __enter__(self) -> WebView:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

@@ -1,0 +1,42 @@
+"""Main loop of a session without a window."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from gpusim.viewer.window.interrupts import kept_interrupts
+from gpusim.viewer.window.pacing import Jitter, Pacer
+from gpusim.viewer.window.session import Session
+
+
+def run_session(
+    session: Session, pacer: Pacer, frame: Callable[[float], None], duration: float | None = None
+) -> Jitter:
+    """Run a session in real time until ``session.quit()``.
+
+    Args:
+        session: the session.
+        pacer: times the frames.
+        frame: advances and shows the session, given the deadline (s on the clock of the frames).
+        duration: stop after this time, s.
+
+    Returns:
+        Statistics of the lateness.
+
+    Raises:
+        SimulationError: the simulation failed.
+        KeyboardInterrupt: Ctrl-C, between two frames.
+    """
+    session.skip()
+    pacer.restart()
+    first = time.perf_counter()
+    with kept_interrupts() as caught:
+        while not session.finished:
+            deadline = pacer.wait()
+            if caught:
+                raise KeyboardInterrupt
+            if duration is not None and deadline - first >= duration:
+                break
+            frame(deadline)
+    return pacer.overall()
