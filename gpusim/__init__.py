@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from gpusim import (  # noqa: F401
         command_schedule,
         control,
+        cosim,
         envs,
         importers,
         machines,
@@ -94,7 +95,7 @@ __all__ = [
 
 _ON_DEMAND = (
     *("bench", "command_schedule", "control", "envs", "exporters", "importers", "lint", "machine_files", "machines"),
-    "recording",
+    *("cosim", "recording"),
     *("robotics", "scene", "scenes", "viewer"),
 )
 

@@ -444,6 +444,50 @@ def _convert(
     convert(ConvertOptions(source, out, json, strict, fixed_base))
 
 
+@app.command("fmu")
+def _fmu(
+    target: TargetArgument,
+    out: Annotated[Path, typer.Option(metavar="X.FMU", help="Write the FMU to this file.")],
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="Commands or writable signals (default: the operator's commands)."),
+    ] = None,
+    outputs: Annotated[
+        list[str] | None, typer.Option(metavar="A,B", help="Signals (default: those that the scene plots).")
+    ] = None,
+    parameters: Annotated[
+        list[str] | None, typer.Option(metavar="A,B", help="Writable signals, such as body.load.mass.")
+    ] = None,
+    step: Annotated[
+        float | None, typer.Option(metavar="S", help="Default communication step (default: the simulation's step).")
+    ] = None,
+    settings: SettingsOption = None,
+    dt: DtOption = None,
+    backend: BackendOption = Backend.auto,
+    seed: SeedOption = None,
+    fixed_base: FixedBaseOption = False,
+    floating: FloatingOption = False,
+    pose: PoseOption = None,
+    floor: FloorOption = False,
+) -> None:
+    """Write a scene or a file as a co-simulation FMU (FMI 3.0), which needs Python with gpusim where it runs."""
+    from gpusim.cli.fmu import FmuOptions, fmu
+    from gpusim.cli.options import RunOptions
+
+    run = RunOptions(
+        target=target,
+        settings=tuple(settings or ()),
+        dt=dt,
+        backend=backend.value,
+        seed=seed,
+        fixed_base=fixed_base,
+        floating=floating,
+        pose=pose,
+        floor=floor,
+    )
+    fmu(FmuOptions(run, out, inputs, outputs, parameters, step))
+
+
 @app.command("bench")
 def _bench(
     workloads: Annotated[
