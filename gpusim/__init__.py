@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         sensors,
         viewer,
     )
+    from gpusim.cosim.clock import run_clock
     from gpusim.recording.stream import record
     from gpusim.sweeps.fit import fit
     from gpusim.sweeps.sweep import sweep
@@ -90,6 +91,7 @@ __all__ = [
     "load",
     "orifice_gain",
     "record",
+    "run_clock",
     "sweep",
 ]
 
@@ -99,7 +101,10 @@ _ON_DEMAND = (
     *("robotics", "scene", "scenes", "viewer"),
 )
 
-_FUNCTIONS = {"fit": "gpusim.sweeps.fit", "record": "gpusim.recording.stream", "sweep": "gpusim.sweeps.sweep"}
+_FUNCTIONS = {
+    "fit": "gpusim.sweeps.fit", "record": "gpusim.recording.stream", "run_clock": "gpusim.cosim.clock",
+    "sweep": "gpusim.sweeps.sweep",
+}  # fmt: skip
 """Functions that are imported on first use, and their modules."""
 
 

@@ -37,7 +37,9 @@ with QuietImports():
         VisualsOption,
         WorldOption,
     )
+    from gpusim.cli.convert import convert_command
     from gpusim.cli.exit_codes import CommandGroup
+    from gpusim.cli.fmu import fmu_command
 
 # The commands import heavy modules (numba, scipy, matplotlib) themselves, so that help and errors appear at once.
 
@@ -110,6 +112,7 @@ def _run(
     resume: Annotated[
         Path | None, typer.Option(metavar="RUN.NPZ", help="Continue from a checkpoint of --save instead of the start.")
     ] = None,
+    clock: Annotated[bool, typer.Option("--clock", help="Run in real time, and report how late steps began.")] = False,
 ) -> None:
     """Simulate a scene or a file; show a summary, record signals, draw plots.
 
@@ -147,6 +150,7 @@ def _run(
             save=save,
             resume=resume,
             policy=policy,
+            clock=clock,
         )
     )
 
@@ -423,69 +427,8 @@ def _diagram(
     diagram(DiagramOptions(target, label, out, tuple(settings or ())))
 
 
-@app.command("convert")
-def _convert(
-    source: Annotated[
-        str,
-        typer.Argument(metavar="IN", help="A model (URDF, MJCF, SDF, USD), a machine (.yaml, .py) or a scene."),
-    ],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Write it to this .xml (MJCF), .usda or .usd file.")],
-    json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse what would change the motion, instead of reporting it.")
-    ] = False,
-    fixed_base: Annotated[
-        bool | None, typer.Option("--fixed-base/--floating", help="Fix or free the base (default: as in the file).")
-    ] = None,
-) -> None:
-    """Convert a model file, a machine or a scene to MJCF (MuJoCo) or USD, and report what the format cannot say."""
-    from gpusim.cli.convert import ConvertOptions, convert
-
-    convert(ConvertOptions(source, out, json, strict, fixed_base))
-
-
-@app.command("fmu")
-def _fmu(
-    target: TargetArgument,
-    out: Annotated[Path, typer.Option(metavar="X.FMU", help="Write the FMU to this file.")],
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option(metavar="A,B", help="Commands or writable signals (default: the operator's commands)."),
-    ] = None,
-    outputs: Annotated[
-        list[str] | None, typer.Option(metavar="A,B", help="Signals (default: those that the scene plots).")
-    ] = None,
-    parameters: Annotated[
-        list[str] | None, typer.Option(metavar="A,B", help="Writable signals, such as body.load.mass.")
-    ] = None,
-    step: Annotated[
-        float | None, typer.Option(metavar="S", help="Default communication step (default: the simulation's step).")
-    ] = None,
-    settings: SettingsOption = None,
-    dt: DtOption = None,
-    backend: BackendOption = Backend.auto,
-    seed: SeedOption = None,
-    fixed_base: FixedBaseOption = False,
-    floating: FloatingOption = False,
-    pose: PoseOption = None,
-    floor: FloorOption = False,
-) -> None:
-    """Write a scene or a file as a co-simulation FMU (FMI 3.0), which needs Python with gpusim where it runs."""
-    from gpusim.cli.fmu import FmuOptions, fmu
-    from gpusim.cli.options import RunOptions
-
-    run = RunOptions(
-        target=target,
-        settings=tuple(settings or ()),
-        dt=dt,
-        backend=backend.value,
-        seed=seed,
-        fixed_base=fixed_base,
-        floating=floating,
-        pose=pose,
-        floor=floor,
-    )
-    fmu(FmuOptions(run, out, inputs, outputs, parameters, step))
+app.command("convert")(convert_command)
+app.command("fmu")(fmu_command)
 
 
 @app.command("bench")

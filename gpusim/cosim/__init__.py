@@ -3,6 +3,7 @@
 The functions import their libraries themselves, so this package needs none of them.
 """
 
+from gpusim.cosim.clock import ClockReport, Spread, StepClock, run_clock
 from gpusim.cosim.fmu import write_fmu
 
-__all__ = ["write_fmu"]
+__all__ = ["ClockReport", "Spread", "StepClock", "run_clock", "write_fmu"]
