@@ -34,6 +34,7 @@ with QuietImports():
         SeedOption,
         SettingsOption,
         TargetArgument,
+        UdpOption,
         VisualsOption,
         WorldOption,
     )
@@ -113,6 +114,7 @@ def _run(
         Path | None, typer.Option(metavar="RUN.NPZ", help="Continue from a checkpoint of --save instead of the start.")
     ] = None,
     clock: Annotated[bool, typer.Option("--clock", help="Run in real time, and report how late steps began.")] = False,
+    udp: UdpOption = None,
 ) -> None:
     """Simulate a scene or a file; show a summary, record signals, draw plots.
 
@@ -151,6 +153,7 @@ def _run(
             resume=resume,
             policy=policy,
             clock=clock,
+            udp=udp,
         )
     )
 
@@ -310,6 +313,7 @@ def _view(
     floor: FloorOption = False,
     replay: ReplayOption = None,
     policy: PolicyOption = None,
+    udp: UdpOption = None,
 ) -> None:
     """Show a scene, a file or a recorded motion in a window.
 
@@ -334,6 +338,7 @@ def _view(
         floor=floor,
         replay=replay,
         policy=policy,
+        udp=udp,
     )
     view(
         ViewOptions(

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from gpusim.model.model import Model
     from gpusim.simulation import Simulation
 
+_POSES = 60.0
+"""Poses per second over UDP."""
 _PICTURE_SAMPLES = 1000  # about one per pixel of picture width
 
 
@@ -139,16 +141,22 @@ def make_simulation(options: RunOptions, scene: Scene, config: Any, model: Model
         from gpusim.simulation import Simulation
 
         if options.resume is not None:
-            return Simulation.load(options.resume, model, None if options.backend == "auto" else options.backend)
-        sim = Simulation(
-            model,
-            num_worlds=options.num_worlds,
-            backend=options.backend,
-            dtype=options.dtype,
-            config=config,
-        )
-    if options.start_pose() is not None:
+            sim = Simulation.load(options.resume, model, None if options.backend == "auto" else options.backend)
+        else:
+            sim = Simulation(
+                model,
+                num_worlds=options.num_worlds,
+                backend=options.backend,
+                dtype=options.dtype,
+                config=config,
+            )
+    if options.resume is None and options.start_pose() is not None:
         sim.reset(pose=options.start_pose())
+    if options.udp is not None:
+        from gpusim.cosim.udp import UdpPoses
+
+        address, comma, frame = options.udp.partition(",")
+        UdpPoses(sim, address, rate=min(_POSES, 1.0 / sim.config.dt), frame=frame if comma else "gpusim")
     return sim
 
 
