@@ -218,7 +218,7 @@ def run_clock(
         ModelError: the period is no multiple of the step, or an argument breaks a rule.
         UnknownNameError: no such policy.
     """
-    steps = _steps_in_cycle(sim, rate)
+    steps = steps_in_cycle("run_clock", sim, rate)
     period = steps * sim.config.dt
     clock = StepClock(period, overrun, spin)
     limit = math.inf if duration is None else round(validate.positive("run_clock", "duration", duration) / period)
@@ -251,12 +251,17 @@ def _no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _steps_in_cycle(sim: Simulation, rate: float | None) -> int:
+def steps_in_cycle(element: str, sim: Simulation, rate: float | None) -> int:
+    """Return the number of steps in a cycle at ``rate`` cycles per second. None: one. ``element`` is for errors.
+
+    Raises:
+        ModelError: the period is no multiple of the step.
+    """
     if rate is None:
         return 1
-    exact = 1.0 / (validate.positive("run_clock", "rate", rate) * sim.config.dt)
+    exact = 1.0 / (validate.positive(element, "rate", rate) * sim.config.dt)
     steps = round(exact)
     if steps < 1 or abs(exact - steps) > 1e-6 * exact:
         rule = f"rate = {rate:g} is not {1.0 / sim.config.dt:g}, the steps in a second, over a whole number"
-        raise validate.fail("run_clock", rule, f"give e.g. {1.0 / sim.config.dt / max(steps, 1):g}")
+        raise validate.fail(element, rule, f"give e.g. {1.0 / sim.config.dt / max(steps, 1):g}")
     return steps
