@@ -40,7 +40,7 @@ VARIABLES = (
     ("CXX", "C++ compiler of the native backend", "g++ or clang++"),
 )
 """Environment variables: name, meaning, default."""
-COMMANDS = ("run", "sweep", "view", "render", "list", "check", "diagram", "convert", "doctor", "bench")
+COMMANDS = ("run", "sweep", "view", "render", "list", "check", "diagram", "convert", "fmu", "doctor", "bench")
 
 
 def plain(text: str) -> str:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from gpusim import (  # noqa: F401
         command_schedule,
         control,
+        cosim,
         envs,
         importers,
         machines,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         viewer,
     )
     from gpusim.backends.cuda.streams import on_stream
+    from gpusim.cosim.clock import run_clock
     from gpusim.recording.stream import record
     from gpusim.sweeps.fit import fit
     from gpusim.sweeps.sweep import sweep
@@ -92,12 +94,13 @@ __all__ = [
     "on_stream",
     "orifice_gain",
     "record",
+    "run_clock",
     "sweep",
 ]
 
 _ON_DEMAND = (
     *("bench", "command_schedule", "control", "envs", "exporters", "importers", "lint", "machine_files", "machines"),
-    "recording",
+    *("cosim", "recording"),
     *("robotics", "scene", "scenes", "stage", "viewer"),
 )
 
@@ -105,6 +108,7 @@ _FUNCTIONS = {
     "fit": "gpusim.sweeps.fit",
     "on_stream": "gpusim.backends.cuda.streams",
     "record": "gpusim.recording.stream",
+    "run_clock": "gpusim.cosim.clock",
     "sweep": "gpusim.sweeps.sweep",
 }
 """Functions that are imported on first use, and their modules."""

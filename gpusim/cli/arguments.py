@@ -104,6 +104,10 @@ PolicyOption = Annotated[
     Path | None,
     typer.Option(metavar="POLICY.NPZ", help="Let a learned policy write the commands, with the settings of its task."),
 ]
+UdpOption = Annotated[
+    str | None,
+    typer.Option(metavar="HOST:PORT[,FRAME]", help="Send poses over UDP; FRAME is gpusim, unity or unreal."),
+]
 ReplayOption = Annotated[
     Path | None,
     typer.Option(

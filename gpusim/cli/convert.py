@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -33,6 +33,24 @@ class ConvertOptions:
     json: bool = False
     strict: bool = False
     fixed_base: bool | None = None
+
+
+def convert_command(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="IN", help="A model (URDF, MJCF, SDF, USD), a machine (.yaml, .py) or a scene."),
+    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Write it to this .xml (MJCF), .usda or .usd file.")],
+    json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse what would change the motion, instead of reporting it.")
+    ] = False,
+    fixed_base: Annotated[
+        bool | None, typer.Option("--fixed-base/--floating", help="Fix or free the base (default: as in the file).")
+    ] = None,
+) -> None:
+    """Convert a model file, a machine or a scene to MJCF (MuJoCo) or USD, and report what the format cannot say."""
+    convert(ConvertOptions(source, out, json, strict, fixed_base))
 
 
 def convert(options: ConvertOptions) -> None:

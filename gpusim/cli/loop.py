@@ -13,6 +13,7 @@ from gpusim.cli.console import notes_instead_of_warnings
 from gpusim.errors import SimulationError
 
 if TYPE_CHECKING:
+    from gpusim.cosim import StepClock
     from gpusim.scene import Scene
     from gpusim.simulation import Simulation
     from gpusim.viewer.operator import Operator
@@ -105,11 +106,11 @@ def simulate(
     more: Sequence[Sampling] = (),
     operator: Operator | None = None,
     printed: Callable[[], str] | None = None,
+    clock: StepClock | None = None,
 ) -> Outcome:
     """Run ``steps`` steps of ``sim`` under the schedule of ``scene``, with samples from start to end.
 
     A failed simulation or Ctrl-C ends the run. The outcome reports it, so the samples taken so far are not lost.
-    The last argument returns progress text that is printed after the simulated time.
 
     Args:
         sim: the simulation.
@@ -119,11 +120,13 @@ def simulate(
         every: steps between samples of ``recorder``.
         more: further samplers with their own schedules.
         operator: sets the commands before each step in place of the schedule; None for none.
+        printed: returns progress text that is printed after the simulated time.
+        clock: waits before each step, so that the run is in real time; None: as fast as possible.
     """
     begun = _time(sim)
     outcome = Outcome(begun=begun, energy_start=_energy(sim))
     stride = max(1, steps // _LOOKS)
-    pace = _Pace()
+    pace = _Pace() if clock is None else _ClockPace(clock)
 
     def reached(done: int) -> str:
         simulated = f"{begun + done * sim.config.dt:.6g} s simulated"
@@ -208,6 +211,19 @@ class _Pace:
             self.steps = 2 * count
         elif wall > 2.0 * _CALL:
             self.steps = max(1, count // 2)
+
+
+class _ClockPace(_Pace):
+    """Limiter that does single steps, each at its deadline."""
+
+    def __init__(self, clock: StepClock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def step(self, sim: Simulation, count: int) -> None:
+        """Wait for the deadline of the next step, and do it."""
+        self._clock.wait()
+        sim.step(count)
 
 
 def _time(sim: Simulation) -> float:

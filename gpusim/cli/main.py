@@ -46,11 +46,14 @@ with QuietImports():
         SettingsOption,
         SignalsOption,
         TargetArgument,
+        UdpOption,
         VisualsOption,
         WebOption,
         WorldOption,
     )
+    from gpusim.cli.convert import convert_command
     from gpusim.cli.exit_codes import CommandGroup
+    from gpusim.cli.fmu import fmu_command
 
 # The commands import heavy modules (numba, scipy, matplotlib) themselves, so that help and errors appear at once.
 
@@ -111,6 +114,8 @@ def _run(
     policy: PolicyOption = None,
     save: SaveOption = None,
     resume: ResumeOption = None,
+    clock: Annotated[bool, typer.Option("--clock", help="Run in real time, and report how late steps began.")] = False,
+    udp: UdpOption = None,
 ) -> None:
     """Simulate a scene or a file; show a summary, record signals, draw plots.
 
@@ -148,6 +153,8 @@ def _run(
             save=save,
             resume=resume,
             policy=policy,
+            clock=clock,
+            udp=udp,
         )
     )
 
@@ -301,6 +308,7 @@ def _view(
     floor: FloorOption = False,
     replay: ReplayOption = None,
     policy: PolicyOption = None,
+    udp: UdpOption = None,
 ) -> None:
     """Show a scene, a file or a recorded motion in a window.
 
@@ -326,6 +334,7 @@ def _view(
         floor=floor,
         replay=replay,
         policy=policy,
+        udp=udp,
     )
     view(
         ViewOptions(
@@ -423,25 +432,8 @@ def _diagram(
     diagram(DiagramOptions(target, label, out, tuple(settings or ())))
 
 
-@app.command("convert")
-def _convert(
-    source: Annotated[
-        str,
-        typer.Argument(metavar="IN", help="A model (URDF, MJCF, SDF, USD), a machine (.yaml, .py) or a scene."),
-    ],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Write it to this .xml (MJCF), .usda or .usd file.")],
-    json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse what would change the motion, instead of reporting it.")
-    ] = False,
-    fixed_base: Annotated[
-        bool | None, typer.Option("--fixed-base/--floating", help="Fix or free the base (default: as in the file).")
-    ] = None,
-) -> None:
-    """Convert a model file, a machine or a scene to MJCF (MuJoCo) or USD, and report what the format cannot say."""
-    from gpusim.cli.convert import ConvertOptions, convert
-
-    convert(ConvertOptions(source, out, json, strict, fixed_base))
+app.command("convert")(convert_command)
+app.command("fmu")(fmu_command)
 
 
 @app.command("bench")

@@ -53,6 +53,8 @@ class RunOptions:
     save: Path | None = None
     resume: Path | None = None
     policy: Path | None = None
+    clock: bool = False
+    udp: str | None = None
 
     def is_file(self) -> bool:
         """Return whether the target names a file or a module rather than a scene of the package.

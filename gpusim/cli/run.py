@@ -29,9 +29,12 @@ from gpusim.recording.stream import StreamRecorder
 from gpusim.scene import Plot, Scene
 
 if TYPE_CHECKING:
+    from gpusim.cosim import StepClock
     from gpusim.model.model import Model
     from gpusim.simulation import Simulation
 
+_POSES = 60.0
+"""Poses per second over UDP."""
 _PICTURE_SAMPLES = 1000  # about one per pixel of picture width
 
 
@@ -65,13 +68,18 @@ def run(options: RunOptions) -> None:
         if recorders.file is not None:
             files.enter_context(recorders.file)
         checked = checks.sampling(scene, sim) if scene.checks and not against else None
-        outcome = simulate(sim, scene, steps, None, more=recorders.samplings(checked), operator=operator)
+        clock, notes = _real_time(options, sim, files)
+        samplings = recorders.samplings(checked)
+        outcome = simulate(sim, scene, steps, None, more=samplings, operator=operator, clock=clock)
     if recorders.picture is not None and options.plot is not None:
         save_figure(draw(plots, recorders.picture.recording(), f"{scene.name}: {scene.description}"), options.plot)
     saved = _save(options, sim, outcome)
     found = checks.find(options, scene, outcome, checked, against)
     reported = found.reported if found is not None else None
     show_summary(scene, sim, outcome, _written(options, saved), _last_values(options, plots, sim), reported)
+    if clock is not None:
+        clock.end()
+        print(clock.report(tuple(notes)))
     raise_failure(sim, outcome)
     wrong = parted(outcome) or (found.broken if found is not None else "")
     if wrong:
@@ -95,6 +103,16 @@ class _Recorders:
         if self.picture is not None:
             found.append(Sampling(self.picture, self.picture_every))
         return found
+
+
+def _real_time(options: RunOptions, sim: Simulation, stack: ExitStack) -> tuple[StepClock | None, list[str]]:
+    """Return the clock of ``--clock``, and notes on its scheduling, which lasts until the stack is left."""
+    if not options.clock:
+        return None, []
+    from gpusim.cosim.clock import StepClock
+    from gpusim.cosim.realtime import realtime_thread
+
+    return StepClock(sim.config.dt), stack.enter_context(realtime_thread())
 
 
 def _count_steps(options: RunOptions, scene_duration: float, dt: float) -> int:
@@ -123,16 +141,22 @@ def make_simulation(options: RunOptions, scene: Scene, config: Any, model: Model
         from gpusim.simulation import Simulation
 
         if options.resume is not None:
-            return Simulation.load(options.resume, model, None if options.backend == "auto" else options.backend)
-        sim = Simulation(
-            model,
-            num_worlds=options.num_worlds,
-            backend=options.backend,
-            dtype=options.dtype,
-            config=config,
-        )
-    if options.start_pose() is not None:
+            sim = Simulation.load(options.resume, model, None if options.backend == "auto" else options.backend)
+        else:
+            sim = Simulation(
+                model,
+                num_worlds=options.num_worlds,
+                backend=options.backend,
+                dtype=options.dtype,
+                config=config,
+            )
+    if options.resume is None and options.start_pose() is not None:
         sim.reset(pose=options.start_pose())
+    if options.udp is not None:
+        from gpusim.cosim.udp import UdpPoses
+
+        address, comma, frame = options.udp.partition(",")
+        UdpPoses(sim, address, rate=min(_POSES, 1.0 / sim.config.dt), frame=frame if comma else "gpusim")
     return sim
 
 

@@ -24,6 +24,7 @@ from gpusim.recording.layout import DTYPES, Block, Layout
 from gpusim.recording.live import check_address, is_address
 from gpusim.recording.recorder import load_recording
 from gpusim.recording.samples import Recording
+from gpusim.signals.step_samplers import SampleTimes
 from gpusim.signals.writing import chosen_worlds
 from gpusim.typing import Array
 
@@ -189,33 +190,20 @@ class SteppedRecorder(StreamRecorder):
     """Sampler that the steps of its simulation feed; see :func:`record`."""
 
     def __init__(self, sim: Simulation, path: Any, signals: Any, rate: float | None, worlds: Any, dtype: str) -> None:
-        step = sim.config.dt
-        if rate is not None and not 0.0 < rate * step <= 1.0 + 1e-9:
-            rule = f"rate = {rate!r} is not between 0 and {1.0 / step:g}, the steps in a second"
-            raise validate.fail("recording", rule, "give a rate in this range, or None for every step")
+        self._times = SampleTimes("recording", rate, sim.config.dt)
         super().__init__(sim, signals, path, worlds=worlds, dtype=dtype)
-        self._rate, self._dt, self._base, self._steps = rate, step, 0.0, 0
         self._samplers = sim.runtime.samplers
         self.sample()
-        self._taken = 1
         self._samplers.append(self)
 
     def steps_until_sample(self, dt: float) -> int:
-        """Return the number of steps of ``dt`` s until the step that is nearest to the next sample, at least 1."""
-        if self._rate is None:
-            return 1
-        if dt != self._dt:
-            self._base, self._steps, self._dt = self._base + self._steps * self._dt, 0, dt
-        return max(round((self._taken / self._rate - self._base) / dt) - self._steps, 1)
+        """Return the number of steps of ``dt`` s until the next sample."""
+        return self._times.until(dt)
 
     def after_steps(self, n: int, dt: float) -> None:
         """Take a sample if it is due after ``n`` more steps of ``dt`` s."""
-        due = self.steps_until_sample(dt)
-        self._steps += n
-        if n >= due:
+        if self._times.due(n, dt):
             self.sample()
-            now = self._base + self._steps * dt
-            self._taken = max(self._taken + 1, math.floor(now * (self._rate or 0.0) + 0.5) + 1)
 
     def _stop(self) -> None:
         if self in self._samplers:

@@ -119,6 +119,15 @@ def write_checkpoint(
         extra: further arrays, which :func:`read_checkpoint` returns with the others.
     """
     target = check_output_file(path, (".npz",), "checkpoint")
+    packed = packed_checkpoint(snapshot, model, settings, extra)
+    with atomic_file(target) as stream:
+        stream.write(packed)
+
+
+def packed_checkpoint(
+    snapshot: Snapshot, model: Model, settings: Settings, extra: Mapping[str, Array] | None = None
+) -> bytes:
+    """Return the content of the file of :func:`write_checkpoint`."""
     header = {
         "format": FORMAT, "gpusim": _version(), "num_worlds": snapshot.num_worlds,
         "settings": dataclasses.asdict(settings), "digest": snapshot.digest, "rows": sorted(snapshot.rows),
@@ -131,8 +140,7 @@ def write_checkpoint(
         header["unstored"] = str(error).partition(";")[0]
     packed = io.BytesIO()
     np.savez_compressed(packed, header=_encoded(header), **arrays)
-    with atomic_file(target) as stream:
-        stream.write(_sealed(packed.getvalue()))
+    return _sealed(packed.getvalue())
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
@@ -141,7 +149,16 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     Raises:
         ModelError: the file is missing, damaged, no checkpoint, or of another version of gpusim.
     """
-    name, arrays = str(path), _read(path)
+    return unpacked_checkpoint(str(path), _read(path))
+
+
+def unpacked_checkpoint(name: str, data: bytes) -> Checkpoint:
+    """Return the content of a file from its bytes. ``name``: for messages.
+
+    Raises:
+        ModelError: damaged, no checkpoint, or of another version of gpusim.
+    """
+    arrays = _arrays_of(name, data)
     header = json.loads(arrays.pop("header").tobytes())
     if header["format"] != FORMAT or header["gpusim"] != _version():
         theirs, ours = f"gpusim {header['gpusim']} ({header['format']})", f"gpusim {_version()} ({FORMAT})"
@@ -184,23 +201,27 @@ def _sealed(archive: bytes) -> bytes:
     return archive[:-2] + _SEAL.to_bytes(2, "little") + hashlib.sha256(archive).hexdigest().encode()
 
 
-def _read(path: str | os.PathLike[str]) -> dict[str, Array]:
-    """Return the arrays of a complete file."""
+def _read(path: str | os.PathLike[str]) -> bytes:
+    """Return the bytes of a file."""
     file, fix = Path(path), "give a file of Simulation.save"
     try:
         if file.exists() and not file.is_file():
             raise ModelError(f"checkpoint {str(path)!r} is a folder or a device; {fix}")
-        data = file.read_bytes()
+        return file.read_bytes()
     except (OSError, ValueError) as error:  # ValueError: characters that are invalid in file names
         if isinstance(error, ModelError):
             raise
         reason = getattr(error, "strerror", None) or error
         raise ModelError(f"checkpoint {str(path)!r} cannot be read ({reason}); {fix}") from error
-    archive = data[: -_SEAL - 2] + bytes(2)
+
+
+def _arrays_of(name: str, data: bytes) -> dict[str, Array]:
+    """Return the arrays of a complete file."""
+    archive, fix = data[: -_SEAL - 2] + bytes(2), "give a file of Simulation.save"
     if not data.startswith(b"PK"):
-        raise ModelError(f"file {str(path)!r} is no checkpoint; {fix}")
+        raise ModelError(f"file {name!r} is no checkpoint; {fix}")
     if _sealed(archive) != data:
-        raise ModelError(f"checkpoint {str(path)!r} is damaged, incomplete, or of another program; {fix}")
+        raise ModelError(f"checkpoint {name!r} is damaged, incomplete, or of another program; {fix}")
     with np.load(io.BytesIO(data), allow_pickle=False) as found:
         return {name: found[name] for name in found.files}
 

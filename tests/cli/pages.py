@@ -52,10 +52,10 @@ def typed_commands(page: str) -> list[str]:
 def mentioned_commands(page: str) -> list[str]:
     """Whole commands within sentences: those without a capital word that stands for something else."""
     prose = _BLOCK.sub("", text_of(page)).replace("\n", " ")
-    found = re.findall(r"`(gpusim (?:run|view|render|list|check|diagram|bench|doctor)(?: [^`]*)?)`", prose)
+    found = re.findall(r"`(gpusim (?:run|view|render|list|check|diagram|fmu|bench|doctor)(?: [^`]*)?)`", prose)
     found = [command for command in found if not re.search(r"\b[A-Z]{3,}|\.\.\.", command)]
     # "gpusim run --out" is about an option
-    needs_target = ("run", "view", "render", "check")
+    needs_target = ("run", "view", "render", "check", "fmu")
     return [c for c in found if c.split()[1] not in needs_target or not (c + " -").split()[2].startswith("-")]
 
 

@@ -1,0 +1,267 @@
+"""Clock loops for hardware in the loop: steps at absolute deadlines, with a report of lateness."""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.cosim.realtime import realtime_thread
+from gpusim.errors import unknown_name
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+OVERRUNS = ("catch_up", "skip")
+_NS = 1e9
+_BINS_IN_OCTAVE = 32
+"""Bins of durations are 2.2 % wide."""
+_BINS = 40 * _BINS_IN_OCTAVE
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Durations of a run, s.
+
+    Attributes:
+        least, mean, most: minimum, mean and maximum.
+        most_of_99: upper bound of 99 % of them, at most 2.2 % too large.
+    """
+
+    least: float = 0.0
+    mean: float = 0.0
+    most_of_99: float = 0.0
+    most: float = 0.0
+
+    def __str__(self) -> str:
+        """Return the four numbers in microseconds."""
+        numbers = (self.least, self.mean, self.most_of_99, self.most)
+        parts = zip(("min", "mean", "99 %", "max"), numbers, strict=True)
+        return "  ".join(f"{name} {1e6 * number:.1f}" for name, number in parts) + "  us"
+
+
+class _Durations:
+    """Counts of durations in a histogram, whose memory does not grow with the run."""
+
+    def __init__(self) -> None:
+        self._counts = np.zeros(_BINS, np.int64)
+        self._sum, self._least, self._most, self._number = 0, 1 << 62, 0, 0
+
+    def add(self, ns: int) -> None:
+        self._counts[min(int(_BINS_IN_OCTAVE * math.log2(max(ns, 1))), _BINS - 1)] += 1
+        self._sum += ns
+        self._number += 1
+        self._least, self._most = min(self._least, ns), max(self._most, ns)
+
+    def spread(self) -> Spread:
+        if not self._number:
+            return Spread()
+        place = int(np.searchsorted(np.cumsum(self._counts), 0.99 * self._number))
+        bound = min(2.0 ** ((place + 1) / _BINS_IN_OCTAVE), self._most)
+        return Spread(self._least / _NS, self._sum / self._number / _NS, bound / _NS, self._most / _NS)
+
+
+@dataclass(frozen=True)
+class ClockReport:
+    """Result of a clock loop.
+
+    Attributes:
+        period: from one deadline to the next, s.
+        cycles: number of cycles that ran.
+        overruns: cycles that ended after the next deadline.
+        lost: deadlines without a cycle. 0 with ``overrun="catch_up"``.
+        late: time from a deadline to the beginning of its cycle.
+        work: duration of a cycle, callback and steps.
+        wall: duration of the loop, s.
+        notes: one line for each part of real-time scheduling that the system does not allow.
+    """
+
+    period: float
+    cycles: int
+    overruns: int
+    lost: int
+    late: Spread
+    work: Spread
+    wall: float
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the report as lines of text."""
+        return "\n".join([
+            f"{self.cycles} cycles of {1e3 * self.period:g} ms in {self.wall:.3f} s, {self.overruns} overruns, "
+            f"{self.lost} lost",
+            f"late  {self.late}",
+            f"work  {self.work}",
+            *(f"note: {note}" for note in self.notes),
+        ])  # fmt: skip
+
+
+class StepClock:
+    """Clock with deadlines at ``start + k * period``, so that errors do not accumulate.
+
+    Args:
+        period: s.
+        overrun: policy if a cycle ends after the next deadline. "catch_up": the next cycles begin at once until the
+            delay is gone. "skip": missed deadlines have no cycle.
+        spin: the last part of each wait polls the clock instead of sleeping, s.
+        clock: monotonic, ns.
+        sleep: waits for a number of seconds.
+
+    Raises:
+        UnknownNameError: no such policy.
+        ModelError: a period or spin that is no positive time.
+    """
+
+    def __init__(
+        self,
+        period: float,
+        overrun: str = "catch_up",
+        spin: float = 5e-5,
+        clock: Callable[[], int] = time.monotonic_ns,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        if overrun not in OVERRUNS:
+            raise unknown_name("overrun policy", str(overrun), OVERRUNS)
+        self._period = _NS * validate.positive("clock", "period", period)
+        self._spin = int(_NS * validate.not_negative("clock", "spin", spin))
+        self._skips, self._clock, self._sleep = overrun == "skip", clock, sleep
+        self._late, self._work = _Durations(), _Durations()
+        self._next, self.cycles, self.overruns, self.lost = 0, 0, 0, 0
+        self._start = self._began = self._ended = 0
+        self._open = False
+
+    @property
+    def deadlines(self) -> int:
+        """Number of deadlines so far: cycles and lost ones."""
+        return self._next
+
+    def wait(self) -> None:
+        """End the current cycle and wait for the next deadline. The first one is now."""
+        if not self.cycles:
+            self._start = self._clock()
+        self.end()
+        due = self._due(self._next)
+        while (rest := due - self._clock()) > self._spin:
+            self._sleep((rest - self._spin) / _NS)
+        while (now := self._clock()) < due:
+            pass
+        self._late.add(now - due)
+        self._next += 1
+        self.cycles += 1
+        self._began, self._open = now, True
+
+    def end(self) -> None:
+        """End the current cycle. :meth:`wait` calls it too."""
+        if not self._open:
+            return
+        now, self._open = self._clock(), False
+        self._work.add(now - self._began)
+        self._ended = now
+        if now <= self._due(self._next):
+            return
+        self.overruns += 1
+        if self._skips:
+            number = math.ceil((now - self._start) / self._period)
+            self.lost += number - self._next
+            self._next = number
+
+    def _due(self, number: int) -> int:
+        return self._start + round(number * self._period)
+
+    def report(self, notes: tuple[str, ...] = ()) -> ClockReport:
+        """Return the statistics of all cycles that have ended."""
+        wall = (self._ended - self._start) / _NS if self.cycles else 0.0
+        late, work = self._late.spread(), self._work.spread()
+        return ClockReport(self._period / _NS, self.cycles, self.overruns, self.lost, late, work, wall, notes)
+
+
+def run_clock(
+    sim: Simulation,
+    callback: Callable[[Simulation, float], Any] | None = None,
+    *,
+    duration: float | None = None,
+    rate: float | None = None,
+    overrun: str = "catch_up",
+    spin: float = 5e-5,
+    realtime: bool = True,
+    priority: int = 50,
+) -> ClockReport:
+    """Run a simulation in real time, for hardware in the loop.
+
+    Each cycle waits for its deadline on the monotonic clock, calls ``callback``, and steps. The loop ends early if all
+    worlds failed. It disables Python's garbage collector while it runs.
+
+    Args:
+        sim: the simulation.
+        callback: called with the simulation and its time, s, before the steps of a cycle. It writes outputs to the
+            hardware and reads commands from it. False ends the loop.
+        duration: of the loop in real time, s. None: until the callback returns False.
+        rate: cycles per second. Each cycle does the steps of one period. None: one step in each cycle.
+        overrun: policy if a cycle ends after the next deadline. "catch_up": the next cycles begin at once until the
+            delay is gone, so simulated and real time agree in the long run. "skip": missed deadlines have no cycle,
+            and the simulation falls behind.
+        spin: the last part of each wait polls the clock instead of sleeping, s.
+        realtime: use the scheduler SCHED_FIFO and lock the memory, where the system allows it.
+        priority: of SCHED_FIFO, 1 to 99.
+
+    Returns:
+        Lateness, overruns and lost deadlines.
+
+    Raises:
+        ModelError: the period is no multiple of the step, or an argument breaks a rule.
+        UnknownNameError: no such policy.
+    """
+    steps = steps_in_cycle("run_clock", sim, rate)
+    period = steps * sim.config.dt
+    clock = StepClock(period, overrun, spin)
+    limit = math.inf if duration is None else round(validate.positive("run_clock", "duration", duration) / period)
+    if duration is None and callback is None:
+        raise validate.fail("run_clock", "without duration and callback it never ends", "give one of them")
+    with ExitStack() as stack:
+        notes = stack.enter_context(realtime_thread(priority)) if realtime else []
+        stack.enter_context(_no_garbage_collection())
+        while clock.deadlines < limit:
+            clock.wait()
+            if callback is not None and callback(sim, sim.time) is False:
+                break
+            sim.step(steps)
+            if not sim.health().any():
+                break
+        clock.end()
+    return clock.report(tuple(notes))
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Disable the garbage collector, which delays single cycles."""
+    enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def steps_in_cycle(element: str, sim: Simulation, rate: float | None) -> int:
+    """Return the number of steps in a cycle at ``rate`` cycles per second. None: one. ``element`` is for errors.
+
+    Raises:
+        ModelError: the period is no multiple of the step.
+    """
+    if rate is None:
+        return 1
+    exact = 1.0 / (validate.positive(element, "rate", rate) * sim.config.dt)
+    steps = round(exact)
+    if steps < 1 or abs(exact - steps) > 1e-6 * exact:
+        rule = f"rate = {rate:g} is not {1.0 / sim.config.dt:g}, the steps in a second, over a whole number"
+        raise validate.fail(element, rule, f"give e.g. {1.0 / sim.config.dt / max(steps, 1):g}")
+    return steps

@@ -1,0 +1,42 @@
+"""Units of signals as FMI units: exponents of base units and a factor."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+from gpusim.control import units
+
+_OTHERS: dict[str, tuple[float, dict[str, int]]] = {
+    "deg": (math.pi / 180.0, {"rad": 1}),
+    "bar": (1e5, {"kg": 1, "m": -1, "s": -2}),
+    "l": (1e-3, {"m": 3}),
+}
+"""Factor and base units of units that FMI does not know."""
+
+
+def fmi_unit(text: str) -> dict[str, Any] | None:
+    """Return the attributes of FMI's BaseUnit, e.g. ``{"kg": 1, "m": 1, "s": -2}`` for "N".
+
+    Returns:
+        Exponents by base unit, and ``factor`` if it is not 1. None for numbers without a unit, for unknown units and
+        for units with a root, which FMI cannot express.
+    """
+    parsed = units.parse(text)
+    if parsed is None or text.strip() in ("-", "", "1", "logic"):
+        return None
+    factor, powers = 1.0, Counter({"rad": _radians(text)})
+    for name, power in parsed:
+        scale, base = _OTHERS.get(name, (1.0, {name: 1}))
+        factor *= scale**power
+        for unit, exponent in base.items():
+            powers[unit] += exponent * power
+    found: dict[str, Any] = {unit: power for unit, power in powers.items() if power}
+    return found | ({"factor": factor} if factor != 1.0 else {})
+
+
+def _radians(text: str) -> int:
+    """Return the exponent of the radian, which gpusim's units leave out."""
+    above, _, below = text.partition("/")
+    return above.split().count("rad") - below.split().count("rad")

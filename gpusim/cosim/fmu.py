@@ -1,0 +1,241 @@
+"""``write_fmu``: a simulation as a co-simulation FMU (FMI 3.0), built by pythonfmu3."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+import math
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from gpusim import validate
+from gpusim.builder.commands import command_steering
+from gpusim.cosim.fmi_units import fmi_unit
+from gpusim.cosim.fmu_slave import CHECKPOINT, PLAN
+from gpusim.description.ui_hints import UiHints
+from gpusim.errors import ModelError, unknown_name
+from gpusim.model.model import Model
+from gpusim.output_files import atomic_file, check_output_file
+from gpusim.signals.checkpoint_file import read_checkpoint
+from gpusim.signals.observe import chosen_commands
+from gpusim.signals.signal import SignalInfo, matching
+from gpusim.simulation import Simulation
+
+_SCRIPT = '''"""{name}: an FMU that gpusim {version} runs. See documentation/index.html."""
+
+import sys
+
+if sys.version_info < (3, 10):
+    raise ImportError("this FMU needs Python 3.10 or newer with gpusim {version}, and the host's Python is older")
+try:
+    from gpusim.cosim.fmu_slave import CheckpointSlave
+except ImportError as error:
+    raise ImportError(
+        "this FMU needs gpusim {version} in the Python of the host, " + sys.prefix
+        + "; install it there with pip (" + str(error) + ")"
+    ) from error
+from pythonfmu3 import Fmi3Slave
+
+
+class {identifier}(CheckpointSlave, Fmi3Slave):
+    """The FMU."""
+'''
+_NEEDS = """This FMU needs Python 3.10 or newer with gpusim {version} and NumPy on the computer that runs it.
+The host must be a Python program (such as FMPy), or load the shared library of this Python before the FMU.
+The FMU has binaries for Linux and Windows on x86-64. The backend is "{backend}"{compiler}.
+"""
+_PAGE = """<!DOCTYPE html>
+<html><head><meta charset="utf-8"><title>{name}</title></head>
+<body><h1>{name}</h1><p>{description}</p><h2>Requirements</h2><p>{needs}</p></body></html>
+"""
+
+
+def write_fmu(
+    sim: Simulation,
+    path: str | os.PathLike[str],
+    outputs: str | Sequence[str],
+    inputs: str | Sequence[str] | None = None,
+    parameters: str | Sequence[str] = (),
+    *,
+    step: float | None = None,
+    stop_time: float = 10.0,
+    description: str = "",
+) -> None:
+    """Write a simulation as a co-simulation FMU (FMI 3.0). The extra ``fmu`` installs its library.
+
+    The FMU starts at the simulation's current state. It needs Python with the same version of gpusim on the computer
+    that runs it. Its outputs have the same bits as the signals of ``sim`` after the same steps.
+
+    Args:
+        sim: the simulation, with one world.
+        path: of the file, ends in .fmu. Its stem is the FMU's name.
+        outputs: signals by name or wildcard. A vector has a variable for each component, ``body.load.position[2]``.
+        inputs: commands or writable signals, such as applied forces. None: the operator's commands.
+        parameters: writable signals by name or wildcard, such as ``body.load.mass``.
+        step: default communication step, s. None: the simulation's step.
+        stop_time: default end of a run, s.
+        description: one line.
+
+    Raises:
+        UnknownNameError: no such signal or command.
+        ModelError: pythonfmu3 is not installed, the file cannot be written, a signal cannot be written, ``sim`` has
+            several worlds, or its model has Python functions, which no file can hold.
+    """
+    file = check_output_file(path, (".fmu",), "FMU")
+    builder = _library()
+    if sim.num_worlds != 1:
+        raise validate.fail("FMU", f"the simulation has {sim.num_worlds} worlds", "give one with one world")
+    size = sim.config.dt if step is None else validate.positive("FMU", "step", step)
+    plan: dict[str, Any] = {
+        "name": file.stem, "description": description, "tool": f"gpusim {_version()}", "step": size,
+        "stop_time": validate.positive("FMU", "stop_time", stop_time), "variables": [], "units": {},
+    }  # fmt: skip
+    plan["variables"] = [*_inputs(sim, inputs), *_signals(sim, parameters, "parameter"), *_outputs(sim, outputs)]
+    _check_names(plan["variables"])
+    _take_units(plan)
+    with tempfile.TemporaryDirectory() as folder:
+        made = _build(sim, plan, builder, Path(folder))
+        with atomic_file(file) as stream:
+            stream.write(made.read_bytes())
+
+
+def _library() -> Any:
+    try:
+        from pythonfmu3.builder import FmuBuilder
+    except ImportError:
+        raise ModelError('FMUs need pythonfmu3, which is not installed; pip install "gpusim[fmu]"') from None
+    return FmuBuilder
+
+
+def _version() -> str:
+    from gpusim import __version__
+
+    return str(__version__)
+
+
+def _build(sim: Simulation, plan: dict[str, Any], builder: Any, folder: Path) -> Path:
+    """Return the FMU, built in a folder."""
+    checkpoint = folder / CHECKPOINT
+    sim.save(checkpoint)
+    found = read_checkpoint(checkpoint)
+    if found.model_text is None:
+        raise ModelError(
+            f"FMU: the model cannot be stored, since {found.header['unstored']}; use blocks without Python"
+        )
+    digest = hashlib.sha256(checkpoint.read_bytes() + json.dumps(plan).encode()).hexdigest()
+    plan["token"] = digest
+    (folder / PLAN).write_text(json.dumps(plan), encoding="utf-8")
+    identifier = re.sub(r"\W", "_", plan["name"], flags=re.ASCII)
+    identifier = identifier if identifier[0].isalpha() else f"fmu_{identifier}"
+    # Hosts load several FMUs into one Python, so each has its own module.
+    script = folder / f"{identifier}_{digest[:12]}.py"
+    text = _SCRIPT.format(name=plan["name"], version=_version(), identifier=identifier)
+    script.write_text(text, encoding="utf-8")
+    documents = _documents(sim, plan, folder)
+    made: Path = builder.build_FMU(
+        script, dest=folder / "made", project_files=[checkpoint, folder / PLAN], documentation_folder=documents,
+        canGetAndSetFMUState=True, canSerializeFMUState=True, canHandleVariableCommunicationStepSize=True,
+    )  # fmt: skip
+    return made
+
+
+def _documents(sim: Simulation, plan: dict[str, Any], folder: Path) -> Path:
+    """Write the FMU's documentation, with the names that the standard gives. Return its folder."""
+    compiler = ", which also needs a C++ compiler" if sim.backend_name == "native" else ""
+    needs = _NEEDS.format(version=_version(), backend=sim.backend_name, compiler=compiler)
+    documents = folder / "documents"
+    documents.mkdir()
+    page = _PAGE.format(name=plan["name"], description=plan["description"], needs=needs)
+    (documents / "index.html").write_text(page, encoding="utf-8")
+    (documents / "externalDependencies.txt").write_text(needs, encoding="utf-8")
+    return documents
+
+
+# Variables.
+
+
+def _inputs(sim: Simulation, given: str | Sequence[str] | None) -> list[dict[str, Any]]:
+    """Return the variables of inputs: commands, and signals that are no commands."""
+    names = list(sim.model.operator_commands) if given is None else [given] if isinstance(given, str) else list(given)
+    hints, signals, found = _hints(sim.model), sim.signals(), []
+    for name in names:
+        if fnmatch.filter([name, *sim.model.controls], name)[1:]:
+            found += [_command(label, hints.get(label)) for label in chosen_commands(sim.runtime, name)]
+        elif fnmatch.filter([name, *signals], name)[1:]:
+            found += _signals(sim, [name], "input")
+        else:
+            raise unknown_name("command or signal", name, [*sim.model.controls, *signals])
+    return found
+
+
+def _hints(model: Model) -> dict[str, UiHints]:
+    """Return ranges and units of commands and of inputs of diagrams."""
+    found = dict(command_steering(model))
+    for diagram in model.diagrams:
+        for item in diagram.operator_inputs:
+            found[item.label] = UiHints(item.lower, item.upper, unit=item.unit or "-", limited=False)
+    return found
+
+
+def _command(label: str, hints: UiHints | None) -> dict[str, Any]:
+    unit = "-" if hints is None else hints.unit
+    limits = [hints.lower, hints.upper] if hints is not None and hints.limited else None
+    return _variable(label, "input", label, 0, unit, f"command '{label}'", limits, command=True)
+
+
+def _signals(sim: Simulation, names: str | Sequence[str], causality: str) -> list[dict[str, Any]]:
+    """Return the variables of signals that the host sets."""
+    known = sim.signals()
+    found = matching("signal", names, known) if names else []
+    for name in found:
+        if not known[name].writable:
+            raise validate.fail(f"FMU {causality} '{name}'", "the signal cannot be written", "give a writable one")
+    return [variable for name in found for variable in _components(known[name], causality)]
+
+
+def _outputs(sim: Simulation, names: str | Sequence[str]) -> list[dict[str, Any]]:
+    known = sim.signals()
+    return [v for name in sim.observe(names).names for v in _components(known[name], "output")]
+
+
+def _components(info: SignalInfo, causality: str) -> Iterator[dict[str, Any]]:
+    """Yield the variables of one signal."""
+    for k in range(math.prod(info.shape)):
+        name = f"{info.name}[{k}]" if info.shape else info.name
+        yield _variable(name, causality, info.name, k, info.unit, info.doc, None)
+
+
+def _variable(
+    name: str, causality: str, source: str, component: int, unit: str, doc: str, limits: list[float] | None,
+    command: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the JSON entry of a variable; ``source`` is the command or signal."""
+    return {
+        "name": name, "causality": causality, "source": source, "component": component, "unit": unit,
+        "description": doc, "range": limits, "command": command,
+    }  # fmt: skip
+
+
+def _check_names(variables: Sequence[dict[str, Any]]) -> None:
+    seen = {"time"}
+    for name in (variable["name"] for variable in variables):
+        if name in seen:
+            raise validate.fail("FMU", f"two variables have the name '{name}'", "give each of them once")
+        seen.add(name)
+
+
+def _take_units(plan: dict[str, Any]) -> None:
+    """Define the units of all variables, and move those that FMI cannot express into the description."""
+    for variable in plan["variables"]:
+        base = fmi_unit(variable["unit"])
+        if base is None:
+            if variable["unit"] not in ("-", "?", ""):
+                variable["description"] += f", {variable['unit']}"
+            variable["unit"] = None
+        else:
+            plan["units"][variable["unit"]] = base

@@ -1,0 +1,182 @@
+"""The running FMU: a simulation from the checkpoint in the FMU's resources, behind the calls of pythonfmu3."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from gpusim.arrays import on_host
+from gpusim.signals.checkpoint_file import Settings, packed_checkpoint, unpacked_checkpoint
+from gpusim.signals.snapshot import Snapshot, check_model
+from gpusim.simulation import Simulation
+from gpusim.typing import Array
+
+CHECKPOINT, PLAN = "checkpoint.npz", "fmu.json"
+"""Files in the FMU's resources."""
+_TIME = "fmu/time"
+
+
+class KeptState:
+    """State of an FMU in memory. Its bytes are made once, since hosts ask for their number first."""
+
+    def __init__(self, snapshot: Snapshot, time: float, pack: Callable[[Snapshot, float], bytes]) -> None:
+        self.snapshot, self.time, self._pack = snapshot, time, pack
+        self._bytes: bytes | None = None
+
+    def to_bytes(self) -> bytes:
+        """Return a checkpoint with the host's time."""
+        if self._bytes is None:
+            self._bytes = self._pack(self.snapshot, self.time)
+        return self._bytes
+
+
+class CheckpointSlave:
+    """Base of an FMU's class, before pythonfmu3's ``Fmi3Slave``. World 0 of a checkpoint is the FMU."""
+
+    log: Callable[..., None]
+    register_variable: Callable[..., None]
+    register_units: Callable[..., None]
+    resources: str
+    vars: Mapping[int, Any]
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        folder = Path(self.resources)
+        self.plan: dict[str, Any] = json.loads((folder / PLAN).read_text(encoding="utf-8"))
+        self.sim = Simulation.load(folder / CHECKPOINT)
+        self.time = 0.0
+        self._pending: dict[str, Array] = {}
+        outputs = list(dict.fromkeys(v["source"] for v in self.plan["variables"] if v["causality"] == "output"))
+        self._seen = self.sim.observe(outputs) if outputs else None
+        self._fresh = False
+        self._describe()
+        self._register()
+
+    def _describe(self) -> None:
+        from pythonfmu3 import DefaultExperiment
+        from pythonfmu3.unit import Unit
+
+        self.guid, self.description = self.plan["token"], self.plan["description"]
+        self.default_experiment = DefaultExperiment(0.0, self.plan["stop_time"], self.plan["step"])
+        self.register_units([Unit(name, **base) for name, base in self.plan["units"].items()])
+
+    def _register(self) -> None:
+        from pythonfmu3 import Float64, Fmi3Causality, Fmi3Variability
+
+        continuous = Fmi3Variability.continuous
+        time = Float64("time", causality=Fmi3Causality.independent, variability=continuous, getter=lambda: self.time)
+        self.register_variable(time, nested=False)
+        for variable in self.plan["variables"]:
+            causality = Fmi3Causality[variable["causality"]]
+            tunable = causality == Fmi3Causality.parameter
+            read, write = self._access(variable)
+            made = Float64(
+                variable["name"], causality=causality, unit=variable["unit"], description=variable["description"],
+                variability=Fmi3Variability.tunable if tunable else continuous, getter=read, setter=write,
+            )  # fmt: skip
+            self.register_variable(made, nested=False)
+
+    def _access(self, variable: dict[str, Any]) -> tuple[Callable[[], float], Callable[[float], None] | None]:
+        source, component = variable["source"], variable["component"]
+        if variable["command"]:
+            return partial(self._command, source), partial(self._set_command, source)
+        if variable["causality"] != "output":
+            return partial(self._value, source, component), partial(self._set_value, source, component)
+        assert self._seen is not None
+        return partial(self._output, self._seen.slices[source].start + component), None
+
+    def _command(self, label: str) -> float:
+        return float(self.sim.control[label][0])
+
+    def _set_command(self, label: str, value: float) -> None:
+        self.sim.control[label] = value
+        self._fresh = False
+
+    def _value(self, name: str, component: int) -> float:
+        self._write_pending()
+        return float(self.sim.read(name, numpy=True)[0].reshape(-1)[component])
+
+    def _set_value(self, name: str, component: int, value: float) -> None:
+        """Note a value. All components of a signal are written together, before the next step or reading."""
+        if name not in self._pending:
+            self._pending[name] = np.array(self.sim.read(name, numpy=True)[0])
+        self._pending[name].reshape(-1)[component] = value
+
+    def _output(self, column: int) -> float:
+        self._write_pending()
+        assert self._seen is not None
+        if not self._fresh:
+            self._seen.read()
+            self._fresh = True
+        return float(on_host(self._seen.array)[0, column])
+
+    def _write_pending(self) -> None:
+        if self._pending:
+            values, self._pending, self._fresh = self._pending, {}, False
+            self.sim.write_state(values)
+
+    def do_step(self, current_time: float, step_size: float) -> Any:
+        """Advance to the next communication point in steps of the model's size, or smaller ones that end there."""
+        from pythonfmu3 import Fmi3Status
+        from pythonfmu3.fmi3slave import Fmi3StepResult
+
+        self._write_pending()
+        size = self.sim.config.dt
+        count = max(math.ceil(step_size / size - 1e-6), 1)
+        if abs(step_size - count * size) > 1e-6 * size:
+            size = step_size / count
+        self.sim.step(count, size)
+        self.time, self._fresh = current_time + step_size, False
+        if self.sim.health()[0]:
+            return Fmi3StepResult(status=Fmi3Status.ok)
+        self.log(self.sim.health_report(), Fmi3Status.error)
+        return Fmi3StepResult(status=Fmi3Status.error)
+
+    def to_xml(self, *options: Any) -> Element:
+        """Return the model description, with ranges, names and all digits of numbers, which pythonfmu3 leaves out."""
+        root: Element = super().to_xml(*options)  # type: ignore[misc]
+        root.set("modelName", self.plan["name"])
+        root.set("generationTool", self.plan["tool"])
+        root.set("variableNamingConvention", "flat")
+        ranges = {variable["name"]: variable["range"] for variable in self.plan["variables"]}
+        for number, element in enumerate(root.iter("Float64")):
+            for bound, value in zip(("min", "max"), ranges.get(element.get("name", "")) or (), strict=False):
+                element.set(bound, repr(value))
+            if element.get("start") is not None:
+                element.set("start", repr(self.vars[number].getter()))
+        return root
+
+    def _get_fmu_state(self) -> KeptState:
+        self._write_pending()
+        return KeptState(self.sim.snapshot(), self.time, self._packed)
+
+    def _set_fmu_state(self, kept: KeptState | bytes) -> None:
+        if isinstance(kept, bytes):
+            found, model = unpacked_checkpoint("FMU state", kept), self.sim.runtime.built
+            check_model("FMU state", model, found.header["digest"])
+            self.sim.restore(found.snapshot(model.groups))
+            self.time = float(found.arrays[_TIME])
+        else:
+            self.sim.restore(kept.snapshot)
+            self.time = kept.time
+        self._pending, self._fresh = {}, False
+
+    def _packed(self, snapshot: Snapshot, time: float) -> bytes:
+        sim = self.sim
+        settings = Settings(sim.backend_name, sim.dtype, sim.fast, sim.config)
+        return packed_checkpoint(snapshot, sim.runtime.built, settings, {_TIME: np.array(time)})
+
+    @staticmethod
+    def _fmu_state_to_bytes(kept: KeptState | bytes) -> bytes:
+        return kept if isinstance(kept, bytes) else kept.to_bytes()
+
+    @staticmethod
+    def _fmu_state_from_bytes(kept: bytes) -> bytes:
+        return kept

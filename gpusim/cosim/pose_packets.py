@@ -1,0 +1,98 @@
+"""Packets of poses for UDP, and the axes of other programs. The guide on co-simulation describes the layout."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpusim.typing import Array
+
+MAGIC, VERSION = b"GPSM", 1
+POSES, LABELS = 0, 1
+"""Kinds of packets."""
+_HEADER = struct.Struct("<4sBBBBIHHHHId")
+"""magic, version, kind, frame, bytes of a number, sequence, first, count, total, world, 0, time: 32 bytes."""
+_MOST = 1400
+"""Bytes of a packet, which fit into one Ethernet frame."""
+_LENGTH = struct.Struct("<H")
+_LONGEST_LABEL = _MOST - _HEADER.size - _LENGTH.size
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Axes and unit of another program.
+
+    Attributes:
+        number: in the header of packets.
+        axes: (3, 3); ``axes @ p`` has the coordinates of p along the program's axes.
+        unit: program's units of length in a meter.
+    """
+
+    number: int
+    axes: Array
+    unit: float = 1.0
+
+    def converted(self, poses: Array) -> Array:
+        """Return positions and quaternions (n, 7) with x, y, z, w last, along the program's axes.
+
+        In left-handed axes, a rotation by the same angle has the opposite sign, so the vector of the quaternion is
+        mapped as an axial vector.
+        """
+        sign = round(float(np.linalg.det(self.axes)))
+        positions, vectors = (poses[:, k : k + 3] @ self.axes.T for k in (0, 3))
+        return np.hstack([self.unit * positions, sign * vectors, poses[:, 6:]])
+
+
+FRAMES = {
+    "gpusim": Frame(0, np.eye(3)),
+    "unity": Frame(1, np.array([[0.0, -1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])),
+    "unreal": Frame(2, np.diag([1.0, -1.0, 1.0]), 100.0),
+}
+"""Axes by the name of the program. x of gpusim is forward."""
+
+
+@dataclass(frozen=True)
+class PacketFormat:
+    """Constant parts of the packets of a stream.
+
+    Attributes:
+        frame: number of the frame.
+        dtype: of the numbers, "<f4" or "<f8".
+        world: number of the world.
+        total: number of bodies.
+    """
+
+    frame: int
+    dtype: str
+    world: int
+    total: int
+
+    def poses(self, poses: Array, sequence: int, time: float) -> Iterator[bytes]:
+        """Yield the packets of one sample, (total, 7)."""
+        numbers = poses.astype(self.dtype)
+        most = (_MOST - _HEADER.size) // (7 * numbers.itemsize)
+        for first in range(0, self.total, most):
+            part = numbers[first : first + most]
+            yield self._header(POSES, sequence, first, len(part), time) + part.tobytes()
+
+    def labels(self, labels: Sequence[str], sequence: int, time: float) -> Iterator[bytes]:
+        """Yield the packets with the labels of all bodies, in the order of the poses."""
+        packed, first, count = b"", 0, 0
+        for number, label in enumerate(labels):
+            text = label.encode()[:_LONGEST_LABEL]
+            entry = _LENGTH.pack(len(text)) + text
+            if _HEADER.size + len(packed) + len(entry) > _MOST:
+                yield self._header(LABELS, sequence, first, count, time) + packed
+                packed, first, count = b"", number, 0
+            packed, count = packed + entry, count + 1
+        yield self._header(LABELS, sequence, first, count, time) + packed
+
+    def _header(self, kind: int, sequence: int, first: int, count: int, time: float) -> bytes:
+        size = np.dtype(self.dtype).itemsize
+        return _HEADER.pack(
+            MAGIC, VERSION, kind, self.frame, size, sequence & 0xFFFFFFFF, first, count, self.total, self.world, 0,
+            time,
+        )  # fmt: skip

@@ -1,0 +1,136 @@
+"""Poses over UDP, for game engines and motion platforms."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusim import validate
+from gpusim.arrays import on_host
+from gpusim.cosim.pose_packets import FRAMES, PacketFormat
+from gpusim.errors import ModelError, unknown_name
+from gpusim.signals.signal import matching
+from gpusim.signals.step_samplers import SampleTimes
+from gpusim.signals.writing import chosen_worlds
+
+if TYPE_CHECKING:
+    from gpusim.simulation import Simulation
+
+_DTYPES = {"float32": "<f4", "float64": "<f8"}
+_LABELS_EVERY = 1.0 - 1e-6
+"""Simulated time between packets with labels, s, with room for round-off."""
+_MOST_NUMBER = 65535
+
+
+class UdpPoses:
+    """Sender of the poses of bodies over UDP while the simulation steps.
+
+    The first packets have the labels and the poses of the current time. ``sim.step(n)`` sends all samples that are due
+    within its steps. Use it in a ``with`` statement, or call :meth:`close`.
+
+    Args:
+        sim: the simulation.
+        address: "HOST:PORT" of the receiver.
+        bodies: labels or wildcards of bodies. The packets have their order.
+        rate: samples per second of simulated time, at the nearest steps. None: every step.
+        frame: "gpusim" (z up, right-handed, m), "unity" (y up, left-handed, m) or "unreal" (z up, left-handed, cm).
+        dtype: type of the numbers, "float32" or "float64".
+        world: number of the world.
+
+    Attributes:
+        labels: of the bodies, in the order of the packets.
+        sent: number of samples that were sent.
+        dropped: number of samples that the network refused.
+
+    Raises:
+        UnknownNameError: no such body, frame or dtype.
+        ModelError: bad address or rate, no such world, or the receiver's name is not known.
+    """
+
+    def __init__(
+        self,
+        sim: Simulation,
+        address: str,
+        bodies: str | Sequence[str] = "*",
+        *,
+        rate: float | None = 60.0,
+        frame: str = "gpusim",
+        dtype: str = "float32",
+        world: int = 0,
+    ) -> None:
+        for name, value, known in (("frame", frame, FRAMES), ("dtype of poses", dtype, _DTYPES)):
+            if value not in known:
+                raise unknown_name(name, str(value), known)
+        self._times = SampleTimes("UDP", rate, sim.config.dt)
+        self._world = int(chosen_worlds("UDP", [world], sim.num_worlds)[0])
+        self.labels = matching("body", bodies, [body.label for body in sim.model.bodies])
+        if max(self._world, len(self.labels)) > _MOST_NUMBER:
+            raise validate.fail("UDP", f"a packet counts up to {_MOST_NUMBER} bodies and worlds", "choose fewer bodies")
+        self._seen = sim.observe(["sim.time", *(f"body.{body}.{x}" for body in self.labels for x in _PARTS)])
+        self._frame = FRAMES[frame]
+        self._format = PacketFormat(self._frame.number, _DTYPES[dtype], self._world, len(self.labels))
+        self._socket, self._address = _connected(address)
+        self.sent = self.dropped = 0
+        self._labeled = -np.inf
+        self._samplers = sim.runtime.samplers
+        self.sample()
+        self._samplers.append(self)
+
+    def steps_until_sample(self, dt: float) -> int:
+        """Return the number of steps of ``dt`` s until the next sample."""
+        return self._times.until(dt)
+
+    def after_steps(self, n: int, dt: float) -> None:
+        """Send a sample if it is due after ``n`` more steps of ``dt`` s."""
+        if self._times.due(n, dt):
+            self.sample()
+
+    def sample(self) -> None:
+        """Send the poses of the current time. A network that refuses them does not stop the simulation."""
+        seen = on_host(self._seen.read())[self._world]
+        time, poses = float(seen[0]), self._frame.converted(seen[1:].reshape(-1, 7))
+        packets = list(self._format.poses(poses, self.sent, time))
+        if not self._labeled <= time < self._labeled + _LABELS_EVERY:  # also after a reset
+            self._labeled = time
+            packets = [*self._format.labels(self.labels, self.sent, time), *packets]
+        self.sent += 1
+        try:
+            for packet in packets:
+                self._socket.sendto(packet, self._address)
+        except OSError:
+            self.dropped += 1
+
+    def close(self) -> None:
+        """Send no more. A second call does nothing."""
+        if self in self._samplers:
+            self._samplers.remove(self)
+        self._socket.close()
+
+    def __enter__(self) -> UdpPoses:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+_PARTS = ("position", "orientation")
+
+
+def _connected(address: str) -> tuple[socket.socket, tuple[object, ...]]:
+    """Return a socket, and the receiver's address."""
+    host, colon, port = address.rpartition(":") if isinstance(address, str) else ("", "", "")
+    if not (colon and host and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise ModelError(f"UDP: address {address!r} is not HOST:PORT; give e.g. '127.0.0.1:9870'")
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
+    except OSError as error:
+        raise ModelError(f"UDP: host {host!r} is not known ({error.strerror}); check the name") from None
+    sender = socket.socket(found[0], found[1])
+    sender.setblocking(False)  # a full buffer drops a sample instead of delaying the simulation
+    return sender, found[4]
