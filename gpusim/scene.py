@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 PACKAGE = "gpusim.scenes"
+DURATION = 2.0
+"""Length of a run of a scene that gives none, s."""
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 
@@ -65,6 +67,12 @@ class Check:
     passes: Callable[[Mapping[str, np.ndarray]], bool]
 
 
+def _default_config() -> SolverConfig:
+    from gpusim.description.config import SolverConfig
+
+    return SolverConfig()
+
+
 @dataclass
 class Scene:
     """A model with everything that a run needs.
@@ -85,8 +93,8 @@ class Scene:
     name: str
     description: str
     builder: ModelBuilder
-    config: SolverConfig
-    duration: float
+    config: SolverConfig = field(default_factory=_default_config)
+    duration: float = DURATION
     plots: list[Plot] = field(default_factory=list)
     camera: Camera = field(default_factory=Camera)
     schedule: Callable[[Simulation, float], None] | None = None
