@@ -88,6 +88,7 @@ class Scene:
         schedule: called before each step with the simulation and its time (s). It writes ``sim.control``.
         checks: statements that a run with the default parameters must fulfill.
         reports: reports of the imports (``ImportReport``) of its model files.
+        decoration: pictures also show joints, springs, cylinders, and bodies without shapes.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Scene:
     schedule: Callable[[Simulation, float], None] | None = None
     checks: Sequence[Check] = ()
     reports: Sequence[Any] = ()
+    decoration: bool = True
 
     def signals(self) -> list[str]:
         """Return the names of all signals in the plots, each once, in order."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.console import note
 from gpusim.cli.exit_codes import OptionError
+from gpusim.description.specs import WORLD
 from gpusim.errors import GpusimError, unknown_name
 from gpusim.scene import Plot, Scene, convert
 
@@ -117,6 +118,7 @@ def model_scene(
         builder=builder,
         config=SolverConfig(dt=1e-3),
         plots=plots or [_energy_panel()],
+        decoration={s.body for s in builder.shapes} | {v.body for v in builder.visuals} <= {WORLD},
     )
 
 

@@ -197,6 +197,7 @@ def _show(options: ViewOptions, scene: Scene, session: Session, panel_state: Pan
         camera=picture.camera_for(scene),
         overlays=sorted(picture.overlay_names()),
         visuals=picture.visuals,
+        decoration=picture.decorated(scene),
     ) as window:
         try:
             add_operator(window, panel_state, panel=options.panel)
