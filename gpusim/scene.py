@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 PACKAGE = "gpusim.scenes"
+DURATION = 2.0
+"""Length of a run of a scene that gives none, s."""
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 
@@ -65,6 +67,12 @@ class Check:
     passes: Callable[[Mapping[str, np.ndarray]], bool]
 
 
+def _default_config() -> SolverConfig:
+    from gpusim.description.config import SolverConfig
+
+    return SolverConfig()
+
+
 @dataclass
 class Scene:
     """A model with everything that a run needs.
@@ -80,18 +88,20 @@ class Scene:
         schedule: called before each step with the simulation and its time (s). It writes ``sim.control``.
         checks: statements that a run with the default parameters must fulfill.
         reports: reports of the imports (``ImportReport``) of its model files.
+        decoration: pictures also show joints, springs, cylinders, and bodies without shapes.
     """
 
     name: str
     description: str
     builder: ModelBuilder
-    config: SolverConfig
-    duration: float
+    config: SolverConfig = field(default_factory=_default_config)
+    duration: float = DURATION
     plots: list[Plot] = field(default_factory=list)
     camera: Camera = field(default_factory=Camera)
     schedule: Callable[[Simulation, float], None] | None = None
     checks: Sequence[Check] = ()
     reports: Sequence[Any] = ()
+    decoration: bool = True
 
     def signals(self) -> list[str]:
         """Return the names of all signals in the plots, each once, in order."""

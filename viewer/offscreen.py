@@ -50,8 +50,8 @@ class Offscreen:
         glass: draw world shapes that hide bodies as glass, and see through them in depth and segmentation. False: world
             shapes hide what is behind them, as for a real camera.
         decoration: also draw what the viewer adds, in all three kinds of pictures: inertia boxes for bodies without
-            shapes and visuals, joints, springs, cylinders, stands. False: only shapes and visuals, as for a real
-            camera.
+            shapes and visuals, joints, springs, cylinders, stands. False: only shapes, visuals, ropes and rods, as for
+            a real camera.
         visuals: draw the visuals of bodies that have them, in all three kinds of pictures. False: draw the collision
             shapes.
 

@@ -90,6 +90,13 @@ OverlayOption = Annotated[
     ),
 ]
 VisualsOption = Annotated[bool, typer.Option(help="Draw robots as their makers painted them, or by what collides.")]
+DecorationOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--decoration/--no-decoration",
+        help="Draw joints, springs, cylinders, and bodies without shapes (default: yes, except for model files).",
+    ),
+]
 QualityOption = Annotated[Quality, typer.Option(help="Render quality; auto depends on the renderer.")]
 SeedOption = Annotated[int | None, typer.Option(help="Seed of scenes that draw random numbers.")]
 FixedBaseOption = Annotated[

@@ -130,6 +130,7 @@ def examine(options: CheckOptions) -> CheckResult:
 def _run(options: RunOptions, scene: Scene, lint: Sequence[Finding]) -> tuple[Run, Sequence[Finding]]:
     """Run the scene for ``SECONDS``, or ``_WALL`` seconds of wall time. Return also what fell."""
     from gpusim.lint import fallen
+    from gpusim.recording.plots import check_plots
     from gpusim.simulation import Simulation
 
     sim = Simulation(scene.builder.finalize(), backend=options.backend, config=scene.config)  # type: ignore[arg-type]
@@ -138,6 +139,7 @@ def _run(options: RunOptions, scene: Scene, lint: Sequence[Finding]) -> tuple[Ru
     sim.runtime.falls.stop()  # ``fallen`` reports it
     found, steps, start = Run(dt=sim.config.dt), round(SECONDS / sim.config.dt), time.perf_counter()
     try:
+        check_plots(scene.plots, sim.signals())
         while found.steps < steps and time.perf_counter() - start < _WALL and sim.health().all():
             if scene.schedule is not None:
                 scene.schedule(sim, sim.time)

@@ -13,7 +13,7 @@ from gpusim import __version__
 from gpusim.backends import WIDE_PAIRS, why_not, worlds_for_gpu
 from gpusim.cli.console import out_console
 from gpusim.cli.exit_codes import DONE, FAILED
-from gpusim.cli.probes import Finding, probe_computer, probe_viewer
+from gpusim.cli.probes import Finding, probe_computer, probe_readers, probe_viewer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +37,7 @@ def doctor() -> int:
     console = out_console()
     console.print(Text(f"gpusim {__version__} on {platform.platform()}"))
     _print_findings(console, "Computer", probe_computer())
+    _print_findings(console, "Readers of files", probe_readers())
     _print_findings(console, "Viewer", probe_viewer())
     backends = [try_backend(name) for name in BACKENDS]
     _print_findings(console, "Backends", backends)

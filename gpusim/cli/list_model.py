@@ -6,7 +6,7 @@ import inspect
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
@@ -16,7 +16,7 @@ from gpusim.cli.options import RunOptions
 from gpusim.cli.target_files import MACHINE, MODEL, PYTHON, python_function
 from gpusim.cli.targets import load_target
 from gpusim.description.joint_kinds import joint_type
-from gpusim.description.specs import WORLD
+from gpusim.description.specs import WORLD, JointSpec
 
 if TYPE_CHECKING:
     from gpusim.model.model import Model
@@ -50,25 +50,25 @@ def _joints(model: Model) -> Table | None:
     rows = []
     for joint in model.joints:
         kind = joint_type(joint.kind)
-        units = [kind.unit_of(joint, axis) for axis in range(len(kind.kinds(joint)))]
+        units = [kind.unit_of(joint, axis) for axis in range(kind.moves(joint))]
         ends = (_body(model, joint.parent), _body(model, joint.child))
-        rows.append(
-            (joint.label, joint.kind.replace("_", " "), *ends, _limits(joint.params, len(units)), _words(units))
-        )
+        rows.append((joint.label, joint.kind.replace("_", " "), *ends, _limits(joint), _words(units)))
     return _table("Joints", ("joint", "kind", "parent", "child", "limits", "unit"), rows)
 
 
-def _limits(params: dict[str, Any], count: int) -> str:
-    if not count or "limit_lower" not in params or "limit_upper" not in params:
-        return "-"
-    pairs = zip(_numbers(params["limit_lower"], count), _numbers(params["limit_upper"], count), strict=True)
-    shown = [f"{lower:.4g} to {upper:.4g}" if math.isfinite(upper - lower) else "-" for lower, upper in pairs]
-    return "-" if set(shown) == {"-"} else ", ".join(shown)
+def _limits(joint: JointSpec) -> str:
+    shown = [
+        f"{name} {_range(lower, upper)}".strip()
+        for name, lower, upper in joint_type(joint.kind).limits(joint)
+        if not name or math.isfinite(upper)
+    ]
+    return "-" if set(shown) <= {"-"} else ", ".join(shown)
 
 
-def _numbers(value: Any, count: int) -> list[float]:
-    listed = [float(x) for x in (value.ravel() if hasattr(value, "ravel") else [value])]
-    return listed if len(listed) == count else listed[:1] * count
+def _range(lower: float, upper: float) -> str:
+    if math.isfinite(lower):
+        return f"{lower:.4g} to {upper:.4g}" if math.isfinite(upper) else f"from {lower:.4g}"
+    return f"up to {upper:.4g}" if math.isfinite(upper) else "-"
 
 
 def _commands(model: Model) -> Table | None:
@@ -78,9 +78,9 @@ def _commands(model: Model) -> Table | None:
     for name, column in model.controls.items():
         spec = named.get(name) or named.get(f"{name.partition('.')[0]}.")
         lower, upper = model.control_map[:2, column]
-        bounded = f"{lower:.4g} to {upper:.4g}" if math.isfinite(upper - lower) else "-"
         what = "input of a diagram" if spec is None else spec.kind.replace("_", " ")
-        rows.append((name, what, bounded, f"{model.default_controls[column]:.4g}", "yes" if name in operator else ""))
+        default = f"{model.default_controls[column]:.4g}"
+        rows.append((name, what, _range(lower, upper), default, "yes" if name in operator else ""))
     return _table("Commands", ("command", "actuator", "range", "default", "operator"), rows)
 
 

@@ -36,7 +36,7 @@ class PictureOptions:
     size: str = "640x360"
     quality: str = "auto"
     glass: bool = True
-    decoration: bool = True
+    decoration: bool | None = None
     visuals: bool = True
 
     def check(self, least: int) -> None:
@@ -75,6 +75,10 @@ class PictureOptions:
         """Return the camera of the command line (six numbers, a label or a named view), or that of the scene."""
         eye = self._eye()
         return scene.camera if eye == SCENE_VIEW else eye
+
+    def decorated(self, scene: Scene) -> bool:
+        """Return whether joints and other objects without shapes are drawn, by the command line or the scene."""
+        return scene.decoration if self.decoration is None else self.decoration
 
     def _eye(self) -> PinholeCamera | str:
         if self.camera is None:

@@ -73,6 +73,18 @@ if drawn.min() == drawn.max():
     raise SystemExit({_REFUSED})
 """
 
+READERS = (
+    ("mujoco", "MJCF files", "mjcf", ""),
+    ("yourdfpy", "URDF files", "urdf", ""),
+    ("trimesh", "mesh files", "urdf", ""),
+    ("xacro", "xacro files", "xacro", ""),
+    ("usd-core", "USD files", "usd", "pxr.Usd"),
+    ("coacd", "convex parts of concave meshes", "decompose", ""),
+    ("pillow", "terrain from PNG files", "terrain", "PIL.Image"),
+    ("tifffile", "terrain from GeoTIFF files", "terrain", ""),
+)
+"""Distribution, purpose, extra and module (empty: the distribution's name) of packages that read files."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -96,8 +108,15 @@ def probe_computer() -> list[Finding]:
     python = Finding("Python", sys.version_info >= (3, 10), f"{platform.python_version()} at {sys.executable}")
     packages = [probe_package(name) for name in LEAST]
     others = [probe_compiler(), probe_openmp(), probe_cache(), probe_driver(), probe_cupy(), probe_nvrtc()]
-    urdf = probe_package("yourdfpy", "for robot files", 'pip install "gpusim[urdf]"')
-    return [python, *packages, *others, urdf]
+    return [python, *packages, *others]
+
+
+def probe_readers() -> list[Finding]:
+    """Check the packages that read model files, meshes and terrain."""
+    return [
+        probe_package(name, f"for {purpose}", f'pip install "gpusim[{extra}]"', module)
+        for name, purpose, extra, module in READERS
+    ]
 
 
 def probe_viewer() -> list[Finding]:

@@ -85,7 +85,7 @@ def render(options: RenderOptions) -> None:
     if needed or options.picture.overlay_names():
         _simulate(options, scene, make_simulation(options.run, scene, config, model), replay)
         return
-    with _painter(options, model, range(1)) as painter:
+    with _painter(options, scene, model, range(1)) as painter:
         _aim(options, scene, painter)
         save_picture(painter.image(), options.out)
         _report(options, painter, "at 0 s")
@@ -123,7 +123,7 @@ def _simulate(options: RenderOptions, scene: Scene, sim: Simulation, replay: Rep
     seconds = _film_length(options, scene, replay) if options.is_film else 0.0
     steps = max(1, count_steps("--duration", seconds, dt))
     operator = replay.operator(sim, scene) if replay is not None else None
-    with _painter(options, sim, range(sim.num_worlds)) as painter:
+    with _painter(options, scene, sim, range(sim.num_worlds)) as painter:
         _aim(options, scene, painter)  # before the run, so that wrong names are reported at once
         outcome = simulate(sim, scene, count_steps("--time", options.time, dt), None, operator=operator)
         if options.picture.follow is None:
@@ -165,7 +165,7 @@ def _draw_recording(options: RenderOptions) -> None:
             f"--time {options.time:g} is after the end of the recording, {player.duration:g} s; give at most that"
         )
     player.time = options.time
-    with _painter(options, player, motion.header.worlds) as painter:
+    with _painter(options, scene, player, motion.header.worlds) as painter:
         _aim(options, scene, painter)
         if not options.is_film:
             save_picture(painter.image(), options.out)
@@ -193,7 +193,9 @@ def _film_recording(options: RenderOptions, name: str, player: MotionPlayer, pai
             report.update(film.frames)
 
 
-def _painter(options: RenderOptions, source: Model | Simulation | MotionPlayer, worlds: Sequence[int]) -> Offscreen:
+def _painter(
+    options: RenderOptions, scene: Scene, source: Model | Simulation | MotionPlayer, worlds: Sequence[int]
+) -> Offscreen:
     """Return a renderer for the chosen worlds of a source. ``worlds`` holds the numbers of all its worlds."""
     drawn = options.picture.drawn_worlds(worlds)
     from gpusim.viewer.offscreen import Offscreen
@@ -207,7 +209,7 @@ def _painter(options: RenderOptions, source: Model | Simulation | MotionPlayer, 
         worlds=drawn,
         overlays=options.picture.overlay_names(),
         glass=options.picture.glass,
-        decoration=options.picture.decoration,
+        decoration=options.picture.decorated(scene),
         visuals=options.picture.visuals,
     )
 

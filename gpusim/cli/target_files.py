@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.console import note
 from gpusim.cli.exit_codes import OptionError
+from gpusim.description.specs import WORLD
 from gpusim.errors import GpusimError, unknown_name
 from gpusim.scene import Plot, Scene, convert
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from gpusim.builder.builder import ModelBuilder
     from gpusim.importers import ImportReport
 
-DURATION = 2.0
-"""Duration of a run of a model file, s."""
 MODEL, MACHINE, PYTHON = "model", "machine", "python"
 """Kinds of files."""
 BUILD = "build"
@@ -118,8 +117,8 @@ def model_scene(
         description="held at its zero pose" if held else "swinging from its base" if report.fixed_base else "free",
         builder=builder,
         config=SolverConfig(dt=1e-3),
-        duration=DURATION,
         plots=plots or [_energy_panel()],
+        decoration={s.body for s in builder.shapes} | {v.body for v in builder.visuals} <= {WORLD},
     )
 
 
@@ -193,7 +192,6 @@ def python_scene(target: str, parameters: Mapping[str, str]) -> Scene:
         ModelError: the function raised it.
     """
     from gpusim.builder.builder import ModelBuilder
-    from gpusim.description.config import SolverConfig
 
     build = python_function(target)
     hints, known = _hints(build), list(inspect.signature(build).parameters)
@@ -205,10 +203,10 @@ def python_scene(target: str, parameters: Mapping[str, str]) -> Scene:
         values[name] = _plain(text) if hint is None else convert(text, hint, f"{target}: parameter {name!r}")
     found = _run(target, lambda: build(**values))
     if isinstance(found, ModelBuilder):
-        return Scene(split(target)[1] or Path(target).stem, "model of a Python file", found, SolverConfig(), DURATION)
+        return Scene(split(target)[1] or Path(target).stem, "model of a Python file", found)
     if not isinstance(found, Scene):
         rule = f"{target!r}: {build.__name__}() returned a {type(found).__name__}"
-        raise OptionError(f"{rule}; return a gpusim.scene.Scene")
+        raise OptionError(f"{rule}; return a gpusim.scene.Scene or a ModelBuilder")
     return found
 
 

@@ -205,6 +205,7 @@ def _open_window(
         camera=picture.camera_for(scene),
         overlays=sorted(picture.overlay_names()),
         visuals=picture.visuals,
+        decoration=picture.decorated(scene),
     ) as window:
         try:
             add_operator(window, panel_state, panel=options.panel)

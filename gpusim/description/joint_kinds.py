@@ -217,6 +217,21 @@ class JointType(ABC):
         """Return the coordinate kinds of one joint, since they may differ within a joint kind."""
         return self.coordinates
 
+    def limits(self, joint: JointSpec) -> list[tuple[str, float, float]]:
+        """Return the name, lower and upper limit of each coordinate, m or rad. Joints without limits have none.
+
+        Coordinates that only have limits are named "rotation" and "cone". Those that are signals have the name "".
+        """
+        kinds = self.kinds(joint)
+        if not {"limit_lower", "limit_upper"} <= joint.params.keys():
+            return []
+        lower, upper = (np.broadcast_to(joint.params[f"limit_{end}"], len(kinds)) for end in ("lower", "upper"))
+        names = {TOTAL_ROTATION: "rotation", CHORD: "cone"}
+        return [
+            (names.get(kind, ""), float(low), float(angle_of_chord(high) if kind == CHORD else high))
+            for kind, low, high in zip(kinds, lower, upper, strict=True)
+        ]
+
     def lets_collide(self, joint: JointSpec) -> bool:
         """Return whether the two bodies' shapes collide. Default: yes if one is the world, since parts may hit it."""
         return WORLD in (joint.parent, joint.child)

@@ -76,7 +76,10 @@ def _unknown_law(context: Context, a: int) -> str:
     if dynamics not in ("none", "filter", "filterexact", "integrator"):
         return f"activation dynamics '{dynamics}'"
     if not (gain == "fixed" or (gain == "affine" and not np.any(m.actuator_gainprm[a][1:3]))):
-        return "a gain that depends on the length" if gain == "affine" else f"gain type '{gain}'"
+        if gain != "affine":
+            return f"gain type '{gain}'"
+        on = [name for name, factor in zip(("length", "velocity"), m.actuator_gainprm[a][1:3], strict=True) if factor]
+        return f"a gain that depends on the {' and '.join(on)}"
     if bias not in ("none", "affine"):
         return f"bias type '{bias}'"
     if bias == "affine" and np.any(m.actuator_biasprm[a][1:3] > 0.0):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.description.joint_kinds import joint_type
+from gpusim.description.joint_kinds import angle_of_chord, joint_type
 from gpusim.errors import ModelError
 from gpusim.lint.subject import Subject
 from gpusim.typing import Array
@@ -21,22 +21,18 @@ _STIFFEST, _DAMPED = 1.0, 10.0
 
 def outside_limits(subject: Subject) -> None:
     """Report joint coordinates that start outside of their limits."""
-    sim = subject.simulation()
-    for joint in subject.model.joints:
-        kind = joint_type(joint.kind)
-        count = len(kind.kinds(joint))
-        if not count or not {"limit_lower", "limit_upper"} <= joint.params.keys():
-            continue
-        position = np.atleast_1d(np.asarray(sim.read(f"joint.{joint.label}.position"))[0]).round(12) + 0.0
-        lower, upper = (np.ravel(joint.params[name]) for name in ("limit_lower", "limit_upper"))
-        for axis in range(min(count, position.size, lower.size, upper.size)):
-            beyond = max(lower[axis] - position[axis], position[axis] - upper[axis])
-            if beyond > _LIMIT_SLOP:
-                at = f" coordinate {axis}" if count > 1 else ""
+    now = subject.simulation().runtime.now
+    for index, joint in enumerate(subject.model.joints):
+        limits = joint_type(joint.kind).limits(joint)
+        position = now.value(np.array(now.coordinates.of_joint[index]))[0].round(12) + 0.0
+        for axis, (name, lower, upper) in enumerate(limits):
+            at = float(angle_of_chord(position[axis])) if name == "cone" else position[axis]
+            if max(lower - at, at - upper) > _LIMIT_SLOP:
+                which = f" its {name}" if name else f" coordinate {axis}" if len(limits) > 1 else ""
                 subject.add(
                     "motion",
                     joint.element,
-                    f"starts{at} at {position[axis]:.4g}, outside of {lower[axis]:.4g} to {upper[axis]:.4g}",
+                    f"starts{which} at {at:.4g}, outside of {lower:.4g} to {upper:.4g}",
                     "the limit pushes it back in the first steps",
                     "start in a posture within the limits",
                 )

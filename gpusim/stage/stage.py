@@ -72,6 +72,7 @@ class Stage:
         model: the model to draw.
         num_worlds: number of copies next to each other.
         decoration: also draw objects without shape and visual: inertia solids, joints, springs, cylinders, stands.
+            Ropes and rods are always drawn.
         visuals: draw the visuals of bodies that have them. False: draw the collision shapes.
 
     Attributes:
@@ -104,7 +105,7 @@ class Stage:
         if decoration:
             self._arrange(parts, machine.spans + [piece for piece in actuators if isinstance(piece, Span)])
         else:
-            self._arrange(shapes, [])
+            self._arrange(shapes, machine.spans)
         self._radii: Array = np.zeros(0)
         self.offsets = np.zeros((num_worlds, 3))
         poses = Poses.from_model(model)

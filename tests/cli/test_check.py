@@ -62,6 +62,17 @@ add:
     assert "it cannot close: 0.5 remains" in result.stdout and "run: failed" in result.stdout
 
 
+def test_plots_of_missing_signals(cli, tmp_path: Path) -> None:
+    """``gpusim run`` refuses the file for the same reason."""
+    file = tmp_path / "plots.yaml"
+    plot = "plots: [{title: height, unit: m, signals: [body.z.position]}]"
+    file.write_text(f"add:\n  - body: {{label: bob, mass: 1, inertia: [1, 1, 1]}}\n{plot}\n")
+    result = cli("check", file, "--backend", "numpy")
+    assert result.exit_code == 1 and names(result.stdout, "plot 'height' signal 'body.z.position'"), result.output
+    result = cli("run", file, "--backend", "numpy", "--plot", tmp_path / "plot.png")
+    assert result.exit_code == 2 and names(result.stderr, "plot 'height' signal 'body.z.position'"), result.output
+
+
 def test_json(cli, tmp_path: Path) -> None:
     (tmp_path / "stone.urdf").write_text(STONE)
     result = cli("check", tmp_path / "stone.urdf", "--floating", "--backend", "numpy", "--json")

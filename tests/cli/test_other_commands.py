@@ -84,8 +84,9 @@ def test_doctor_finds_a_working_backend(cli) -> None:
 
 @pytest.fixture
 def no_viewer(monkeypatch) -> None:
-    """Leaves the viewer out."""
+    """Leaves the viewer and the readers of files out."""
     monkeypatch.setattr(doctor_module, "probe_viewer", lambda: [])
+    monkeypatch.setattr(doctor_module, "probe_readers", lambda: [])
 
 
 def test_doctor_without_any_backend_exits_with_1(cli, monkeypatch, no_viewer) -> None:
@@ -116,6 +117,15 @@ def test_doctor_names_a_package_that_is_missing() -> None:
     finding = probes.probe_package("gpusim_no_such_package")
     assert not finding.good and finding.detail == "not installed"
     assert finding.hint == "pip install --upgrade gpusim_no_such_package"
+
+
+def test_doctor_knows_the_extras_of_readers() -> None:
+    """Each reader is a requirement of the extra that its hint installs."""
+    tomllib = pytest.importorskip("tomllib")  # Python 3.11
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for (name, _, extra, _), found in zip(probes.READERS, probes.probe_readers(), strict=True):
+        assert any(re.match(rf"{name}\b", requirement) for requirement in project["optional-dependencies"][extra]), name
+        assert found.good or found.hint == f'pip install "gpusim[{extra}]"'
 
 
 def test_doctor_prints_the_hint_for_what_is_missing(cli, monkeypatch, no_viewer) -> None:

@@ -91,10 +91,8 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "endsolid\n"
     )
     Path("machine.yaml").write_text(yaml_blocks("docs/guides/machine_files.md")[0])
-    Path("machine.py").write_text(
-        "from gpusim.machine_files import load_machine\n\n\n"
-        "def build(payload: float = 20.0):\n    return load_machine('machine.yaml', payload=payload)\n"
-    )
+    (build,) = (block for block in python_blocks("docs/guides/machine_files.md") if "def build" in block)
+    Path("machine.py").write_text(build)
     scene = load_scene("hydraulic_lift")
     sim = gpusim.Simulation(scene.builder.finalize(), config=scene.config)
     operator = Operator(sim, scene)

@@ -100,6 +100,21 @@ def test_walls_and_shapes_as_they_are(render, draws) -> None:
         assert not np.array_equal(load_picture("a.png"), load_picture("b.png"))
 
 
+def test_model_files_have_no_decoration(render, draws, arm) -> None:
+    """It is the default of a model with shapes. Nothing of the other one would be drawn."""
+    shown = arm.with_name("shown.urdf")
+    shape = "<collision><geometry><box size='1 0.1 0.1'/></geometry></collision>"
+    shown.write_text(arm.read_text().replace('<link name="upper">', f'<link name="upper">{shape}'))
+    for file, default in ((shown, "--no-decoration"), (arm, "--decoration")):
+        pictures = {}
+        for option in ("", "--no-decoration", "--decoration"):
+            result = render(file, *filter(None, [option]), "--size", "160x90", "--out", "a.png")
+            assert result.exit_code == 0, result.output
+            pictures[option] = load_picture("a.png")
+        assert not np.array_equal(pictures["--decoration"], pictures["--no-decoration"])
+        assert np.array_equal(pictures[""], pictures[default])
+
+
 def test_worlds(render, draws) -> None:
     for name, options in {"two": (), "one": ("--max-worlds", "1"), "second": ("--world", "1")}.items():
         result = render("spinning_top", "--num-worlds", "2", *options, "--out", f"{name}.png")

@@ -255,6 +255,10 @@ def test_list(cli, folder: Path, arm: Path) -> None:
     assert "Parameters, for --set NAME=VALUE: mass, length, seed" in result.stdout
     result = cli("list", arm)
     assert "-0.2 to 0.2" in result.stdout and "shoulder" in result.stdout
+    ball = "  - joint_ball: {parent: world, child: bob, limit: 0.5, cone_limit: 0.25}"
+    Path("ball.yaml").write_text("\n".join((*YAML.splitlines()[:4], ball)))
+    result = cli("list", "ball.yaml")
+    assert "rotation up to 0.5, cone up to 0.25" in " ".join(result.stdout.split()), result.output
 
 
 def test_bench(cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

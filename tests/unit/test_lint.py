@@ -46,6 +46,23 @@ def test_start_outside_of_limits() -> None:
     assert "starts at 0, outside of 0.2 to 0.5" in found.what
 
 
+@pytest.mark.parametrize("limit", ["limit", "cone_limit"])
+def test_start_outside_of_a_ball_joints_limit(limit: str) -> None:
+    """The limit is compared with the angle, not with a component of the quaternion."""
+
+    def ball(angle: float) -> ModelBuilder:
+        b = ModelBuilder()
+        tilted = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), angle)
+        body = b.add_body(*SOLID, xform=tilted, label="bob")
+        b.add_joint_ball(-1, body, label="socket", **{limit: 0.5})
+        return b
+
+    assert not check_model(ball(0.0)) and not check_model(ball(0.49))
+    (found,) = check_model(ball(0.6))
+    assert (found.severity, found.element) == ("motion", "joint 'socket'")
+    assert f"{'cone' if 'cone' in limit else 'rotation'} at 0.6, outside of" in found.what and "to 0.5" in found.what
+
+
 def test_joints_that_are_built_open() -> None:
     b = pendulum()
     other = b.add_body(*SOLID, xform=Transform((1.5, 0, 0)), label="other")

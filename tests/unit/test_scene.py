@@ -6,8 +6,9 @@ from typing import Literal
 
 import pytest
 
+from gpusim import ModelBuilder, SolverConfig
 from gpusim.errors import ModelError, UnknownNameError
-from gpusim.scene import convert, list_scenes, load_scene, require, scene_parameters
+from gpusim.scene import Scene, convert, list_scenes, load_scene, require, scene_parameters
 from tests.message_snapshot import naming
 
 SCENES = (
@@ -49,6 +50,11 @@ def test_values_from_a_command_line_are_converted():
     scene = load_scene("chain", links="3", mass_ratio="0", horizontal="yes", joint="ball")
     assert [body.label for body in scene.builder.bodies] == ["link0", "link1", "link2"]
     assert {joint.kind for joint in scene.builder.joints} == {"ball"}
+
+
+def test_config_and_duration_of_a_scene_have_defaults():
+    scene = Scene("ball", "a ball", ModelBuilder())
+    assert scene.config == SolverConfig() and scene.duration > 0.0
 
 
 def test_unknown_scene_names_the_known_ones():

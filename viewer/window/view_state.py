@@ -27,7 +27,7 @@ class ViewState:
         poses: of these worlds.
         width, height: window size, in cursor units.
         camera: the scene's camera, another one, or the name of a view; None for one that shows everything.
-        visuals: see :class:`Stage`.
+        visuals, decoration: see :class:`Stage`.
 
     Attributes:
         stage: everything that is drawn.
@@ -49,8 +49,9 @@ class ViewState:
         height: int,
         camera: PinholeCamera | Camera | str | None = None,
         visuals: bool = True,
+        decoration: bool = True,
     ) -> None:
-        self.stage = Stage(model, len(worlds), visuals=visuals)
+        self.stage = Stage(model, len(worlds), decoration, visuals)
         self.worlds, self.poses = worlds, poses
         self.width, self.height = width, height
         self.navigator = Navigator(self.stage.up)

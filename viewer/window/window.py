@@ -76,6 +76,7 @@ class Window:
         camera: the scene's camera, another one, or the name of a view; None for one that shows everything.
         overlays: names of the initially active overlays.
         visuals: draw the visuals of bodies that have them. False: draw the collision shapes.
+        decoration: also draw joints, springs, cylinders, and bodies without shapes.
         visible: False opens it hidden.
 
     Attributes:
@@ -102,12 +103,13 @@ class Window:
         camera: PinholeCamera | Camera | str | None = None,
         overlays: Sequence[str] = (),
         visuals: bool = True,
+        decoration: bool = True,
         visible: bool = True,
     ) -> None:
         self.session, self.title = session, title
         self._quality, self._camera = quality, camera
         self._worlds, self._max_worlds = worlds, max_worlds
-        self._visuals = visuals
+        self._drawn = {"visuals": visuals, "decoration": decoration}
         self.overlays = set(overlays)
         self._clients: list[Client] = []
         self._room: Room = lambda width, height: Box(0.0, 0.0, width, height)
@@ -135,7 +137,7 @@ class Window:
         worlds = list(first if self._worlds is None else self._worlds)
         area = self._area()
         size = int(area.width), int(area.height)
-        return ViewState(source.model, worlds, self.session.poses(worlds), *size, self._camera, self._visuals)
+        return ViewState(source.model, worlds, self.session.poses(worlds), *size, self._camera, **self._drawn)
 
     def _area(self) -> Box:
         """Return the area of the scene in the window, in cursor units."""

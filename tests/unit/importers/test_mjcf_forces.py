@@ -194,7 +194,8 @@ def test_a_site_motor_without_ctrl_gives_no_force():
 @pytest.mark.parametrize(
     ("actuator", "what"),
     [
-        ("<damper name='u' joint='a' kv='3' ctrlrange='0 1'/>", "a gain that depends on the length"),
+        ("<damper name='u' joint='a' kv='3' ctrlrange='0 1'/>", "a gain that depends on the velocity"),
+        ("<general name='u' joint='a' gaintype='affine' gainprm='1 2 0'/>", "a gain that depends on the length"),
         ("<general name='u' joint='a' dyntype='muscle' dynprm='1 1'/>", "activation dynamics 'muscle'"),
         ("<adhesion name='u' body='one' ctrlrange='0 1'/>", "adhesion"),
         ("<general name='u' joint='a' biastype='affine' biasprm='0 3 0'/>", "a negative stiffness"),

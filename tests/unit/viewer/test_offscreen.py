@@ -13,6 +13,7 @@ import gpusim
 from gpusim import ModelBuilder, Simulation, Transform, UnknownNameError
 from gpusim.scene import Camera, load_scene
 from gpusim.viewer import Offscreen, PinholeCamera, ViewerError
+from gpusim.viewer.scene.stage import Stage
 from tests.message_snapshot import naming
 from tests.unit.viewer.drawing import require_egl
 from tests.unit.viewer.models import ball_and_wall, pendulum, shape_model
@@ -218,6 +219,16 @@ def test_decoration_can_be_left_out() -> None:
     (top, left), (bottom, right) = box.min(axis=0), box.max(axis=0)
     assert np.all(seen[False][top : bottom + 1, left : right + 1] == 0)  # a whole square
     assert not np.all(seen[True][top : bottom + 1, left : right + 1] == 0)  # the rail runs before it
+
+
+def test_ropes_are_no_decoration() -> None:
+    """A rope is a part of the machine, as a tendon in MuJoCo."""
+    b = ModelBuilder()
+    load = b.add_body(1.0, (1, 1, 1))
+    b.add_shape_box(load, (0.3, 0.3, 0.3))
+    before = len(Stage(b.finalize(), decoration=False))
+    b.add_joint_distance(-1, load, Transform((0, 0, 2)), max_distance=3.0)
+    assert len(Stage(b.finalize(), decoration=False)) == before + 1
 
 
 def test_a_model_is_drawn_in_given_poses() -> None:
