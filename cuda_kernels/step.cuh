@@ -66,10 +66,11 @@ GPUSIM_PHASE void warm_articulated_contacts(const World& w) {
 }
 // The same for few manifolds, by Newton's method in contact space.
 GPUSIM_PHASE void solve_condensed_contacts(const World& w) {
+    const int size = condensed_size(w);
     GPUSIM_ROLLED
-    for (int n = 0; n < articulated_size(w); ++n) {
-        RUN(sum_items(w), sum_path(w, n, i));
-        RUN(1, start_condensed(w, articulated_member(w, n), n));
+    for (int n = 0; n < size; ++n) {
+        if (has_path(w, n)) RUN(sum_items(w), sum_path(w, n, i));
+        RUN(1, start_condensed(w, condensed_member(w, n), n));
     }
     RUN(1, start_newton(w));
     GPUSIM_ROLLED
@@ -86,9 +87,9 @@ GPUSIM_PHASE void solve_condensed_contacts(const World& w) {
     }
     if (*w.condensed_failed()) return;
     GPUSIM_ROLLED
-    for (int n = 0; n < articulated_size(w); ++n) {
-        RUN(1, leave_condensed(w, articulated_member(w, n), n));
-        RUN(update_items(w, n), update_path(w, n, i));
+    for (int n = 0; n < size; ++n) {
+        RUN(1, leave_condensed(w, condensed_member(w, n), n));
+        if (has_path(w, n)) RUN(update_items(w, n), update_path(w, n, i));
     }
 }
 #endif

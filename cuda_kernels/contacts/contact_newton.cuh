@@ -1,4 +1,4 @@
-// Few contacts on articulated bodies with the direct solver: Newton's method in contact space (equations:
+// Few contacts of worlds with joints, with the direct solver: Newton's method in contact space (equations:
 // gpusim/reference/contacts/contact_newton.py). A number of contact space is an impulse at a point along an axis of the
 // frame, or a torque impulse about one. The matrix R = F^T (C M^-1 C^T - Y^T Z) F couples all numbers (Delassus matrix,
 // joints included). Newton's method ends after about two steps where sweeps take ten. Where it fails, sweeps continue.
@@ -39,14 +39,25 @@ GPUSIM_FN int contact_numbers(const World& w, ReadLane r) {
     if (r[AT_LAW] != real(LAW_COULOMB)) return w.condensed_numbers() + 1;
     return 3 * int(r[AT_COUNT]) + (r[AT_SPINNING] > real(0)) + 2 * (r[AT_ROLLING] > real(0));
 }
-// Find where each manifold's numbers begin. The count is 0 if they do not fit, or if other bodies have contacts too.
+// Number of manifolds of contact space: first the articulated ones, then those of free bodies.
+GPUSIM_FN int condensed_size(const World& w) { return *w.condensed_count() ? *w.touching() : 0; }
+GPUSIM_FN bool has_path(const World& w, int n) { return n < articulated_size(w); }
+GPUSIM_FN int condensed_member(const World& w, int n) { return w.condensed_member()[n]; }
+GPUSIM_FN void list_condensed(const World& w) {
+    int n = 0;
+    for (int i = 0; i < articulated_size(w); ++i) w.condensed_member()[n++] = articulated_member(w, i);
+    for (int list = 0; list < w.max_colors(); ++list)
+        for (int i = 0; i < list_size(w, list); ++i) w.condensed_member()[n++] = list_member(w, list, i);
+}
+// Find where each manifold's numbers begin. The count is 0 if they do not fit, or if bodies overflow the colors.
 GPUSIM_PHASE void condense_list(const World& w, int) {
-    const int size = articulated_size(w);
+    const int size = *w.touching();
     int end = 0;
-    bool fits = *w.touching() == size && w.condensed_numbers() > 0;
+    bool fits = articulated_size(w) > 0 && size < w.condensed_places() && !overflow_size(w);
+    if (fits) list_condensed(w);
     for (int n = 0; n < size && fits; ++n) {
         w.condensed_start()[n] = end;
-        end += contact_numbers(w, read_record(w, articulated_member(w, n)));
+        end += contact_numbers(w, read_record(w, condensed_member(w, n)));
         fits = end <= w.condensed_numbers();
     }
     if (fits) w.condensed_start()[size] = end;
@@ -60,8 +71,8 @@ GPUSIM_FN bool condenses(const World& w) { return !*w.done() && *w.condensed_cou
 GPUSIM_FN bool condenses_at_once(const World& w) {
     if (*w.condensed_count() == 0) return false;
     if (*w.condensed_fits()) return true;
-    for (int n = 0; n < articulated_size(w); ++n) {
-        const ReadLane r = read_record(w, articulated_member(w, n));
+    for (int n = 0; n < condensed_size(w); ++n) {
+        const ReadLane r = read_record(w, condensed_member(w, n));
         for (int k = 0; k < int(r[AT_COUNT]); ++k) {
             const ReadLane p = point_record(r, k);
             const real most = real(SLIDING_SHARE) * r[AT_FRICTION] * (p[AT_IMPULSE] + p[AT_PUSHED]);
@@ -85,8 +96,8 @@ GPUSIM_FN void set_torque(const World& w, ReadLane r, int number, int axis) {
 }
 // Set the unit wrenches of the n-th manifold's numbers: points, then spinning, then rolling.
 GPUSIM_PHASE void condense_manifold(const World& w, int n) {
-    if (*w.condensed_count() == 0 || n >= articulated_size(w)) return;
-    const ReadLane r = read_record(w, articulated_member(w, n));
+    if (n >= condensed_size(w)) return;
+    const ReadLane r = read_record(w, condensed_member(w, n));
     const int first = w.condensed_start()[n], end = first + 3 * int(r[AT_COUNT]);
     for (int at = first; at < end; at += 3)
         for (int d = 0; d < 3; ++d) {
@@ -152,17 +163,19 @@ GPUSIM_FN void take_common_path(const World& w, int from, int to, int columns, r
     }
 }
 // Item: an ordered pair of manifolds. The response is symmetric, so only one of two mirrored pairs is computed.
-GPUSIM_FN int condensed_pairs(const World& w) { return *w.condensed_count() ? articulated_size(w) * articulated_size(w) : 0; }
+GPUSIM_FN int condensed_pairs(const World& w) { return condensed_size(w) * condensed_size(w); }
+// A wrench at a point without torques has only three columns, if its responses are those of a path.
+GPUSIM_FN int columns_of(const World& w, int n) { return has_path(w, n) ? w.path_columns()[n] : 6; }
 GPUSIM_PHASE void condense_pair(const World& w, int item) {
-    const int size = articulated_size(w), from = item / size, to = item % size;
+    const int size = condensed_size(w), from = item / size, to = item % size;
     if (to > from) return;
-    const ReadLane source = read_record(w, articulated_member(w, from)), target = read_record(w, articulated_member(w, to));
-    const int columns = w.path_columns()[from], rows = w.path_columns()[to];
+    const ReadLane source = read_record(w, condensed_member(w, from)), target = read_record(w, condensed_member(w, to));
+    const int columns = columns_of(w, from), rows = columns_of(w, to);
     real out[36];
     for (int k = 0; k < 6 * columns; ++k) out[k] = from == to ? source[AT_RESPONSE + 6 * (k % 6) + k / 6] : real(0);
     if (from != to) {
         shared_response(source, target, columns, out);
-        take_common_path(w, from, to, columns, out);
+        if (has_path(w, from) && has_path(w, to)) take_common_path(w, from, to, columns, out);
     }
     for (int j = w.condensed_start()[from]; j < w.condensed_start()[from + 1]; ++j) {
         const real* push = w.condensed_wrench() + 6 * j;
@@ -190,18 +203,20 @@ GPUSIM_FN void start_number(const World& w, int number, real impulse, real veloc
     vector_at(w, AT_SHARE)[number] = share;
     vector_at(w, AT_LEAST)[number] = least;
 }
-// Set the numbers of the n-th manifold, after sum_path.
+// Set the numbers of the n-th manifold, after sum_path if it has a path.
 GPUSIM_PHASE void start_condensed(const World& w, int m, int n) {
     const Lane r = record(w, m);
     const real none = real(0);
     real twist[6];
     relative_twist(r, w.twist(), twist);
-    add_path_twist(w, twist);
+    if (has_path(w, n)) add_path_twist(w, twist);
     int at = w.condensed_start()[n];
     const auto velocity = [&](int number) { return dot6(w.condensed_wrench() + 6 * number, twist); };
     for (int k = 0; k < int(r[AT_COUNT]); ++k, at += 3) {
         const Lane p = point_record(r, k);
-        const real *floor = w.point_floor() + 2 * (4 * n + k), along = real(1) / max_(real(p[AT_MASS + 3]), real(p[AT_MASS + 5]));
+        real floor[2] = {};
+        for (int d = 0; d < 2 && has_path(w, n); ++d) floor[d] = w.point_floor()[2 * (4 * n + k) + d];
+        const real along = real(1) / max_(real(p[AT_MASS + 3]), real(p[AT_MASS + 5]));
         const real friction = r[AT_FRICTION];
         start_number(w, at, p[AT_IMPULSE], velocity(at) + p[AT_BIAS], floor[0] + p[AT_GAMMA], p[AT_INVERSE_MASS], none, none);
         for (int d = 1; d < 3; ++d)

@@ -212,22 +212,22 @@ CONTACT_PHASES = (
     Phase(
         "condense_list",
         reads="color_first color_member color_size manifold record_place touching",
-        writes="condensed_count condensed_failed condensed_fits condensed_start",
+        writes="condensed_count condensed_failed condensed_fits condensed_member condensed_start",
     ),
     Phase("forget_condensed", writes="condensed_fits"),
     Phase(
         "condense_manifold",
-        "articulated_size(w)",
-        room="articulated_places",
-        reads="color_first color_member color_size condensed_count condensed_start manifold record_place",
+        "condensed_size(w)",
+        room="condensed_places",
+        reads="condensed_count condensed_member condensed_start manifold record_place touching",
         writes="condensed_index condensed_wrench",
     ),
     Phase(
         "condense_pair",
         "condensed_pairs(w)",
-        room="w.articulated_places() * w.articulated_places()",
-        reads="color_first color_member color_size condensed_start condensed_wrench manifold path_columns path_count "
-        "path_pivot path_start path_y path_z record_place",
+        room="w.condensed_places() * w.condensed_places()",
+        reads="color_size condensed_count condensed_member condensed_start condensed_wrench manifold path_columns "
+        "path_count path_pivot path_start path_y path_z record_place touching",
         writes="condensed_response",
     ),
     Phase("keep_condensed", writes="condensed_fits"),

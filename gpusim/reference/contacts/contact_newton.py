@@ -1,11 +1,11 @@
-"""Newton's method for few contacts on articulated bodies with the direct solver (contact_direct.py).
+"""Newton's method for few contacts of worlds with joints, with the direct solver (contact_direct.py).
 
 *Contact space.* Its numbers are the impulses of all points along the axes of their frames, and the torque impulses of
 spinning and rolling friction. F is the matrix of their unit wrenches. The response of all numbers, joints included, is
 
     R = F^T (C M^-1 C^T - Y^T Z) F,     u(p) = u(p_0) + (R + c) (p - p_0)
 
-u holds the velocities along the numbers with the biases and the compliances c. So u = 0 if a number sticks.
+Y and Z are zero for contacts between free bodies. u holds the velocities along the numbers with the biases and the compliances c. So u = 0 if a number sticks.
 
 *Conditions.* Impulses are right if they equal their projections. With the scale k of a number's own response,
 
@@ -24,13 +24,14 @@ carry a load redundantly share it. It grows if no part of a step helps (Levenber
 1e-10 of the load, where ten sweeps reach 1e-5. If the method fails, or if the impulses grow as in a jam, the solver
 keeps the previous impulses and sweeps.
 
-It solves worlds whose contacts are all on articulated bodies and follow Coulomb's law, with at most MOST_CONDENSED
-numbers. The first sweep of a pass comes before it, because a resting machine needs no more than that. The sweep is left
+It solves worlds with at most MOST_CONDENSED numbers, if a contact is on an articulated body, all contacts follow
+Coulomb's law, and no body overflows the colors. The first sweep of a pass comes before it, because a resting machine needs no more than that. The sweep is left
 out if R is known already, or if a point is new or slides.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,12 +69,27 @@ def contact_numbers(m: Manifolds) -> Array:
 
 def condensed_count(w: StepBuffers) -> Array:
     """Return how many numbers the contact space of each world has, (num_worlds,). 0: its contacts are swept."""
-    total = np.zeros(w.num_worlds, np.int64)
+    total, joined = np.zeros(w.num_worlds, np.int64), np.zeros(w.num_worlds, bool)
     if w.touch is None or w.topology.swept.any():
         return total
     m = w.touch.all
-    np.add.at(total, m.world, np.where(m.articulated, contact_numbers(m), MOST_CONDENSED + 1))
-    return np.where(total <= MOST_CONDENSED, total, 0)
+    np.add.at(total, m.world, contact_numbers(m))
+    joined[m.world[m.articulated]] = True
+    if w.touch.overflow:
+        joined[w.touch.lists[0].world] = False
+    return np.where(joined & (total <= MOST_CONDENSED), total, 0)
+
+
+def _members(w: StepBuffers) -> Iterator[tuple[Manifolds, Array]]:
+    """Yield lists of manifolds and rows in them, of one manifold a world at most: articulated ones, then free ones."""
+    for part in w.touch.articulated:
+        yield part, np.arange(part.world.size)
+    for part in w.touch.lists:
+        order = np.argsort(part.world, kind="stable")
+        sorted_world = part.world[order]
+        number = np.arange(order.size) - np.searchsorted(sorted_world, sorted_world)
+        for k in range(int(number.max(initial=-1)) + 1):
+            yield part, order[number == k]
 
 
 def at_once(w: StepBuffers) -> Array:
@@ -94,7 +110,7 @@ class Space:
     world: Array
     """(K,) indices of the worlds."""
     parts: list[tuple[Manifolds, Array, Array]]
-    """The n-th manifolds of all worlds, the rows of those in ``world``, and their places in it."""
+    """Lists of manifolds, rows of one manifold a world at most, and their worlds' places in ``world``."""
     wrench: Array
     """(K, N, 6) unit wrenches about the middle of the number's manifold."""
     kind: Array
@@ -135,8 +151,8 @@ def find_space(w: StepBuffers, worlds: Array) -> Space:
         np.zeros((*shape, shape[1]), w.real),
     )  # fmt: skip
     at = np.zeros(world.size, np.int64)
-    for part in w.touch.articulated:
-        rows = np.flatnonzero(worlds[part.world])
+    for part, members in _members(w):
+        rows = members[worlds[part.world[members]]]
         if rows.size:
             m, own = part.part(rows), place[part.world[rows]]
             s.parts.append((part, rows, own))
@@ -177,7 +193,9 @@ def _enter(s: Space, m: Manifolds, own: Array, first: Array, twist: Array) -> No
             mass = m.mass[rows, k]
             s.scale[at] = 1.0 / (mass[:, 0] + m.gamma[rows, k] if d == 0 else max_(mass[:, 3], mass[:, 5]))
             if d:
-                s.loads[(*at, 0)], s.weight[(*at, 0)] = number - d, m.friction[rows]
+                one = np.ones(rows.size, mass.dtype)
+                load = contact_rows.rubbing_load(mass[:, 0], m.gamma[rows, k], one, (m.soft | m.articulated)[rows])
+                s.loads[(*at, 0)], s.weight[(*at, 0)] = number - d, m.friction[rows] * load
                 s.least[at] = m.friction[rows] * m.pushed[rows, k]
         else:
             axis = m.frame[rows, d]
