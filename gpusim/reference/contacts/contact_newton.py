@@ -5,7 +5,8 @@ spinning and rolling friction. F is the matrix of their unit wrenches. The respo
 
     R = F^T (C M^-1 C^T - Y^T Z) F,     u(p) = u(p_0) + (R + c) (p - p_0)
 
-Y and Z are zero for contacts between free bodies. u holds the velocities along the numbers with the biases and the compliances c. So u = 0 if a number sticks.
+Y and Z are zero for contacts between free bodies. u holds the velocities along the numbers with the biases and the
+compliances c. So u = 0 if a number sticks.
 
 *Conditions.* Impulses are right if they equal their projections. With the scale k of a number's own response,
 
@@ -25,8 +26,8 @@ carry a load redundantly share it. It grows if no part of a step helps (Levenber
 keeps the previous impulses and sweeps.
 
 It solves worlds with at most MOST_CONDENSED numbers, if a contact is on an articulated body, all contacts follow
-Coulomb's law, and no body overflows the colors. The first sweep of a pass comes before it, because a resting machine needs no more than that. The sweep is left
-out if R is known already, or if a point is new or slides.
+Coulomb's law, and no body overflows the colors. The first sweep of a pass comes before it, because a resting machine
+needs no more than that. The sweep is left out if R is known already, or if a point is new or slides.
 """
 
 from __future__ import annotations
