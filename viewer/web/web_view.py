@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.errors import GpusimError
 from gpusim.scene import Camera
 from gpusim.stage.stage import Stage
 from gpusim.viewer.camera import PinholeCamera
@@ -184,7 +185,10 @@ class WebView:
 
     def _answer(self) -> None:
         while not self._asked.empty():
-            self._asked.get()()
+            try:
+                self._asked.get()()
+            except GpusimError as error:  # the page shows it, and the run goes on
+                self.session.note = str(error)
 
     def _show(self, panel: bool) -> None:
         poses = self.session.poses(self.worlds)

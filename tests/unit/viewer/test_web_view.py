@@ -240,6 +240,14 @@ def test_a_change_by_the_server_is_no_wish_of_the_user(page) -> None:
     assert shown.state.operator.source("s0") == ""
 
 
+def test_a_wish_that_fails_is_shown_and_the_run_goes_on(page) -> None:
+    shown = page(state_of(arm()))
+    shown.use("s0 (rad)", float("nan"))
+    shown.frames(20)
+    assert shown.state.operator.source("s0") == "" and "'s0'" in shown.state.session.note
+    assert "s0" in shown.view._panel._status.content and shown.state.session.time > 0.2
+
+
 def test_switches_and_the_emergency_stop(page) -> None:
     sim = machine("drum", brake_force=100.0)
     shown = page(state_of(sim))
