@@ -31,18 +31,18 @@ class Spread:
     """Durations of a run, s.
 
     Attributes:
-        least, mean, most: minimum, mean and maximum.
-        most_of_99: upper bound of 99 % of them, at most 2.2 % too large.
+        min, mean, max: of all durations.
+        p99: upper bound of 99 % of them, at most 2.2 % too large.
     """
 
-    least: float = 0.0
+    min: float = 0.0
     mean: float = 0.0
-    most_of_99: float = 0.0
-    most: float = 0.0
+    p99: float = 0.0
+    max: float = 0.0
 
     def __str__(self) -> str:
         """Return the four numbers in microseconds."""
-        numbers = (self.least, self.mean, self.most_of_99, self.most)
+        numbers = (self.min, self.mean, self.p99, self.max)
         parts = zip(("min", "mean", "99 %", "max"), numbers, strict=True)
         return "  ".join(f"{name} {1e6 * number:.1f}" for name, number in parts) + "  us"
 

@@ -52,7 +52,9 @@ class CheckpointSlave:
         self.plan: dict[str, Any] = json.loads((folder / PLAN).read_text(encoding="utf-8"))
         self.sim = Simulation.load(folder / CHECKPOINT)
         self.time = 0.0
-        self._pending: dict[str, Array] = {}
+        self._values: dict[str, Array] = {}
+        self._commands: dict[str, float] = {}
+        self._failure: str | None = None
         outputs = list(dict.fromkeys(v["source"] for v in self.plan["variables"] if v["causality"] == "output"))
         self._seen = self.sim.observe(outputs) if outputs else None
         self._fresh = False
@@ -84,60 +86,89 @@ class CheckpointSlave:
             self.register_variable(made, nested=False)
 
     def _access(self, variable: dict[str, Any]) -> tuple[Callable[[], float], Callable[[float], None] | None]:
+        """Return the reader and the writer of a variable."""
         source, component = variable["source"], variable["component"]
         if variable["command"]:
-            return partial(self._command, source), partial(self._set_command, source)
+            return self._reader(partial(self._command, source)), partial(self._set_command, source)
         if variable["causality"] != "output":
-            return partial(self._value, source, component), partial(self._set_value, source, component)
+            return self._reader(partial(self._value, source, component)), partial(self._set, source, component)
         assert self._seen is not None
-        return partial(self._output, self._seen.slices[source].start + component), None
+        return self._reader(partial(self._output, self._seen.slices[source].start + component)), None
+
+    # Values that the host sets. They are written together before the next step or reading, since a vector with some
+    # new components may be invalid. An error in a call of pythonfmu3 would crash the host, so all errors are caught.
+
+    def _set_command(self, label: str, value: float) -> None:
+        self._commands[label] = value
+
+    def _set(self, name: str, component: int, value: float) -> None:
+        if name not in self._values:
+            self._values[name] = np.array(self.sim.read(name, numpy=True)[0])
+        self._values[name].reshape(-1)[component] = value
+
+    def _write(self) -> None:
+        if self._values or self._commands:
+            values, commands = self._values, self._commands
+            self._values, self._commands, self._fresh = {}, {}, False
+            if values:
+                self.sim.write_state(values)
+            for label, value in commands.items():
+                self.sim.control[label] = value
+
+    def _fail(self, error: Exception | str) -> None:
+        """Log an error. All steps fail until the host restores a state."""
+        from pythonfmu3 import Fmi3Status
+
+        self._failure = str(error)
+        self.log(self._failure, Fmi3Status.error)
+
+    def _reader(self, read: Callable[[], float]) -> Callable[[], float]:
+        def value() -> float:
+            try:
+                self._write()
+                return read()
+            except Exception as error:
+                self._fail(error)
+                return math.nan
+
+        return value
 
     def _command(self, label: str) -> float:
         return float(self.sim.control[label][0])
 
-    def _set_command(self, label: str, value: float) -> None:
-        self.sim.control[label] = value
-        self._fresh = False
-
     def _value(self, name: str, component: int) -> float:
-        self._write_pending()
         return float(self.sim.read(name, numpy=True)[0].reshape(-1)[component])
 
-    def _set_value(self, name: str, component: int, value: float) -> None:
-        """Note a value. All components of a signal are written together, before the next step or reading."""
-        if name not in self._pending:
-            self._pending[name] = np.array(self.sim.read(name, numpy=True)[0])
-        self._pending[name].reshape(-1)[component] = value
-
     def _output(self, column: int) -> float:
-        self._write_pending()
         assert self._seen is not None
         if not self._fresh:
             self._seen.read()
             self._fresh = True
         return float(on_host(self._seen.array)[0, column])
 
-    def _write_pending(self) -> None:
-        if self._pending:
-            values, self._pending, self._fresh = self._pending, {}, False
-            self.sim.write_state(values)
-
     def do_step(self, current_time: float, step_size: float) -> Any:
         """Advance to the next communication point in steps of the model's size, or smaller ones that end there."""
         from pythonfmu3 import Fmi3Status
         from pythonfmu3.fmi3slave import Fmi3StepResult
 
-        self._write_pending()
+        if self._failure is None:
+            try:
+                self._write()
+                self._advance(step_size)
+                self.time = current_time + step_size
+            except Exception as error:
+                self._fail(error)
+        return Fmi3StepResult(status=Fmi3Status.ok if self._failure is None else Fmi3Status.error)
+
+    def _advance(self, duration: float) -> None:
         size = self.sim.config.dt
-        count = max(math.ceil(step_size / size - 1e-6), 1)
-        if abs(step_size - count * size) > 1e-6 * size:
-            size = step_size / count
+        count = max(math.ceil(duration / size - 1e-6), 1)
+        if abs(duration - count * size) > 1e-6 * size:
+            size = duration / count
+        self._fresh = False
         self.sim.step(count, size)
-        self.time, self._fresh = current_time + step_size, False
-        if self.sim.health()[0]:
-            return Fmi3StepResult(status=Fmi3Status.ok)
-        self.log(self.sim.health_report(), Fmi3Status.error)
-        return Fmi3StepResult(status=Fmi3Status.error)
+        if not self.sim.health()[0]:
+            self._fail(self.sim.health_report())
 
     def to_xml(self, *options: Any) -> Element:
         """Return the model description, with ranges, names and all digits of numbers, which pythonfmu3 leaves out."""
@@ -154,19 +185,25 @@ class CheckpointSlave:
         return root
 
     def _get_fmu_state(self) -> KeptState:
-        self._write_pending()
+        try:
+            self._write()
+        except Exception as error:
+            self._fail(error)
         return KeptState(self.sim.snapshot(), self.time, self._packed)
 
     def _set_fmu_state(self, kept: KeptState | bytes) -> None:
-        if isinstance(kept, bytes):
-            found, model = unpacked_checkpoint("FMU state", kept), self.sim.runtime.built
-            check_model("FMU state", model, found.header["digest"])
-            self.sim.restore(found.snapshot(model.groups))
-            self.time = float(found.arrays[_TIME])
-        else:
-            self.sim.restore(kept.snapshot)
-            self.time = kept.time
-        self._pending, self._fresh = {}, False
+        self._values, self._commands, self._fresh = {}, {}, False
+        try:
+            snapshot, self.time = self._unpacked(kept) if isinstance(kept, bytes) else (kept.snapshot, kept.time)
+            self.sim.restore(snapshot)
+            self._failure = None
+        except Exception as error:
+            self._fail(error)
+
+    def _unpacked(self, kept: bytes) -> tuple[Snapshot, float]:
+        found, model = unpacked_checkpoint("FMU state", kept), self.sim.runtime.built
+        check_model("FMU state", model, found.header["digest"])
+        return found.snapshot(model.groups), float(found.arrays[_TIME])
 
     def _packed(self, snapshot: Snapshot, time: float) -> bytes:
         sim = self.sim

@@ -12,11 +12,13 @@ from fmpy.fmi3 import FMU3Slave
 class Host:
     """One instance of an FMU, in step mode."""
 
-    def __init__(self, path: Path, folder: Path, name: str = "one", **values: float) -> None:
+    def __init__(
+        self, path: Path, folder: Path, name: str = "one", logged: list[str] | None = None, **values: float
+    ) -> None:
         self.description = read_model_description(str(path))
         extract(str(path), unzipdir=str(folder))
         self.numbers = {v.name: v.valueReference for v in self.description.modelVariables}
-        self.logged: list[str] = []
+        self.logged: list[str] = [] if logged is None else logged
         self.fmu = FMU3Slave(
             instanceName=name, guid=self.description.instantiationToken, unzipDirectory=str(folder),
             modelIdentifier=self.description.coSimulation.modelIdentifier,
