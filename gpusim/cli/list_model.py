@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -13,7 +15,7 @@ from rich.text import Text
 
 from gpusim.cli.console import out_console
 from gpusim.cli.options import RunOptions
-from gpusim.cli.target_files import MACHINE, MODEL, PYTHON, python_function
+from gpusim.cli.target_files import MACHINE, MODEL, PYTHON, XACRO, python_function
 from gpusim.cli.targets import load_target
 from gpusim.description.joint_kinds import joint_type
 from gpusim.description.specs import WORLD, JointSpec
@@ -102,6 +104,8 @@ def _shapes(model: Model) -> Table | None:
 def _parameters(options: RunOptions) -> list[str]:
     if options.kind() == PYTHON:
         return list(inspect.signature(python_function(options.target)).parameters)
+    if Path(options.target).suffix.lower() == XACRO:
+        return re.findall(r"""<xacro:arg\s[^>]*?name=["']([^"']+)""", Path(options.target).read_text(errors="replace"))
     if options.kind() != MACHINE:
         return []
     from gpusim.machine_files import machine_values

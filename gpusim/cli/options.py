@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusim.cli.exit_codes import OptionError
-from gpusim.cli.target_files import MODEL, is_module, kind_of, split
+from gpusim.cli.target_files import MODEL, XACRO, is_module, kind_of, split
 from gpusim.output_files import check_output_file
 from gpusim.recording.formats.writers import WRITERS, suffix_of
 from gpusim.recording.plots import check_plot_file
@@ -199,9 +199,9 @@ def count_steps(option: str, seconds: float, dt: float) -> int:
 
 def _check_target(options: RunOptions, parameters: Mapping[str, str]) -> None:
     kind = options.kind()
-    if kind == MODEL and parameters:
+    if kind == MODEL and parameters and Path(options.target).suffix.lower() != XACRO:
         names = ", ".join(map(repr, parameters))
-        raise OptionError(f"--set: a model file has no parameters ({names} given); drop the option")
+        raise OptionError(f"--set: only xacro files have arguments ({names} given); drop the option")
     if kind is not None and not is_module(options.target):
         path = split(options.target)[0]
         if Path(path).is_dir():

@@ -32,7 +32,9 @@ BUILD = "build"
 _MODELS = (".urdf", ".xacro", ".xml", ".mjcf", ".sdf", ".world", ".usd", ".usda", ".usdc", ".usdz")
 _MACHINES = (".yaml", ".yml")
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
-_HELD = (".urdf", ".xacro")
+XACRO = ".xacro"
+"""Suffix of model files with arguments."""
+_HELD = (".urdf", XACRO)
 """Models without actuators in the file, whose joints servos hold."""
 _LINES_IN_A_PANEL = 8
 _MOST_FINDINGS = 10
@@ -71,6 +73,7 @@ def model_scene(
     hold: bool = True,
     fixed_base: bool | None = None,
     pose: str | None = None,
+    arguments: Mapping[str, str] | None = None,
     floor: bool = False,
     visuals: bool = True,
     reports: list[ImportReport] | None = None,
@@ -81,7 +84,8 @@ def model_scene(
         path: path of the file.
         hold: hold the joints of a URDF file at zero with position servos.
         fixed_base: fix the base to the world, or let it float. None: as the file says.
-        pose: named posture of the file to start in.
+        pose: named posture of the file to start in. An SRDF file with the name of a URDF file next to it has more.
+        arguments: of a xacro file.
         floor: add a horizontal plane below the model.
         visuals: also read the visual shapes, for pictures.
         reports: receives the report of the import. None: its findings go to stderr.
@@ -94,7 +98,7 @@ def model_scene(
     from gpusim.importers import add_holding_servos
     from gpusim.machine_files.model_files import load_model
 
-    given = {"fixed_base": fixed_base, "pose": pose}
+    given = {"fixed_base": fixed_base, "pose": pose, "mappings": arguments or None, "srdf": _semantics(path)}
     options = {name: value for name, value in given.items() if value is not None}
     builder, report = load_model(path, visuals=visuals, **options)
     if reports is None:
@@ -120,6 +124,14 @@ def model_scene(
         plots=plots or [_energy_panel()],
         decoration={s.body for s in builder.shapes} | {v.body for v in builder.visuals} <= {WORLD},
     )
+
+
+def _semantics(path: str) -> Path | None:
+    """Return the SRDF file of a URDF or xacro file: robot.srdf of robot.urdf or robot.urdf.xacro."""
+    file = Path(path)
+    name = file.name.removesuffix(XACRO).removesuffix(".urdf")
+    found = file.with_name(f"{name}.srdf")
+    return found if file.suffix.lower() in _HELD and found.is_file() else None
 
 
 def show_findings(report: ImportReport, path: str) -> None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _MODEL_OPTIONS = ("pose", "floor", "floating")
 """Options of model files, which recordings keep as parameters."""
 
+_SET = "--set "
+"""Prefix of the arguments of a xacro file among the parameters."""
 _POSE = "--pose"
 """Name of the posture of another file among the parameters. No parameter has this name."""
 
@@ -59,6 +61,7 @@ def load_target(options: RunOptions, visuals: bool = True, reports: list[ImportR
             hold=not options.fixed_base,
             fixed_base=True if options.fixed_base else False if options.floating else None,
             pose=options.pose,
+            arguments=parameters,
             floor=options.floor,
             visuals=visuals,
             reports=reports,
@@ -100,7 +103,8 @@ def target_parameters(options: RunOptions) -> dict[str, Any]:
     For a scene of the package these are all parameters with their values, since defaults may change between releases.
     """
     if options.kind() == MODEL:
-        return {name: getattr(options, name) for name in _MODEL_OPTIONS if getattr(options, name)}
+        given = {name: getattr(options, name) for name in _MODEL_OPTIONS if getattr(options, name)}
+        return given | {f"{_SET}{name}": value for name, value in options.parameters().items()}
     seed = {} if options.seed is None else {"seed": options.seed}
     if options.is_file():
         pose = {} if options.pose is None else {_POSE: options.pose}
@@ -115,8 +119,10 @@ def with_parameters(options: RunOptions, parameters: Mapping[str, Any]) -> RunOp
     """Return options with the parameters that :func:`target_parameters` returned, in place of the given ones."""
     if options.kind() == MODEL:
         texts = {name: str(parameters.get(name) or "") for name in _MODEL_OPTIONS}
+        arguments = {name.removeprefix(_SET): value for name, value in parameters.items() if name.startswith(_SET)}
         return dataclasses.replace(
             options,
+            settings=tuple(f"{name}={value}" for name, value in arguments.items()),
             pose=texts["pose"] or None,
             floor=texts["floor"] == "True",
             floating=texts["floating"] == "True",

@@ -112,7 +112,7 @@ def load_urdf(
     Raises:
         ModelError: yourdfpy or the file is missing, the file is not XML, or it breaks a URDF rule. The message names
             the file, the line, the element, the rule and the fix.
-        UnknownNameError: ``pose`` names an unknown posture or joint.
+        UnknownNameError: ``pose`` names an unknown posture or joint, or ``mappings`` an unknown argument.
     """
     yourdfpy = _import_yourdfpy()
     given = _checked_argument(path_or_string)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gpusim.errors import ModelError
+from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.mesh_search import Search
 
 
@@ -25,6 +25,7 @@ def expand(
 
     Raises:
         ModelError: xacro is missing, the template has an error, or a package is not found.
+        UnknownNameError: the template has no such argument.
     """
     try:
         import xacro
@@ -32,7 +33,7 @@ def expand(
         raise ModelError('reading xacro needs xacro, which is not installed; pip install "gpusim[xacro]"') from None
     name = "text" if is_text else f"file {os.fspath(path_or_text)!r}"
     lost: list[str] = []
-    given = {str(key): str(value) for key, value in (mappings or {}).items()}
+    given = _Arguments({str(key): str(value) for key, value in (mappings or {}).items()})
     try:
         with _packages_of(search, lost):
             document = _processed(xacro, path_or_text, given, is_text, search.folder)
@@ -43,7 +44,22 @@ def expand(
         text = " ".join(str(error).split()) or type(error).__name__
         hint = "fix the template, or give mappings={...} for its arguments"
         raise ModelError(f"xacro {name}: {text}; {hint}") from None
+    for argument in mappings or {}:
+        if argument not in given.known:
+            raise unknown_name(f"argument of the xacro {name},", argument, given.known)
     return str(document.documentElement.toxml())
+
+
+class _Arguments(dict[str, str]):
+    """Arguments of a template. ``known`` collects the names that the template looks up."""
+
+    def __init__(self, given: dict[str, str]) -> None:
+        super().__init__(given)
+        self.known: dict[str, None] = {}
+
+    def __contains__(self, name: object) -> bool:
+        self.known[str(name)] = None
+        return super().__contains__(name)
 
 
 def _processed(xacro: Any, given: Any, mappings: dict[str, str], is_text: bool, folder: Path) -> Any:

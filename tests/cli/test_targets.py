@@ -114,6 +114,29 @@ def test_run(cli, folder: Path, target: str) -> None:
     assert body.mass == 3.0
 
 
+def test_xacro_arguments_and_postures_of_an_srdf_file(cli, folder: Path, arm: Path) -> None:
+    """``--set`` gives the arguments. The SRDF file has the name of the model file."""
+    pytest.importorskip("xacro")
+    name, argument = '<robot name="arm"', '<xacro:arg name="at" default="1"/>'
+    text = arm.read_text().replace(name, f'{name} xmlns:xacro="http://www.ros.org/wiki/xacro"')
+    text = text.replace('xyz="1 0 0"/><parent', 'xyz="$(arg at) 0 0"/><parent')
+    Path("arm.urdf.xacro").write_text(text.replace(">", f">{argument}", 1))
+    state = '<group_state name="up" group="all"><joint name="shoulder" value="0.7"/></group_state>'
+    Path("arm.srdf").write_text(f'<robot name="arm">{state}</robot>')
+    given = ("--signals", "joint.shoulder.position,body.slide.position", "--duration", "0.1", "--backend", "numpy")
+    result = cli("run", "arm.urdf.xacro", "--set", "at=2", "--pose", "up", "--out", "run.npz", *given)
+    assert result.exit_code == 0, result.output
+    run = np.load("run.npz")
+    assert run["joint.shoulder.position"][0].item() == pytest.approx(0.7)
+    assert np.linalg.norm(run["body.slide.position"][0]) == pytest.approx(2.0)
+    listed = cli("list", "arm.urdf.xacro").stdout
+    assert "Postures: up" in listed and "--set NAME=VALUE: at" in listed
+    options = RunOptions("arm.urdf.xacro", settings=("at=2",), pose="up")
+    assert with_parameters(RunOptions("arm.urdf.xacro"), target_parameters(options)) == options
+    result = cli("run", "arm.urdf.xacro", "--set", "ab=2")
+    assert result.exit_code == 2 and names(result.stderr, "argument 'ab' 'at'"), result.output
+
+
 @pytest.mark.parametrize("target", ["pendulum.yaml", "pendulum.py", "pendulum:build"])
 def test_postures(cli, folder: Path, target: str) -> None:
     """A run starts in a posture of the machine, and so does a check."""

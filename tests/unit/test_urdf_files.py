@@ -281,6 +281,8 @@ def test_xacro_errors(monkeypatch):
         with pytest.raises(ModelError, match=naming(words)) as caught:
             load_urdf(text)
         assert "\n" not in str(caught.value)
+    with pytest.raises(UnknownNameError, match=naming("'lenght' 'length'")):
+        load_urdf(XACRO, mappings={"lenght": 2})
     monkeypatch.setitem(sys.modules, "xacro", None)
     with pytest.raises(ModelError, match=naming("xacro gpusim[xacro]")):
         load_urdf(XACRO)
