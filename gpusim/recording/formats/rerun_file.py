@@ -162,7 +162,10 @@ def _whole_chunks(path: Path) -> Iterator[Any]:
     with tempfile.TemporaryDirectory(prefix="gpusim-") as folder:
         copy = Path(shutil.copy(path, folder))
         os.truncate(copy, whole)
-        yield from _chunks(copy)
+        try:
+            yield from _chunks(copy)
+        except ValueError as error:
+            raise ValueError(str(error).replace(str(copy), str(path))) from error
 
 
 def _chunks(path: Path) -> Iterator[Any]:
