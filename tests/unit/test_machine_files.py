@@ -247,6 +247,20 @@ def test_billions_of_aliases_are_refused(tmp_path: Path) -> None:
         loaded(tmp_path, "\n".join(lines))
 
 
+def test_deep_nesting_and_diagram_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=naming("nested levels")) as caught:
+        loaded(tmp_path, f"add: {'[' * 200}{']' * 200}")
+    assert "wires" not in str(caught.value)
+    with pytest.raises(ModelError, match=naming("block diagram gpusim diagram")):
+        loaded(tmp_path, (EXAMPLES[0].parent / "crane_cab.yaml").read_text())
+
+
+def test_long_loops_are_refused_before_they_run(tmp_path: Path) -> None:
+    """The first repetition would fail."""
+    with pytest.raises(ModelError, match=naming("for calls loops")):
+        loaded(tmp_path, "add:\n  - {for: {k: 1000000000}, add: [{bodies: {}}]}\n")
+
+
 def test_endless_loops_are_refused(tmp_path: Path) -> None:
     inner = "{for: {c: 1000}, add: []}"
     text = f"add:\n  - {{for: {{a: 1000}}, add: [{{for: {{b: 1000}}, add: [{inner}]}}]}}\n"
@@ -277,6 +291,13 @@ def test_expressions(text: str, value: Any) -> None:
 def test_expressions_cannot_reach_python(text: str) -> None:
     with pytest.raises(ModelError):
         evaluate(text, {"w": 3.0, "v": np.ones(3)})
+
+
+@pytest.mark.parametrize(("text", "shown"), [("'x' * 2", "text 'x' * 2"), ("v + 'x'", "a vector + text 'x'")])
+def test_expressions_without_a_value_are_shown_as_written(text: str, shown: str) -> None:
+    with pytest.raises(ModelError, match=naming("numbers vectors")) as caught:
+        evaluate(text, {"v": np.ones(3)})
+    assert shown in str(caught.value)
 
 
 def test_the_schema_accepts_what_the_loader_accepts(tmp_path: Path) -> None:
