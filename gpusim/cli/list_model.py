@@ -15,7 +15,7 @@ from rich.text import Text
 
 from gpusim.cli.console import out_console
 from gpusim.cli.options import RunOptions
-from gpusim.cli.target_files import MACHINE, MODEL, PYTHON, XACRO, python_function
+from gpusim.cli.target_files import MACHINE, MODEL, PYTHON, STILL, XACRO, python_function
 from gpusim.cli.targets import load_target
 from gpusim.description.joint_kinds import joint_type
 from gpusim.description.specs import WORLD, JointSpec
@@ -32,12 +32,13 @@ def show_model(options: RunOptions) -> None:
     Raises:
         GpusimError: the file cannot be read.
     """
-    scene = load_target(options, visuals=False)
+    scene = load_target(options, visuals=False, still=True)
     model = scene.builder.finalize()
     console = out_console()
     mass = sum(body.mass for body in model.bodies if not body.kinematic)
     visuals = "" if options.kind() == MODEL else f", {len(model.visuals)} visuals"  # models are read without theirs
-    console.print(Text(f"{scene.name}: {len(model.bodies)} bodies, {mass:.6g} kg{visuals}"))
+    count = sum(body.label != STILL for body in model.bodies)
+    console.print(Text(f"{scene.name}: {count} bodies, {mass:.6g} kg{visuals}"))
     for table in (_joints(model), _commands(model), _sensors(model), _shapes(model)):
         if table is not None:
             console.print(table)

@@ -68,7 +68,7 @@ def render(options: RenderOptions) -> None:
     options = dataclasses.replace(options, run=with_policy(options.run))
     replay = load_replay(options.run)
     check_backend(options.run)
-    scene = load_target(options.run)
+    scene = load_target(options.run, still=True)
     if replay is not None:
         replay.check(options.run, scene)
     config = dataclasses.replace(scene.config, **options.run.config_changes())

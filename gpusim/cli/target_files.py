@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MODEL, MACHINE, PYTHON = "model", "machine", "python"
 """Kinds of files."""
+STILL = "nothing_moves"
+"""Label of the body that a scene gets in which nothing moves."""
 BUILD = "build"
 """Name of the function that returns the scene, if the target names none."""
 
@@ -77,6 +79,7 @@ def model_scene(
     floor: bool = False,
     visuals: bool = True,
     reports: list[ImportReport] | None = None,
+    still: bool = False,
 ) -> Scene:
     """Read a model file and build a scene around it.
 
@@ -89,6 +92,7 @@ def model_scene(
         floor: add a horizontal plane below the model.
         visuals: also read the visual shapes, for pictures.
         reports: receives the report of the import. None: its findings go to stderr.
+        still: accept a file in which nothing moves.
 
     Raises:
         ModelError: the file, or a package that reads it, is missing or broken.
@@ -105,7 +109,7 @@ def model_scene(
         show_findings(report, path)
     else:
         reports.append(report)
-    if not builder.bodies:
+    if not builder.bodies and not still:
         fix = "name a file with bodies" if fixed_base is False else "give --floating to free its base"
         raise OptionError(f"{path!r}: everything in the file is fixed to the world, so nothing can move; {fix}")
     held = hold and Path(path).suffix.lower() in _HELD and not builder.actuators
@@ -132,6 +136,14 @@ def _semantics(path: str) -> Path | None:
     name = file.name.removesuffix(XACRO).removesuffix(".urdf")
     found = file.with_name(f"{name}.srdf")
     return found if file.suffix.lower() in _HELD and found.is_file() else None
+
+
+def add_still_body(scene: Scene) -> None:
+    """Add a body without shapes to a scene that has none, since every model has a body."""
+    builder = scene.builder
+    if not builder.bodies and (builder.shapes or builder.visuals):
+        builder.add_body(kinematic=True, gravity_scale=0.0, label=STILL)
+        scene.decoration = False
 
 
 def show_findings(report: ImportReport, path: str) -> None:

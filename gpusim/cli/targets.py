@@ -15,6 +15,7 @@ from gpusim.cli.target_files import (
     MACHINE,
     MODEL,
     PYTHON,
+    add_still_body,
     machine_scene,
     model_scene,
     python_function,
@@ -36,13 +37,16 @@ _POSE = "--pose"
 """Name of the posture of another file among the parameters. No parameter has this name."""
 
 
-def load_target(options: RunOptions, visuals: bool = True, reports: list[ImportReport] | None = None) -> Scene:
+def load_target(
+    options: RunOptions, visuals: bool = True, reports: list[ImportReport] | None = None, still: bool = False
+) -> Scene:
     """Load the scene that a command line names, or build one from its file.
 
     Args:
         options: the command line.
         visuals: also read a robot's visual shapes, for pictures.
         reports: receives the reports of the imports of model files. None: their findings go to stderr.
+        still: accept a file in which nothing moves. Its scene gets a kinematic body without shapes.
     """
     from gpusim.importers.report import combined
 
@@ -56,7 +60,7 @@ def load_target(options: RunOptions, visuals: bool = True, reports: list[ImportR
     elif options.seed is not None:
         parameters["seed"] = str(options.seed)
     if kind == MODEL:
-        return model_scene(
+        scene = model_scene(
             options.target,
             hold=not options.fixed_base,
             fixed_base=True if options.fixed_base else False if options.floating else None,
@@ -65,8 +69,14 @@ def load_target(options: RunOptions, visuals: bool = True, reports: list[ImportR
             floor=options.floor,
             visuals=visuals,
             reports=reports,
+            still=still,
         )
-    scene = (machine_scene if kind == MACHINE else python_scene)(options.target, parameters)
+    else:
+        scene = (machine_scene if kind == MACHINE else python_scene)(options.target, parameters)
+    if still:
+        add_still_body(scene)
+    if kind == MODEL:
+        return scene
     if reports is not None:
         reports.extend(scene.reports)
     elif (report := combined(scene.reports)) is not None:

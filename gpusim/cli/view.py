@@ -145,7 +145,7 @@ class _Maker:
         wanted = {**self.parameters, **{name: str(value) for name, value in changes.items()}}
         run = with_parameters(self._options, wanted)
         check(run)
-        scene = load_target(run)
+        scene = load_target(run, still=True)
         config = dataclasses.replace(scene.config, **run.config_changes())
         variable = None if self._max_dt is None else AdaptiveStep(config.dt, self._max_dt)
         self.live = Live(make_simulation(run, scene, config, scene.builder.finalize()), scene, run.start_pose())

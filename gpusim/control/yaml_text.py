@@ -70,13 +70,13 @@ def parse(text: str, name: str) -> Any:
     except (ValueError, KeyError):
         raise validate.fail(name, "has a number or a tag that can't be read", "give fewer digits and no tags") from None
     except RecursionError:
-        raise validate.fail(name, "is nested too deeply", "give diagrams, blocks and wires") from None
+        raise validate.fail(name, "is nested too deeply", "use fewer levels") from None
     count, depth = _size(found, name, {})
     if depth > MOST_DEPTH:
-        raise validate.fail(name, "is nested too deeply", "give diagrams, blocks and wires")
+        raise validate.fail(name, "is nested too deeply", "use fewer levels")
     if count > MOST_ENTRIES:  # nested anchors can represent billions of entries
         rule = f"has more than {MOST_ENTRIES} entries, including those that * repeats"
-        raise validate.fail(name, rule, "split the diagram")
+        raise validate.fail(name, rule, "split the file")
     return found
 
 

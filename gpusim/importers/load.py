@@ -214,7 +214,9 @@ def _move(report: ImportReport, prefix: str, first: Mapping[str, int], parent: s
         for name, info in report.commands.items()
     }
     report.findings = [
-        dataclasses.replace(item, element=re.sub("'([^']*)'", lambda name: f"'{prefix}{name[1]}'", item.element))
+        item
+        if item.element.startswith("mesh")  # a file, which keeps its name
+        else dataclasses.replace(item, element=re.sub("'([^']*)'", lambda name: f"'{prefix}{name[1]}'", item.element))
         for item in report.findings
     ]
     report.poses = [prefix + name for name in report.poses]

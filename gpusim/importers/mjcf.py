@@ -188,7 +188,7 @@ def import_model(
     add_headlight(context)
     report_losses(context)
     for text in dict.fromkeys(compiled.warnings):
-        context.report.add("info", "", f"MuJoCo's compiler warns: {text.partition(': ')[2] or text}")
+        context.report.add("info", "", f"MuJoCo's compiler warns: {text}")
     context.losses.write(context.report)
     return context.builder, context.report
 

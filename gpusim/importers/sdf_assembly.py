@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
+from gpusim.errors import unknown_name
 from gpusim.importers.inertia import MassProperties, combine, parallel_axis
 from gpusim.importers.report import ImportReport, JointInfo
 from gpusim.importers.sdf_bodies import Link, matrix_of, merge, scoped_label
@@ -109,8 +110,8 @@ class Assembly:
         found = scope.link(name)
         link = None if found is None else self.links.get(found)
         if link is None:
-            known = ", ".join(repr(other) for owner, other in self.links if owner is scope)
-            raise node.error(f"{node.title}: {end}: unknown link {name!r}; known: {known}")
+            known = [other for owner, other in self.links if owner is scope]
+            raise node.error(f"{node.title}: {end}: {unknown_name('link', name, known)}")
         return link
 
     def merge_fixed(self, keep: Sequence[str]) -> None:

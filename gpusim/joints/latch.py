@@ -14,7 +14,7 @@ from gpusim import validate
 from gpusim.builder.anchors import Anchor
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.joint_kinds import axis_params, register
-from gpusim.description.specs import JointSpec
+from gpusim.description.specs import WORLD, JointSpec
 from gpusim.joints.bushing import Bushing
 from gpusim.model.sensors import BREAKS
 from gpusim.transform import Transform
@@ -59,7 +59,8 @@ def add_latch(
         attached: whether the latch is closed at the start. Then its two frames must coincide.
         break_force: greatest force, N.
         break_torque: greatest torque about the joint's point on the parent, N m.
-        parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
+        at: place of the latch, as in ``add_joint``. Default without frames: the pose of the child.
+        parent, child, parent_xform, child_xform, label, solver: see ``add_joint``.
 
     Returns:
         The joint's index.
@@ -68,6 +69,9 @@ def add_latch(
         ModelError: ``attached`` is neither True nor False, a limit is not positive, or a sensor has the label.
     """
     element = self.element("joint", label)
+    body = self.check_body(element, "child", child)
+    if parent_xform is None and child_xform is None and at is None and body != WORLD:
+        at = self.bodies[body].xform  # as the bodies are, so that an attached latch moves nothing
     if not isinstance(attached, bool | np.bool_):
         raise validate.fail(element, f"attached = {attached!r} is neither True nor False", "give one of them")
     ends = (0.0, 0.0) if attached else (-np.inf, np.inf)

@@ -16,6 +16,7 @@ from gpusim import rotations
 from gpusim.builder.builder import ModelBuilder
 from gpusim.description.config import SolverConfig
 from gpusim.errors import GpusimError, ModelError
+from gpusim.importers.mjcf_source import compile_model
 from gpusim.importers.report import ImportReport
 from gpusim.machine_files.model_files import load_model
 from gpusim.robotics import Tree
@@ -100,7 +101,7 @@ def compare_with_mujoco(path: str | Path, seed: int = 0) -> Comparison:
 def _read(mj: ModuleType, path: Path) -> Any:
     """Return MuJoCo's model. Meshes of a URDF file are left out, since MuJoCo does not find those of packages."""
     if path.suffix.lower() != ".urdf":
-        return mj.MjModel.from_xml_path(str(path))
+        return compile_model(path).model
     root = ElementTree.fromstring(path.read_bytes())
     for link in root.iter("link"):
         for name in ("visual", "collision"):

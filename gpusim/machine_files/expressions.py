@@ -27,6 +27,7 @@ _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
 }
+_SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Mod: "%", ast.Pow: "**"}
 _COMPARISONS: dict[type, Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
@@ -127,8 +128,8 @@ class _Evaluator:
         left, right = self.value(node.left), self.value(node.right)
         poses = isinstance(left, Transform) and isinstance(right, Transform) and isinstance(node.op, ast.Mult)
         if not poses and not (_is_number(left) and _is_number(right)) or type(node.op) not in _OPERATORS:
-            rule = f"{_word(left)} and {_word(right)} cannot be combined by {type(node.op).__name__}"
-            raise ModelError(f"{rule}; give numbers or vectors")
+            sign = _SIGNS.get(type(node.op), type(node.op).__name__)
+            raise ModelError(f"{_word(left)} {sign} {_word(right)} has no value; give numbers or vectors")
         if isinstance(node.op, ast.Pow):  # floats, because whole numbers could grow without bound
             left, right = (x if isinstance(x, np.ndarray) else float(x) for x in (left, right))
         found = _OPERATORS[type(node.op)](left, right)
@@ -230,4 +231,8 @@ def _is_number(value: Any) -> bool:
 def _word(value: Any) -> str:
     if isinstance(value, str):
         return f"text {value!r:.40}"
+    if isinstance(value, bool | int | float):
+        return f"{value!r:.40}"
+    if isinstance(value, np.ndarray):
+        return "a vector"
     return f"a {type(value).__name__}"

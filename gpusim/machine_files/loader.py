@@ -122,6 +122,10 @@ class _Loader:
         """Return the scene of the whole file."""
         makers = {"config": self._config, "camera": self._camera, "plots": self._plots}
         known = (*self._sections, *makers, "name", "description", "duration", "commands", "paths")
+        if "blocks" in found:
+            fix = "show it with 'gpusim diagram', or name it under diagrams in a machine file"
+            error = validate.fail("blocks", "are those of a block diagram's file", fix)
+            raise Located(line(found, "blocks"), str(error))
         for key in found:
             if key not in known:
                 raise Located(line(found, key), str(unknown_name("section", key, known)))
@@ -199,8 +203,7 @@ class _Loader:
 
     def _call(self, key: str, item: dict[str, Any]) -> None:
         self._calls += 1
-        if self._calls > _MOST_CALLS:
-            raise validate.fail("add", f"makes more than {_MOST_CALLS} calls", "give smaller loops")
+        self._count("add")
         function, first = self._function(key)
         made = self._values.call(key, function, item[key], first)
         if isinstance(made, ImportReport):
@@ -210,6 +213,11 @@ class _Loader:
             if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
                 raise validate.fail(key, f"as = {name!r:.60} is no name", "give letters, digits and _")
             self._values.names[name] = made
+
+    def _count(self, key: str, more: int = 0) -> None:
+        """Raise a ModelError if the calls so far and ``more`` calls are too many."""
+        if self._calls + more > _MOST_CALLS:
+            raise validate.fail(key, f"makes more than {_MOST_CALLS} calls", "give smaller loops")
 
     def _function(self, key: str) -> tuple[Callable[..., Any], int]:
         owner, dot, method = key.rpartition(".")
@@ -235,8 +243,7 @@ class _Loader:
             self._each("add", item["add"], self._entry)
             self._values.names.update(kept)
             self._calls += 1
-            if self._calls > _MOST_CALLS:
-                raise validate.fail("for", f"makes more than {_MOST_CALLS} calls", "give smaller loops")
+            self._count("for")
 
     def _rows(self, found: Any) -> Iterator[Any]:
         if isinstance(found, list):
@@ -249,7 +256,9 @@ class _Loader:
         sizes = {key: value if isinstance(value, int) else len(value) for key, value in columns.items() if _many(value)}
         if len(sizes) != len(columns) or len(set(sizes.values())) != 1:
             raise validate.fail("for", f"{', '.join(found)} differ in length", "give lists of one length, or a number")
-        for k in range(next(iter(sizes.values()))):
+        count = next(iter(sizes.values()))
+        self._count("for", count)
+        for k in range(count):
             yield {key: k if isinstance(value, int) else value[k] for key, value in columns.items()}
 
     # Other sections.

@@ -17,8 +17,10 @@ from gpusim.cli.targets import load_target, target_parameters, with_parameters
 from gpusim.importers import ImportReport
 from gpusim.recording.motion import MotionRecorder
 from gpusim.viewer.operator import Operator, OperatorRecording
+from gpusim.viewer.pictures import load_picture
 from tests.message_snapshot import names
 from tests.unit.helpers import bits
+from tests.unit.viewer.drawing import require_egl
 
 YAML = """\
 name: pendulum
@@ -170,13 +172,28 @@ def test_models_without_moving_bodies(cli, folder: Path, arm: Path) -> None:
     post = '<mujoco><worldbody><body name="post"><geom size="1"/></body></worldbody></mujoco>'
     Path("post.xml").write_text(post)
     Path("ground.xml").write_text(post.replace("<body", "<frame").replace("</body", "</frame").replace("post", "x"))
-    for command in ("check post.xml", "list post.xml", "render post.xml --out post.png", "check ground.xml"):
+    for command in ("check post.xml", "run post.xml", "check ground.xml"):
         result = cli(*command.split())
         assert result.exit_code == 2 and names(result.stderr, "fixed world --floating"), result.output
     assert cli("check", "post.xml", "--floating", "--backend", "numpy").exit_code == 0
     result = cli("check", "ground.xml", "--floating", "--backend", "numpy")
     assert result.exit_code == 2 and names(result.stderr, "fixed world bodies"), result.output
     assert "visual" not in cli("list", arm).stdout
+
+
+def test_models_without_moving_bodies_are_listed_and_drawn(cli, folder: Path) -> None:
+    pytest.importorskip("mujoco")
+    box = '<geom type="box" size="1 1 1" rgba="1 0 0 1"/>'
+    Path("post.xml").write_text(f'<mujoco><worldbody><body name="post">{box}</body></worldbody></mujoco>')
+    Path("post.yaml").write_text("add:\n  - shape_box: {body: world, half_extents: [1, 1, 1], color: '#ff0000'}\n")
+    for file in ("post.xml", "post.yaml"):
+        result = cli("list", file)
+        assert result.exit_code == 0 and "0 bodies" in result.stdout and "1 box" in result.stdout, result.output
+        require_egl()
+        result = cli("render", file, "--size", "64x36", "--quality", "software", "--out", "post.png")
+        assert result.exit_code == 0, result.output
+        red, green, _ = load_picture("post.png")[18, 32].astype(int)
+        assert red > green + 50
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,15 @@ def test_released_load_falls_freely_in_its_world(backend):
     assert not np.allclose(sim.read("body.load.position")[0], fall, atol=1e-2)
 
 
+def test_a_latch_without_a_place_holds_the_pose_as_built(backend):
+    turn = Transform.from_axis_angle((0, 0, 0), (1, 2, 3), 0.8)
+    sim = _sim(_arm(lambda b, arm, load: b.add_latch(arm, load, attached=True, label="grip"), turn), backend)
+    fixed = _sim(_arm(_fixed, turn), backend)
+    for each in (sim, fixed):
+        each.step(500)
+    assert np.allclose(sim.read("body.load.position"), fixed.read("body.load.position"), atol=1e-8)
+
+
 def test_reset_returns_to_the_first_state(backend):
     def closed(b, arm, load):
         b.add_latch(arm, load, at=(0.5, 0, 0), attached=True, label="grip")

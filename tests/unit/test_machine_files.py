@@ -26,8 +26,7 @@ from .urdf_text import joint, link, robot
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "docs" / "examples" / "machines").glob("*.yaml"))
-DATA = sorted((ROOT / "tests" / "data" / "machines").glob("*.yaml"))
-MACHINES = [file for file in [*EXAMPLES, *DATA] if not file.stem.endswith("_cab")]
+MACHINES = [file for file in EXAMPLES if not file.stem.endswith("_cab")]
 GUIDE = "docs/guides/machine_files.md"
 LIFT = """\
 name: lift
@@ -148,6 +147,33 @@ def test_examples_run(file: Path) -> None:
     assert set(scene.signals()) <= set(sim.signals())
 
 
+@pytest.mark.native
+def test_the_truck_drives_over_bumps_and_pulls_its_trailer() -> None:
+    scene = load_machine(ROOT / "docs" / "examples" / "machines" / "truck.yaml")
+    sim = gpusim.Simulation(scene.builder.finalize(), backend="native", config=scene.config)
+    sim.control["selector"], sim.control["throttle"] = 1.0, 1.0
+    rolls = [sim.step(40) or sim.read("joint.f_axle.position")[0, 1] for _ in range(25)]
+    speeds = [sim.read(f"body.{body}.linear_velocity")[0, 0] for body in ("chassis", "trailer")]
+    assert sim.read("diagram.cab.box.state")[0] >= 1.0 and 4.0 < speeds[0] == pytest.approx(speeds[1], abs=0.05)
+    assert max(rolls) > 2e-3 and min(rolls) < -2e-3  # the front axle on bumps of both sides
+    sim.control["throttle"], sim.control["selector"], sim.control["brake_pedal"] = 0.0, 0.0, 1.0
+    sim.step(600)
+    assert abs(sim.read("body.chassis.linear_velocity")[0, 0]) < 0.05
+    assert np.abs(sim.read("joint.hitch.position")[0]).max() < 0.05
+
+
+@pytest.mark.native
+def test_the_wheel_loader_drives_steers_and_lifts() -> None:
+    scene = load_machine(ROOT / "docs" / "examples" / "machines" / "wheel_loader.yaml", stones=1)
+    sim = gpusim.Simulation(scene.builder.finalize(), backend="native", config=scene.config)
+    for command, value in (("direction", 1.0), ("throttle", 0.6), ("lift_lever", 0.6), ("steering_lever", 0.5)):
+        sim.control[command] = value
+    sim.step(1000)
+    assert sim.health().all(), sim.health_report()
+    assert sim.read("body.rear.position")[0, 0] > 0.5
+    assert sim.read("joint.boom.position")[0] > 0.2 and abs(sim.read("joint.articulation.position")[0]) > 0.1
+
+
 def test_paths(tmp_path: Path) -> None:
     file = tmp_path / "lift.yaml"
     with pytest.raises(ModelError, match="No such file"):
@@ -247,6 +273,20 @@ def test_billions_of_aliases_are_refused(tmp_path: Path) -> None:
         loaded(tmp_path, "\n".join(lines))
 
 
+def test_deep_nesting_and_diagram_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=naming("nested levels")) as caught:
+        loaded(tmp_path, f"add: {'[' * 200}{']' * 200}")
+    assert "wires" not in str(caught.value)
+    with pytest.raises(ModelError, match=naming("block diagram gpusim diagram")):
+        loaded(tmp_path, (EXAMPLES[0].parent / "crane_cab.yaml").read_text())
+
+
+def test_long_loops_are_refused_before_they_run(tmp_path: Path) -> None:
+    """The first repetition would fail."""
+    with pytest.raises(ModelError, match=naming("for calls loops")):
+        loaded(tmp_path, "add:\n  - {for: {k: 1000000000}, add: [{bodies: {}}]}\n")
+
+
 def test_endless_loops_are_refused(tmp_path: Path) -> None:
     inner = "{for: {c: 1000}, add: []}"
     text = f"add:\n  - {{for: {{a: 1000}}, add: [{{for: {{b: 1000}}, add: [{inner}]}}]}}\n"
@@ -277,6 +317,13 @@ def test_expressions(text: str, value: Any) -> None:
 def test_expressions_cannot_reach_python(text: str) -> None:
     with pytest.raises(ModelError):
         evaluate(text, {"w": 3.0, "v": np.ones(3)})
+
+
+@pytest.mark.parametrize(("text", "shown"), [("'x' * 2", "text 'x' * 2"), ("v + 'x'", "a vector + text 'x'")])
+def test_expressions_without_a_value_are_shown_as_written(text: str, shown: str) -> None:
+    with pytest.raises(ModelError, match=naming("numbers vectors")) as caught:
+        evaluate(text, {"v": np.ones(3)})
+    assert shown in str(caught.value)
 
 
 def test_the_schema_accepts_what_the_loader_accepts(tmp_path: Path) -> None:

@@ -437,7 +437,11 @@ BROKEN = {
     "joint twice": (sdf(model(link("a"), link("b"), *(2 * [joint("j", "ball", "a", "b")]))), "'j'"),
     "old syntax": (sdf(model('<link name="a"><origin pose="0 0 1 0 0 0"/></link>'), version="1.2"), "'a' <origin>"),
     "unknown type": (sdf(model(link("a"), link("b"), joint("j", "hinge", "a", "b"))), "joint 'j' 'hinge'"),
-    "unknown child": (sdf(model(link("a"), joint("j", "revolute", "a", "c"))), "joint 'j' 'c' 'a'"),
+    "unknown child": (sdf(model(link("a"), joint("j", "revolute", "a", "c"))), "joint 'j' 'c' known: a"),
+    "misspelled child": (
+        sdf(model(*(link(f"arm_{k}") for k in range(40)), joint("j", "revolute", "arm_1", "amr_2"))),
+        "joint 'j' 'arm_2'",
+    ),
     "no parent": (sdf(model(link("a"), joint("j", "revolute", "", "a"))), "joint 'j' <parent>"),
     "to itself": (sdf(model(link("a"), joint("j", "revolute", "a", "a"))), "joint 'j' 'a'"),
     "pose of five": (sdf(model(link("a", pose="1 2 3 4 5"))), "<pose> 6"),

@@ -99,6 +99,8 @@ def test_a_mesh_under_another_package_name_is_found_by_its_tail(tmp_path):
         ("contact", "link 'base'"), ("info", f"mesh {names[0]!r}"), ("info", f"mesh {names[1]!r}"),
     ]  # fmt: skip
     assert report.findings[1].sentence.count("a.stl") == 2
+    report = gpusim.ModelBuilder().add_model(path, label_prefix="A_")
+    assert [f.element for f in report.findings] == ["link 'A_base'", f"mesh {names[0]!r}", f"mesh {names[1]!r}"]
 
 
 def test_files_in_memory():
