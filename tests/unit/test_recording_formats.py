@@ -18,6 +18,7 @@ from gpusim.errors import ModelError, UnknownNameError
 from gpusim.recording import stream
 from gpusim.recording.recorder import Recorder, load_recording
 from gpusim.recording.stream import StreamRecorder, recover
+from gpusim.scene import list_scenes, load_scene
 from gpusim.stage import Stage
 from tests.message_snapshot import naming
 from tests.unit.test_recording import Clock
@@ -297,6 +298,17 @@ def test_a_spring_in_an_mcap_file_is_a_cylinder_between_its_ends(tmp_path: Path)
     low = sim.read("body.weight.position")[0, 2] + 0.3
     assert drawn.pose.position.z == pytest.approx(0.5 * (2.0 + low)) and drawn.size.z == pytest.approx(2.0 - low)
     assert drawn.pose.orientation.x**2 + drawn.pose.orientation.y**2 == pytest.approx(1.0)  # it points down
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("suffix", ["mcap", "rrd"])
+@pytest.mark.parametrize("name", list_scenes())
+def test_every_scene_is_drawn_in_recordings(tmp_path: Path, name: str, suffix: str) -> None:
+    scene = load_scene(name)
+    sim = gpusim.Simulation(scene.builder.finalize(), backend="numpy", config=scene.config)
+    with gpusim.record(sim, tmp_path / f"a.{suffix}", ["sim.time"]):
+        sim.step(2)
+    assert len(load_recording(tmp_path / f"a.{suffix}")) == 3
 
 
 # Bad input.

@@ -14,7 +14,7 @@ import pytest
 
 import gpusim
 from gpusim import ModelBuilder, Simulation, Transform
-from gpusim.scene import Plot, Scene
+from gpusim.scene import Plot, Scene, list_scenes, load_scene, scene_parameters
 from gpusim.stage import Poses, Stage
 from gpusim.viewer import ViewerError
 from gpusim.viewer.operator import Operator
@@ -130,7 +130,7 @@ def test_only_changed_poses_are_sent(page) -> None:
 
 
 def test_meshes_and_transforms_are_those_of_the_stage(page) -> None:
-    sim = gpusim.Simulation(gpusim.scene.load_scene("boom_crane").builder.finalize(), backend="numpy")
+    sim = gpusim.Simulation(load_scene("boom_crane").builder.finalize(), backend="numpy")
     shown = page(state_of(sim))
     sim.step(20)
     shown.view.update()
@@ -304,8 +304,6 @@ def test_scopes_show_the_signals_of_the_last_seconds(page) -> None:
 
 
 def test_a_restart_with_other_parameters_shows_the_new_model(page) -> None:
-    from gpusim.scene import load_scene, scene_parameters
-
     def live(changes: Any) -> Live:
         scene = load_scene("chain", **changes)
         sim = gpusim.Simulation(scene.builder.finalize(), backend="numpy", config=scene.config)
@@ -327,6 +325,22 @@ def test_a_restart_with_other_parameters_shows_the_new_model(page) -> None:
     shown.use("Restart with these")
     shown.frames(20)
     assert state.session.generation == 1 and "links" in state.message
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", list_scenes())
+def test_every_scene_has_a_page(page, name: str) -> None:
+    scene = load_scene(name)
+    sim = Simulation(scene.builder.finalize(), 2, backend="numpy", config=scene.config)
+    live = Live(sim, scene)
+    live.operator = Operator(sim, scene)
+    state = PanelState(Session(live, paused=True), live.operator, scene_parameters(name))
+    shown = page(state, camera=scene.camera)
+    shown.use("Time", "Step")
+    nodes = [shown.node(f"/stage/{batch.first}") for batch in shown.view._scene.stage.batches]
+    assert all(np.all(np.isfinite(node.batched_positions)) for node in nodes if node is not None)
+    labels = [handle.label.split(" (")[0] for handle in shown.handles()]
+    assert set(labels) >= {item.name for item in live.operator.inputs.values() if not item.idle}
 
 
 # Server and notebook.
