@@ -31,7 +31,7 @@ from gpusim.typing import Array
 
 _TONES = 0.13
 _GAMMA = 2.2
-_WIDE = 3.0
+_WIDE = 1.5
 """Half the edge of the square for a level ground, in radii of the scene."""
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import socket
 import subprocess
-import sys
 import time
 import warnings
 from pathlib import Path
@@ -32,9 +32,12 @@ class Viewer:
 
     def __init__(self, file: Path) -> None:
         pytest.importorskip("rerun")
-        command = shutil.which("rerun", path=str(Path(sys.executable).parent)) or shutil.which("rerun")
+        # the program itself: the command of this name is a script that starts it and would leave it behind
+        found = importlib.util.find_spec("rerun_cli")
+        folder = found.submodule_search_locations[0] if found and found.submodule_search_locations else ""
+        command = shutil.which("rerun", path=folder)
         if command is None:
-            pytest.skip("no command 'rerun'")
+            pytest.skip("rerun-sdk has no viewer here")
         self.file, self.port = file, free_port()
         self.address = f"rerun+http://127.0.0.1:{self.port}/proxy"
         self._process = subprocess.Popen(
