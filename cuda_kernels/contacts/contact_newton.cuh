@@ -323,6 +323,7 @@ GPUSIM_FN void start_newton(const World& w) {
     const real missed = greatest_velocity(w, vector_at(w, AT_MISSED), nullptr);
     *w.newton_bound() = real(NEWTON_GAIN) * missed + greatest_velocity(w, vector_at(w, AT_NOW), nullptr);
     *w.newton_square() = missed_square(w, vector_at(w, AT_NOW), vector_at(w, AT_VELOCITY));
+    for (int k = 0; k < NEWTON_MEMORY; ++k) w.newton_history()[k] = *w.newton_square();
     *w.newton_damping() = real(NEWTON_DAMPING);
     *w.newton_left() = NEWTON_PASSES + 1;
     judge_newton(w, true);
@@ -400,23 +401,28 @@ GPUSIM_FN void move_numbers(const World& w, int item) {
     vector_at(w, AT_STEP_VELOCITY)[item] = sum;
 #endif
 }
-// Take the longest of the step, its half, its quarter, ... that brings the impulses closer to their projections.
+// Take the longest of the step, its half, its quarter, ... that brings the impulses closer to their projections. If none
+// does, they need only be closer than the worst of the last ones (Grippo, Lampariello and Lucidi 1986).
 GPUSIM_FN void search_step(const World& w) {
     real *now = vector_at(w, AT_NOW), *velocity = vector_at(w, AT_VELOCITY);
     real *trial = vector_at(w, AT_TRIAL), *trial_velocity = vector_at(w, AT_TRIAL_VELOCITY);
     const real *step = vector_at(w, AT_STEP), *moved = vector_at(w, AT_STEP_VELOCITY);
-    real share = real(1), square = *w.newton_square();
+    real square = *w.newton_square(), bound = square;
     bool better = false;
-    for (int halving = 0; halving < NEWTON_HALVINGS && !better; ++halving, share *= real(0.5)) {
-        for (int at = 0; at < *w.condensed_count(); ++at) {
-            trial[at] = now[at] - step[at] * share;
-            trial_velocity[at] = velocity[at] - moved[at] * share;
+    for (int looser = 0; looser < 2 && !better; ++looser) {
+        real share = real(1);
+        for (int halving = 0; halving < NEWTON_HALVINGS && !better; ++halving, share *= real(0.5)) {
+            for (int at = 0; at < *w.condensed_count(); ++at) {
+                trial[at] = now[at] - step[at] * share;
+                trial_velocity[at] = velocity[at] - moved[at] * share;
+            }
+            square = missed_square(w, trial, trial_velocity);
+            better = square < bound;
         }
-        square = missed_square(w, trial, trial_velocity);
-        better = square < *w.newton_square();
+        for (int k = 0; k < NEWTON_MEMORY; ++k) bound = max_(bound, w.newton_history()[k]);
     }
     if (better) {
-        *w.newton_square() = square;
+        *w.newton_square() = w.newton_history()[*w.newton_left() % NEWTON_MEMORY] = square;
         for (int at = 0; at < *w.condensed_count(); ++at) {
             now[at] = trial[at];
             velocity[at] = trial_velocity[at];
