@@ -265,3 +265,15 @@ def test_differences_from_mujoco_are_found(what: str, tmp_path: Path, monkeypatc
     monkeypatch.setattr(compare, "load_model", wrong)
     failures = compare_with_mujoco(file).failures
     assert any(text.startswith(what) for text in failures), failures
+
+
+def test_comparison_keeps_warnings_of_mujoco_to_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The import reports them. MuJoCo would print them, and write a log into the current folder."""
+    pytest.importorskip("mujoco")
+    monkeypatch.chdir(tmp_path)
+    body = '<body><joint axis="0 1 0"/><geom size="1" pos="1 0 0"/></body>'
+    Path("old.xml").write_text(f'<mujoco><compiler settotalmass="3"/><worldbody>{body}</worldbody></mujoco>')
+    assert compare_with_mujoco("old.xml").poses is not None
+    assert "WARNING" not in "".join(capfd.readouterr()) and [path.name for path in tmp_path.iterdir()] == ["old.xml"]
