@@ -55,7 +55,6 @@ OTHERS = {
     "python ci/make_film.py": "takes minutes; rewrites the film",
     "python ci/docs_reference.py": "rewrites pages (tests/unit/test_docs_site.py)",
     "python docs/examples/learning/ppo.py": "trains for a minute (tests/unit/envs/test_learning.py)",
-    "torchrun": "needs several GPUs",
     "python -m mkdocs build": "builds the site (ci/run_tests.sh)",
     "python ci/mutants.py": "runs tests in a copy (tests/unit/test_mutants.py)",
 }

@@ -198,24 +198,13 @@ class CudaBackend(CudaMemory):
             self.sync_arguments()
 
     def write_operations(self, operations: Array, values: Any, worlds: Any) -> bool:
-        """Write poses and velocities in chosen worlds on the device (reference/signals/writes.py).
-
-        Args:
-            operations: see the protocol.
-            values: (n, numbers) on the host, or a list of arrays side by side, (n or 1, numbers), some of them on the
-                device.
-            worlds: indices (n,), or a mask (num_worlds,) on the device. Then n is num_worlds.
-        """
+        """Write poses and velocities in chosen worlds on the device. See the protocol."""
         with self._here():
             self._push()
             cupy = self._cupy
-            if is_on_device(worlds):
-                rows = cupy.where(cupy.from_dlpack(worlds), cupy.arange(self.num_worlds, dtype=np.int32), np.int32(-1))
-            else:
-                rows = cupy.asarray(self.rows_of(worlds))
             if isinstance(values, list):
-                values = self._side_by_side(values, len(worlds))
-            given = cupy.asarray(operations), rows, cupy.asarray(values)
+                values = self.side_by_side(values, len(worlds))
+            given = cupy.asarray(operations), self.device_rows(worlds), cupy.asarray(values)
             memory = cupy.empty((self.num_worlds * self.sizes["bodies"] * REMEMBERED,))
             sizes = np.int32(len(operations)), np.int32(values.shape[1])
             blocks = min(-(-self.num_worlds // _WARP), self._processors * 16)
@@ -223,12 +212,6 @@ class CudaBackend(CudaMemory):
         self._device_newer = True
         self.invalidate()
         return True
-
-    def _side_by_side(self, parts: list[Any], count: int) -> Any:
-        """Return arrays of ``count`` worlds as the columns of one array on the device, float64."""
-        cupy = self._cupy
-        columns = [cupy.from_dlpack(x) if is_on_device(x) else cupy.asarray(x) for x in parts]
-        return cupy.concatenate([cupy.broadcast_to(x, (count, x.shape[1])) for x in columns], axis=1).astype(np.float64)
 
     # Launches.
 

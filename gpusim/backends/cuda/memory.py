@@ -190,6 +190,19 @@ class CudaMemory(KernelBackend):
             self._push()
             return self._arrays[f"kept_{name}"][:, list(columns)]
 
+    def device_rows(self, worlds: Any) -> Any:
+        """Return :meth:`rows_of` on the device. For a mask on the device, each of its worlds has its own row."""
+        cupy = self._cupy
+        if not is_on_device(worlds):
+            return cupy.asarray(self.rows_of(worlds))
+        return cupy.where(cupy.from_dlpack(worlds), cupy.arange(self.num_worlds, dtype=np.int32), np.int32(-1))
+
+    def side_by_side(self, parts: list[Any], count: int) -> Any:
+        """Return arrays of ``count`` worlds as the columns of one array on the device, float64."""
+        cupy = self._cupy
+        columns = [cupy.from_dlpack(x) if is_on_device(x) else cupy.asarray(x) for x in parts]
+        return cupy.concatenate([cupy.broadcast_to(x, (count, x.shape[1])) for x in columns], axis=1).astype(np.float64)
+
     def to_device(self, array: Array) -> Any:
         """Return a copy on the device."""
         with self._here():

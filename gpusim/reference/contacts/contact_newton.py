@@ -20,11 +20,11 @@ discs too, or intervals, with an arm times the sum of the manifold's normal impu
 
     I - r/|x| (I - d d^T) (I - (R + c)/k) - d mu e_n^T,     d = x/|x|.
 
-A step is halved until the distance from the projections decreases. If no part of a step helps, the distance may rise to
-that of one of the last NEWTON_MEMORY steps. A small damping of the diagonal lets points that carry a load redundantly
-share it. It grows if that does not help either (Levenberg and Marquardt). About two steps reach 1e-10 of the load, where
-ten sweeps reach 1e-5. If the method fails, or if the impulses grow as in a jam, the solver keeps the previous impulses
-and sweeps.
+A step is halved until the distance from the projections decreases. If no part of a step helps, it may rise to that of
+one of the last NEWTON_MEMORY steps. A small damping of the diagonal lets points that carry a load redundantly share it.
+It grows if that does not help either (Levenberg and Marquardt). About two steps reach 1e-10 of the load, where ten
+sweeps reach 1e-5. If the method fails, or if the impulses grow as in a jam, the solver keeps the previous impulses and
+sweeps.
 
 It solves worlds with at most MOST_CONDENSED numbers, if a contact is on an articulated body, all contacts follow
 Coulomb's law, and no body overflows the colors. The first sweep of a pass comes before it, because a resting machine
