@@ -58,9 +58,9 @@ STEADY = 0.9999
 # helps, it may rise to that of one of the last NEWTON_MEMORY steps. NEWTON_DAMPING is added to the diagonal of its
 # equations, whose rows are scaled to about 1. So points that carry a load redundantly share it. If that does not help,
 # the damping grows by NEWTON_GROWTH, up to NEWTON_MOST_DAMPING. In robots that move, the impulses change velocities by
-# up to 3 times what was missed. In jams, which have no solution, they do by 1e2 to 1e5 times. If they change by more than
-# NEWTON_GAIN times that and the previous impulses, the solver sweeps instead, because the number of sweeps bounds the
-# impulses.
+# up to 3 times what was missed. In jams, which have no solution, they do by 1e2 to 1e5 times. If they change by more
+# than NEWTON_GAIN times that and the previous impulses, the solver sweeps instead, because the number of sweeps bounds
+# the impulses.
 NEWTON_SETTLED = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-6}
 NEWTON_DAMPING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-5}
 NEWTON_PASSES, NEWTON_HALVINGS = 20, 14
