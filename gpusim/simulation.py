@@ -30,6 +30,7 @@ from gpusim.signals.checkpoints import Checkpoints
 from gpusim.signals.control_map import ControlMap
 from gpusim.signals.latches import reset_latches, switched
 from gpusim.signals.linearizing import Linearizing
+from gpusim.signals.model_batch import checked_models, merge_models
 from gpusim.signals.observe import Command, Observation, chosen_commands
 from gpusim.signals.override import Override
 from gpusim.signals.program_loop import ProgramLoop
@@ -50,7 +51,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     """A simulation of a model in ``num_worlds`` worlds.
 
     Args:
-        model: from :meth:`ModelBuilder.finalize`.
+        model: from :meth:`ModelBuilder.finalize`. Or a list with a model for each world. They may differ in the numbers
+            of bodies, joints, materials and actuators, and in the start.
         num_worlds: number of worlds. By default the number that the builder replicated.
         backend: "cuda", "native", "numpy", or "auto": cuda for many worlds or thousands of contacts, else native.
         dtype: "float64", or "float32" for velocities, momenta and impulses. Poses are always float64. The direct solver
@@ -74,7 +76,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
 
     def __init__(
         self,
-        model: Model,
+        model: Model | Sequence[Model],
         num_worlds: int | None = None,
         backend: str = "auto",
         dtype: str = "float64",
@@ -86,14 +88,14 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         fast: bool = False,
         specialize: bool | None = None,
     ) -> None:
-        if not isinstance(model, Model):
-            raise ModelError(f"Simulation: model is a {type(model).__name__}; give what builder.finalize() returned")
+        models = checked_models(model, num_worlds, config)
+        model, count = models[0], len(models) if len(models) > 1 else models[0].num_worlds
         options: dict[str, Any] = {"launch": launch, "threads": threads, "device": device}
         options |= {"fast": fast, "specialize": specialize}
         check_options(options)
         if not isinstance(dtype, str) or dtype not in DTYPES:
             raise unknown_name("dtype", str(dtype), DTYPES)
-        self.num_worlds = world_count("Simulation", model.num_worlds if num_worlds is None else num_worlds)
+        self.num_worlds = world_count("Simulation", count if num_worlds is None else num_worlds)
         if not isinstance(config, SolverConfig | None):
             raise ModelError(f"Simulation: config {config!r} is no SolverConfig; give gpusim.SolverConfig(dt=...)")
         self.dtype, self.fast = dtype, bool(fast)
@@ -123,6 +125,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         self._override = Override(part)
         self._programs = ProgramLoop(part)
         self.runtime.watch(start_programs(part))
+        if len(models) > 1:
+            merge_models(self.runtime, models, DTYPES[dtype])
 
     def _first_backend(self, asked: str, model: Model, state: State, parameters: dict[str, Array]) -> Backend:
         """Return the chosen backend. With "auto" and a broken compiler, return another one."""

@@ -86,7 +86,7 @@ def _fmu(run: RunOptions, out: Path, names: Mapping[str, list[str] | None], step
     )  # fmt: skip
     if scene.schedule is not None:
         note("the scene's schedule is not part of the FMU; the host sets the inputs")
-    print(f"{out}: needs Python with gpusim on the computer that runs it")
+    print(f"wrote {out}; the computer that runs it needs Python with gpusim")
 
 
 def _names(given: Sequence[str] | None) -> list[str] | None:

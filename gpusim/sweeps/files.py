@@ -41,15 +41,11 @@ class SweepFiles:
         self.resumed = 0
         if self._part is None:
             return
-        text = json.dumps(plan, sort_keys=True, default=str)
-        self._part.mkdir(exist_ok=True)
+        self._plan = json.dumps(plan, sort_keys=True, default=str)
         file = self._part / _PLAN
-        if file.is_file() and file.read_text(encoding="utf-8") != text:
+        if file.is_file() and file.read_text(encoding="utf-8") != self._plan:
             rule = f"sweep: {str(self._part)!r} holds results of another sweep"
             raise ModelError(f"{rule}; delete it, or give the same options to continue that one")
-        if not file.is_file():
-            with atomic_file(file) as stream:
-                stream.write(text.encode())
         self.resumed = len(list(self._part.glob("*.parquet")))
 
     def has(self, group: Sequence[int]) -> bool:
@@ -68,6 +64,10 @@ class SweepFiles:
             return
         from pyarrow import parquet
 
+        self._part.mkdir(exist_ok=True)  # only now, because a sweep may be refused before its first result
+        if not (self._part / _PLAN).is_file():
+            with atomic_file(self._part / _PLAN) as stream:
+                stream.write(self._plan.encode())
         with atomic_file(self._file(group)) as stream:
             parquet.write_table(table, stream, compression="zstd")
 

@@ -13,8 +13,8 @@ from gpusim.arrays import on_host
 from gpusim.errors import ModelError, unknown_name
 from gpusim.scene import Scene
 from gpusim.signals.control_map import check_free, command_values
+from gpusim.signals.model_batch import structure
 from gpusim.simulation import Simulation
-from gpusim.sweeps.batch import merged, structure
 from gpusim.sweeps.points import Point
 from gpusim.typing import Array
 
@@ -139,7 +139,7 @@ def run_points(build: Build, points: Sequence[Point], plan: Plan) -> Result:
     options: dict[str, Any] = {"backend": plan.backend, "dtype": plan.dtype}
     if len(points) > 1:
         try:
-            sim = merged(models, scenes[0].config, **options)
+            sim = Simulation(models, config=scenes[0].config, **options)
             return _run(sim, [(scene, _OneWorld(sim, k)) for k, scene in enumerate(scenes)], plan)
         except _NeedsWholeSimulation:
             pass

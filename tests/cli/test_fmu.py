@@ -12,7 +12,7 @@ def test_the_command_writes_an_fmu(cli, tmp_path: Path) -> None:
     arguments = ("fmu", "hydraulic_lift", "--backend", "numpy", "--out", out)
     result = cli(*arguments, "--parameters", "body.load.mass", "--set", "mass=120", "--step", 0.01)
     assert result.exit_code == 0, result.output
-    assert "schedule is not part" in result.stderr and "needs Python with gpusim" in result.stdout
+    assert "schedule is not part" in result.stderr and "wrote" in result.stdout
     found = read_model_description(str(out))
     kinds: dict[str, list[str]] = {}
     for variable in found.modelVariables:

@@ -16,8 +16,8 @@ import pytest
 import gpusim
 from gpusim.errors import ModelError, UnknownNameError
 from gpusim.scene import Scene, load_scene
+from gpusim.signals.model_batch import structure
 from gpusim.sweeps import runs
-from gpusim.sweeps.batch import structure
 from gpusim.sweeps.points import Span, grid, parse_values, sample
 from gpusim.sweeps.runs import Plan, run_points, sample_steps
 from tests.message_snapshot import naming
@@ -78,7 +78,7 @@ def test_a_schedule_that_needs_the_whole_simulation_runs_alone(monkeypatch) -> N
     simulation = runs.Simulation
     monkeypatch.setattr(runs, "Simulation", lambda *a, **k: made.append(1) or simulation(*a, **k))
     plan = Plan(SIGNALS, backend="numpy", duration=0.01)
-    for reads, expected in (("signals", 0), ("observe", 2)):
+    for reads, expected in (("signals", 1), ("observe", 3)):  # the first one has all points
         made.clear()
         run_points(lambda point: build(**point), [{"reads": reads}, {"reads": reads, "mass": 2.0}], plan)
         assert len(made) == expected
@@ -99,6 +99,29 @@ def test_models_that_differ_in_numbers_have_one_structure(change: dict[str, Any]
     first, second = build(), build(**change)
     found = [structure(scene.builder.finalize(), scene.config) for scene in (first, second)]
     assert (found[0] == found[1]) is same
+
+
+def test_a_simulation_takes_a_model_for_each_world() -> None:
+    """World i has the bits of model i alone, from its start on and after a reset; other models are refused."""
+    changes = [{}, {"mass": 2.0}, {"start": 0.5}, {"stiffness": 70.0}]
+    scenes = [build(**change) for change in changes]
+    models = [scene.builder.finalize() for scene in scenes]
+    together = gpusim.Simulation(models, backend="numpy", config=scenes[0].config)
+    alone = [gpusim.Simulation(model, backend="numpy", config=scenes[0].config) for model in models]
+    for _ in range(2):
+        for sim in (together, *alone):
+            sim.step(20)
+        for name, array in together.read_state().items():
+            for k, sim in enumerate(alone):
+                assert array[k].tobytes() == sim.read_state()[name][0].tobytes(), (name, changes[k])
+        for sim in (together, *alone):
+            sim.reset()
+    other = build(extra=True).builder.finalize()
+    for wrong, words in (([models[0], other], "model 1 0"), ([], "0"), ([models[0], "x"], "str")):
+        with pytest.raises(ModelError, match=naming(words)):
+            gpusim.Simulation(wrong, backend="numpy")
+    with pytest.raises(ModelError, match=naming("4 num_worlds 3")):
+        gpusim.Simulation(models, 3)
 
 
 def test_another_step_is_another_structure() -> None:

@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.description.config import SolverConfig
+from gpusim.errors import ModelError
 from gpusim.model.digest import digest_of
 from gpusim.model.model import Model
 from gpusim.model.state import State
-from gpusim.simulation import DTYPES, Simulation
+from gpusim.signals.runtime import Runtime
 
 _EQUAL = (
     *("topology", "contact", "coordinates", "angle_of", "controls", "default_controls", "control_map"),
@@ -57,22 +59,37 @@ def _without(element: Any, names: Sequence[str]) -> dict[str, Any]:
     return {f.name: getattr(element, f.name) for f in dataclasses.fields(element) if f.name not in names}
 
 
-def merged(models: Sequence[Model], config: SolverConfig, **options: Any) -> Simulation:
-    """Return a simulation whose world i is model i. All models have the same :func:`structure`.
+def checked_models(model: Any, num_worlds: Any, config: Any) -> list[Model]:
+    """Return the models of a simulation: one for all worlds, or one for each.
 
-    Args:
-        models: one for each world.
-        config: settings of the step.
-        options: of :class:`Simulation`.
+    Raises:
+        ModelError: not models, not as many as worlds, or they differ in more than the numbers of worlds.
     """
-    sim = Simulation(models[0], num_worlds=len(models), config=config, **options)
-    runtime, worlds = sim.runtime, np.arange(len(models))
+    models = list(model) if isinstance(model, list | tuple) else [model]
+    for one in models:
+        if not isinstance(one, Model):
+            raise ModelError(f"Simulation: model is a {type(one).__name__}; give what builder.finalize() returned")
+    if not models or (len(models) > 1 and num_worlds not in (None, len(models))):
+        rule = f"{len(models)} models do not fit num_worlds = {num_worlds}"
+        raise validate.fail("Simulation", rule, "give one model, or one for each world")
+    settings = config if isinstance(config, SolverConfig) else SolverConfig()
+    first = structure(models[0], settings) if len(models) > 1 else ""
+    for number, one in enumerate(models[1:], 1):
+        if structure(one, settings) != first:
+            rule = f"model {number} differs from model 0 in more than numbers that worlds have for themselves"
+            raise validate.fail("Simulation", rule, "give it a simulation, or let gpusim.sweep group the models")
+    return models
+
+
+def merge_models(runtime: Runtime, models: Sequence[Model], dtype: Any) -> None:
+    """Give world i the numbers of model i. All models have the same :func:`structure`, the simulation has the first."""
+    worlds = np.arange(len(models))
     for name in runtime.parameters:
         stacked = np.concatenate([model.parameters[name] for model in models])
         if np.any(stacked != stacked[:1]):
             runtime.parameters[name] = stacked
             runtime.backend.parameter_written(name, worlds)
-    first = [State.initial(model, 1, DTYPES[sim.dtype], config) for model in models]
+    first = [State.initial(model, 1, dtype, runtime.config) for model in models]
     for k, group in enumerate(runtime.state.groups):
         for name in group.params:
             stacked = np.concatenate([state.groups[k].params[name] for state in first])
@@ -85,5 +102,4 @@ def merged(models: Sequence[Model], config: SolverConfig, **options: Any) -> Sim
         own = target.variables()
         for name in variables[0]:
             own[name][...] = np.concatenate([one[name] for one in variables])
-    sim.invalidate()
-    return sim
+    runtime.invalidate()
