@@ -352,21 +352,22 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         array = compiled[(name,)].read().reshape(self.num_worlds, *signal.info.shape)
         return np.array(on_host(array)) if numpy else array.copy()
 
-    def observe(self, names: str | Sequence[str]) -> Observation:
+    def observe(self, names: str | Sequence[str], dtype: str = "float64") -> Observation:
         """Compile a list of signals, which one launch then reads into one array (num_worlds, n).
 
         Args:
             names: signals or wildcards (``"joint.*.position"`` with ``*``, ``?``, ``[seq]``). A wildcard selects all
                 matching signals, in the order of the model. Each signal occurs once.
+            dtype: of the array, "float64" or "float32".
 
         Returns:
-            An :class:`Observation`. Call ``read()``, then use ``array`` with ``slices[name]``. Signals with ``forward``
-            in their ``signals()`` entry cost one trial kick per state. All others need only the state.
+            An :class:`Observation`: call ``read()``, then use ``array``. Signals with ``forward`` in their ``signals()``
+            entry cost one trial kick per state.
 
         Raises:
             UnknownNameError: no such signal. The message names the nearest ones.
         """
-        return Observation(self._part, self.runtime.signal_list(names))
+        return Observation(self._part, self.runtime.signal_list(names), dtype)
 
     def command(self, names: str | Sequence[str]) -> Command:
         """Compile a list of commands, by label or wildcard, to write them together; see :class:`Command`.

@@ -12,6 +12,7 @@ from gpusim import validate
 from gpusim.arrays import is_on_device
 from gpusim.backends.kinds import kinds_of
 from gpusim.description.step_plan import Reading
+from gpusim.errors import unknown_name
 from gpusim.reference.signals.quantities import numbers
 from gpusim.signals.control_map import check_free, offered
 from gpusim.signals.runtime import Runtime
@@ -33,13 +34,16 @@ class Observation:
     Attributes:
         names: the signals, in order.
         slices: columns of each signal in ``array``, by name.
-        array: (num_worlds, n) as of the last :meth:`read`; float64, on the device with the cuda backend (any DLPack
-            consumer takes it without a copy). Each read writes into this same array.
+        array: (num_worlds, n) as of the last :meth:`read`, on the device with the cuda backend. DLPack consumers take
+            it without a copy. Each read writes into this same array.
     """
 
-    def __init__(self, runtime: Runtime, signals: Sequence[Signal]) -> None:
-        self._runtime = runtime
+    def __init__(self, runtime: Runtime, signals: Sequence[Signal], dtype: str = "float64") -> None:
+        if dtype not in ("float64", "float32"):
+            raise unknown_name("dtype of an observation", str(dtype), ("float64", "float32"))
+        self._runtime, self._single = runtime, dtype == "float32"
         self.array: Any = None
+        self._numbers: Any = None
         self.names = [s.info.name for s in signals]
         self._compile(signals)
 
@@ -67,7 +71,11 @@ class Observation:
             places.extend(range(columns.start, columns.stop))
         self._groups = [(q, np.array(at), np.array(places)) for q, at, places in groups.values()]
         self._entries = np.array(entries, np.int32).reshape(-1, 4)
-        self.array, self._launch = runtime.backend.observer(self._entries, width, self.array)
+        self._numbers, self._launch = runtime.backend.observer(self._entries, width, self._numbers)
+        if not self._single:
+            self.array = self._numbers
+        elif self.array is None:
+            self.array = runtime.backend.to_device(np.zeros(self._numbers.shape, np.float32))
 
     def read(self) -> Any:
         """Fill ``array`` with the values at the current time.
@@ -79,17 +87,19 @@ class Observation:
             self._compile(self._runtime.signal_list(self.names) if self.names else [])
         if self._launch is None:
             for quantity, at, columns in self._groups:
-                self.array[:, columns] = quantity.read(self._runtime.now, at).reshape(self._runtime.num_worlds, -1)
+                self._numbers[:, columns] = quantity.read(self._runtime.now, at).reshape(self._runtime.num_worlds, -1)
         else:
             self._launch()
         for signal, place in self._host:
-            self.array[:, place] = self._values(signal)
+            self._numbers[:, place] = self._values(signal)
+        if self._single:
+            self.array[...] = self._numbers
         return self.array
 
     def reading(self, samples: int | None = None) -> Reading | None:
         """Return what one call of many steps needs to read the signals, or None if some pass through the host.
 
-        ``samples``: number of samples in a new array. None: into ``array``.
+        ``samples``: number of samples in a new array. None: into the array of the observation.
         """
         kept = list[tuple[str, int, int]]()
         for signal, columns in self._host:
@@ -97,7 +107,7 @@ class Observation:
                 return None
             name, at = signal.kept
             kept += [(name, source, columns.start + k) for k, source in enumerate(at)]
-        array = self.array if samples is None else np.zeros((samples, *self.array.shape))
+        array = self._numbers if samples is None else np.zeros((samples, *self._numbers.shape))
         return Reading(self._entries, kept, array)
 
     def _values(self, signal: Signal) -> Any:

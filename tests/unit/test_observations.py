@@ -44,6 +44,21 @@ def test_an_observation_keeps_its_array(backend: str) -> None:
     assert held[0, 0] == sim.read("joint.hinge.position")[0] != before[0, 0]
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_observation_in_float32_has_rounded_numbers(backend: str) -> None:
+    """Those of kernels, of the host, and of a rollout; the array stays the same one."""
+    sim = running(backend)
+    names = ["joint.hinge.position", "joint.hinge.damping", "cylinder.lift.pressure_a"]
+    exact, single = sim.observe(names), sim.observe(names, dtype="float32")
+    held = single.array
+    for _ in range(2):
+        sim.step(3)
+        assert single.read() is held and held.dtype == np.float32
+        np.testing.assert_array_equal(held, exact.read().astype(np.float32))
+    with pytest.raises(UnknownNameError, match=naming("float16")):
+        sim.observe(names, dtype="float16")
+
+
 # The step in use.
 
 

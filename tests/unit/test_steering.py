@@ -104,9 +104,13 @@ def test_the_viewer_knows_no_kind_by_name() -> None:
     kinds = {kind.name for kind in (*actuator_kinds(), *JOINTS.all(), *shape_kinds())}
     names = "|".join(kinds - {"motion", "spring", "wheel"})  # words of overlays, keys and mice, too
     by_name = re.compile(rf"""["']({names})["']|\.kind\s*(==|!=|in|not in)\s*[\[({{]?["']""")
-    folder = Path(gpusim.viewer.__file__ or "").parent
-    files = {file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8") for file in folder.rglob("*.py")}
-    assert {"scene/meshes.py", "gl/see_through.py", "window/picking.py", "panel/ranges.py"} <= files.keys()
+    folders = [Path(room.__file__ or "").parent for room in (gpusim.viewer, gpusim.stage)]
+    files = {
+        file.relative_to(folder.parent).as_posix().removeprefix("viewer/"): file.read_text(encoding="utf-8")
+        for folder in folders
+        for file in folder.rglob("*.py")
+    }
+    assert {"stage/meshes.py", "gl/see_through.py", "window/picking.py", "panel/ranges.py"} <= files.keys()
     assert not [f"{name}: {found.group()}" for name, text in files.items() for found in by_name.finditer(text)]
 
 

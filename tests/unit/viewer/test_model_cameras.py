@@ -139,7 +139,7 @@ def test_the_command_line_takes_the_name_of_a_camera(tmp_path: Path, monkeypatch
     from gpusim.viewer.pictures import load_picture
 
     scene = Scene("flyer", "", flyer(), SolverConfig(), 1.0)
-    monkeypatch.setattr(command, "load_target", lambda run: scene)
+    monkeypatch.setattr(command, "load_target", lambda run, still: scene)
     for time, color in ((0.0, 0), (1.0, 2)):
         run = RunOptions(target="pile", backend="numpy")
         picture = PictureOptions(camera="front", size="160x120", quality="software", decoration=False)
