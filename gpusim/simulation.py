@@ -361,8 +361,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
             dtype: of the array, "float64" or "float32".
 
         Returns:
-            An :class:`Observation`: call ``read()``, then use ``array``. Signals with ``forward`` in their ``signals()``
-            entry cost one trial kick per state.
+            An :class:`Observation`. Signals with ``forward`` in their entry cost one trial kick per state.
 
         Raises:
             UnknownNameError: no such signal. The message names the nearest ones.

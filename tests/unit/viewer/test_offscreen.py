@@ -12,8 +12,8 @@ import pytest
 import gpusim
 from gpusim import ModelBuilder, Simulation, Transform, UnknownNameError
 from gpusim.scene import Camera, load_scene
-from gpusim.viewer import Offscreen, PinholeCamera, ViewerError
 from gpusim.stage.stage import Stage
+from gpusim.viewer import Offscreen, PinholeCamera, ViewerError
 from tests.message_snapshot import naming
 from tests.unit.viewer.drawing import require_egl
 from tests.unit.viewer.models import ball_and_wall, pendulum, shape_model
