@@ -27,6 +27,8 @@ LEAST_IMPULSE = 1e-9
 ONE_STEP = {"float64": 1e-12, "float32": 1e-5}
 #: Points of a new manifold are solved until they settle, no longer 20 times, which damped rounding: 1.6e-12 is seen.
 ROUNDED = {("leg_direct", "float64"): 2e-12}
+#: Newton's method ends at 1e-9 of the load, and a damping of 1e-7 alone shares it over the corners of a face.
+SHARED = {"pendulum_direct": 1e-7, "leg_direct": 1e-7}
 #: And of the steps after it: sweeps that are not converged share forces of a box's four corners by rounding.
 LATER = {"float64": 1e-8, "float32": 1e-3}
 #: Models whose first step is several substeps, or sweeps that shake what came together with an overlap.
@@ -97,9 +99,10 @@ def differences(a: Simulation, b: Simulation) -> dict[str, float]:
     return result
 
 
-def beyond(found: dict[str, float], most: float) -> dict[str, float]:
-    """Arrays that differ by more than ``most`` or are not numbers."""
-    return {name: value for name, value in found.items() if not value <= most}
+def beyond(found: dict[str, float], most: float, shared: float = 0.0) -> dict[str, float]:
+    """Arrays that differ by more than ``most`` or are not numbers. ``shared``: of impulses of contacts at least."""
+    own = {"contact_impulse": max(most, shared)}
+    return {name: value for name, value in found.items() if not value <= own.get(name, most)}
 
 
 def copy_state(source: Simulation, target: Simulation) -> None:
@@ -123,7 +126,7 @@ def test_every_step_from_the_same_state(name: str, dtype: str) -> None:
         native.step(1)
         once = ROUNDED.get((name, dtype), ONE_STEP[dtype])
         most = LATER[dtype] if step or name in UNSETTLED else once
-        assert not beyond(differences(reference, native), most), f"step {step}"
+        assert not beyond(differences(reference, native), most, SHARED.get(name, 0.0)), f"step {step}"
         copy_state(native, reference)
 
 
@@ -137,7 +140,7 @@ def test_whole_run(name: str, steps: int) -> None:
         sim.step(steps)
     # Where a tire touches is told by its outline to the root of rounding.
     most = 10.0 * WHOLE_RUN if name.startswith("tires") else WHOLE_RUN
-    assert not beyond(differences(reference, native), most)
+    assert not beyond(differences(reference, native), most, SHARED.get(name, 0.0))
 
 
 @pytest.mark.nightly
