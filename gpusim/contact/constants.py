@@ -63,7 +63,7 @@ STEADY = 0.9999
 # the impulses.
 NEWTON_SETTLED = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-6}
 NEWTON_DAMPING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-5}
-NEWTON_PASSES, NEWTON_HALVINGS = 20, 14
+NEWTON_PASSES, NEWTON_HALVINGS = 20, 8
 NEWTON_GROWTH, NEWTON_MOST_DAMPING = 1e3, 1e-2
 NEWTON_GAIN, NEWTON_MEMORY = 30.0, 5
 # Newton steps for sliding friction on the circle. The direction error is at most 1e-4 rad for mass ratios of 1:4.
