@@ -407,6 +407,7 @@ GPUSIM_FN void search_step(const World& w) {
     real *now = vector_at(w, AT_NOW), *velocity = vector_at(w, AT_VELOCITY);
     real *trial = vector_at(w, AT_TRIAL), *trial_velocity = vector_at(w, AT_TRIAL_VELOCITY);
     const real *step = vector_at(w, AT_STEP), *moved = vector_at(w, AT_STEP_VELOCITY);
+    const real enough = real(CONVERGED) * condensed_load(w, now);
     real square = *w.newton_square(), bound = square;
     bool better = false;
     for (int looser = 0; looser < 2 && !better; ++looser) {
@@ -419,6 +420,8 @@ GPUSIM_FN void search_step(const World& w) {
             square = missed_square(w, trial, trial_velocity);
             better = square < bound;
         }
+        // Near a solution, only rounding lets the distance rise.
+        if (bound <= enough * enough) break;
         for (int k = 0; k < NEWTON_MEMORY; ++k) bound = max_(bound, w.newton_history()[k]);
     }
     if (better) {

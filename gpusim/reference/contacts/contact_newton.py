@@ -88,7 +88,7 @@ def _members(w: StepBuffers) -> Iterator[tuple[Manifolds, Array]]:
     for part in w.touch.articulated:
         yield part, np.arange(part.world.size)
     for part in w.touch.lists:
-        order = np.argsort(part.world, kind="stable")
+        order = np.lexsort((part.pair, part.world))
         sorted_world = part.world[order]
         number = np.arange(order.size) - np.searchsorted(sorted_world, sorted_world)
         for k in range(int(number.max(initial=-1)) + 1):
@@ -355,7 +355,9 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
         if not going.any():
             break
         step = _eliminate(_equations(s, s.impulse, p, damping))
-        better = _search(s, going, step, _move(s, step), square, history)
+        # Near a solution, only rounding lets the distance rise.
+        worst = np.where(square > enough * enough, history.max(axis=1), square)
+        better = _search(s, going, step, _move(s, step), square, worst)
         damping = np.where(better, damping, damping * real.type(NEWTON_GROWTH))
         p = project(s, s.impulse, s.velocity)
         square = np.where(going, p.square, square)
@@ -365,14 +367,13 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
     return solved, np.sqrt(square)
 
 
-def _search(s: Space, going: Array, step: Array, moved: Array, square: Array, history: Array) -> Array:
+def _search(s: Space, going: Array, step: Array, moved: Array, square: Array, worst: Array) -> Array:
     """Step in the worlds that are ``going``, as far as this reduces ``square``. Return where it does, bool, (K,).
 
-    If no part of a step does, the result need only be below the greatest value of ``history`` (Grippo, Lampariello and
-    Lucidi 1986).
+    If no part of a step does, the result need only be below ``worst`` (Grippo, Lampariello and Lucidi 1986).
     """
     better = np.zeros_like(going)
-    for bound in (square, np.maximum(square, history.max(axis=1))):
+    for bound in (square, np.maximum(square, worst)):
         share = s.impulse.dtype.type(1)
         for _ in range(NEWTON_HALVINGS):
             trial, velocity = s.impulse - step * share, s.velocity - moved * share
