@@ -297,12 +297,14 @@ GPUSIM_FN bool jams(const World& w) {
     return greatest_velocity(w, vector_at(w, AT_NOW), vector_at(w, AT_BEFORE)) > *w.newton_bound();
 }
 // End the iterations with a solution or a failure, or continue. A step that did not help is repeated with more damping.
-GPUSIM_FN void judge_newton(const World& w, bool moved) {
+// ``before``: newton_square before the step, which rounding no longer lets fall near a solution.
+GPUSIM_FN void judge_newton(const World& w, bool moved, real before) {
     const real load = condensed_load(w, vector_at(w, AT_NOW)), square = *w.newton_square();
     const real wanted = max_(real(NEWTON_SETTLED) * load, real(w.impulse_tolerance())), enough = real(CONVERGED) * load;
     if (!moved) *w.newton_damping() *= real(NEWTON_GROWTH);
     bool stalls = *w.newton_damping() > real(NEWTON_MOST_DAMPING) || *w.newton_left() == 1;
-    bool ends = square <= wanted * wanted || (stalls && square <= enough * enough);
+    const bool slow = stalls || square > real(NEWTON_SLOW) * before;
+    bool ends = square <= wanted * wanted || (slow && square <= enough * enough);
     if (ends && jams(w)) {
         ends = false;
         stalls = true;
@@ -323,10 +325,9 @@ GPUSIM_FN void start_newton(const World& w) {
     const real missed = greatest_velocity(w, vector_at(w, AT_MISSED), nullptr);
     *w.newton_bound() = real(NEWTON_GAIN) * missed + greatest_velocity(w, vector_at(w, AT_NOW), nullptr);
     *w.newton_square() = missed_square(w, vector_at(w, AT_NOW), vector_at(w, AT_VELOCITY));
-    for (int k = 0; k < NEWTON_MEMORY; ++k) w.newton_history()[k] = *w.newton_square();
     *w.newton_damping() = real(NEWTON_DAMPING);
     *w.newton_left() = NEWTON_PASSES + 1;
-    judge_newton(w, true);
+    judge_newton(w, true, *w.newton_square() / real(NEWTON_SLOW));
 }
 #if WHOLE_BLOCKS
 // On a CPU, rows of equations are padded to multiples of eight.
@@ -401,37 +402,30 @@ GPUSIM_FN void move_numbers(const World& w, int item) {
     vector_at(w, AT_STEP_VELOCITY)[item] = sum;
 #endif
 }
-// Take the longest of the step, its half, its quarter, ... that brings the impulses closer to their projections. If none
-// does, they need only be closer than the worst of the last ones (Grippo, Lampariello and Lucidi 1986).
+// Take the longest of the step, its half, its quarter, ... that brings the impulses closer to their projections.
 GPUSIM_FN void search_step(const World& w) {
     real *now = vector_at(w, AT_NOW), *velocity = vector_at(w, AT_VELOCITY);
     real *trial = vector_at(w, AT_TRIAL), *trial_velocity = vector_at(w, AT_TRIAL_VELOCITY);
     const real *step = vector_at(w, AT_STEP), *moved = vector_at(w, AT_STEP_VELOCITY);
-    const real enough = real(CONVERGED) * condensed_load(w, now);
-    real square = *w.newton_square(), bound = square;
+    const real before = *w.newton_square();
+    real share = real(1), square = before;
     bool better = false;
-    for (int looser = 0; looser < 2 && !better; ++looser) {
-        real share = real(1);
-        for (int halving = 0; halving < NEWTON_HALVINGS && !better; ++halving, share *= real(0.5)) {
-            for (int at = 0; at < *w.condensed_count(); ++at) {
-                trial[at] = now[at] - step[at] * share;
-                trial_velocity[at] = velocity[at] - moved[at] * share;
-            }
-            square = missed_square(w, trial, trial_velocity);
-            better = square < bound;
+    for (int halving = 0; halving < NEWTON_HALVINGS && !better; ++halving, share *= real(0.5)) {
+        for (int at = 0; at < *w.condensed_count(); ++at) {
+            trial[at] = now[at] - step[at] * share;
+            trial_velocity[at] = velocity[at] - moved[at] * share;
         }
-        // Near a solution, only rounding lets the distance rise.
-        if (bound <= enough * enough) break;
-        for (int k = 0; k < NEWTON_MEMORY; ++k) bound = max_(bound, w.newton_history()[k]);
+        square = missed_square(w, trial, trial_velocity);
+        better = square < before;
     }
     if (better) {
-        *w.newton_square() = w.newton_history()[*w.newton_left() % NEWTON_MEMORY] = square;
+        *w.newton_square() = square;
         for (int at = 0; at < *w.condensed_count(); ++at) {
             now[at] = trial[at];
             velocity[at] = trial_velocity[at];
         }
     }
-    judge_newton(w, better);
+    judge_newton(w, better, before);
 }
 // Keep the impulses of the n-th manifold, and move its bodies. update_path does the same for the joints.
 GPUSIM_PHASE void leave_condensed(const World& w, int m, int n) {

@@ -54,18 +54,18 @@ PASS_SETTLED = 1e-6
 # Friction that winds up changes by the same amount in every sweep.
 STEADY = 0.9999
 # Newton's method in contact space ends when impulses differ from their projections by less than NEWTON_SETTLED of the
-# greatest one. It takes at most NEWTON_PASSES steps, each halved up to NEWTON_HALVINGS - 1 times. If none of the parts
-# helps, it may rise to that of one of the last NEWTON_MEMORY steps. NEWTON_DAMPING is added to the diagonal of its
-# equations, whose rows are scaled to about 1. So points that carry a load redundantly share it. If that does not help,
-# the damping grows by NEWTON_GROWTH, up to NEWTON_MOST_DAMPING. In robots that move, the impulses change velocities by
-# up to 3 times what was missed. In jams, which have no solution, they do by 1e2 to 1e5 times. If they change by more
-# than NEWTON_GAIN times that and the previous impulses, the solver sweeps instead, because the number of sweeps bounds
-# the impulses.
+# greatest one, or within CONVERGED if a step leaves more than NEWTON_SLOW of the squared distance. It takes at most
+# NEWTON_PASSES steps, each halved up to NEWTON_HALVINGS - 1 times. NEWTON_DAMPING is added to the diagonal of its
+# equations, whose rows are scaled to about 1. So points that carry a load redundantly share it. If no part of a step
+# helps, the damping grows by NEWTON_GROWTH, up to NEWTON_MOST_DAMPING. In robots that move, the impulses change
+# velocities by up to 3 times what was missed. In jams, which have no solution, they do by 1e2 to 1e5 times. If they
+# change by more than NEWTON_GAIN times that and the previous impulses, the solver sweeps instead, because the number of
+# sweeps bounds the impulses.
 NEWTON_SETTLED = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-6}
 NEWTON_DAMPING = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-5}
 NEWTON_PASSES, NEWTON_HALVINGS = 20, 8
 NEWTON_GROWTH, NEWTON_MOST_DAMPING = 1e3, 1e-2
-NEWTON_GAIN, NEWTON_MEMORY = 30.0, 5
+NEWTON_GAIN, NEWTON_SLOW = 30.0, 0.25
 # Newton steps for sliding friction on the circle. The direction error is at most 1e-4 rad for mass ratios of 1:4.
 FRICTION_PASSES = 2
 # A point at SLIDING_SHARE still counts as sticking below this speed, m/s.

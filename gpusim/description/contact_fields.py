@@ -104,7 +104,6 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
         "velocities along the numbers by unit impulses, by columns",
     ),
     Field("condensed_row", ("condensed_equations",), "real", "N s", "Newton's equations, right sides behind"),
-    Field("newton_history", (5,), "real", "N2 s2", "squared distances of the last steps"),
     Field("newton_square", (), "real", "N2 s2", "squared distance of the impulses from their projections"),
     Field("newton_bound", (), "real", "m/s", "change of a velocity alone beyond which contacts jam"),
     Field("newton_damping", (), "real", "-", "damping of Newton's equations"),

@@ -20,11 +20,10 @@ discs too, or intervals, with an arm times the sum of the manifold's normal impu
 
     I - r/|x| (I - d d^T) (I - (R + c)/k) - d mu e_n^T,     d = x/|x|.
 
-A step is halved until the distance from the projections decreases. If no part of a step helps, it may rise to that of
-one of the last NEWTON_MEMORY steps. A small damping of the diagonal lets points that carry a load redundantly share it.
-It grows if that does not help either (Levenberg and Marquardt). About two steps reach 1e-10 of the load, where ten
-sweeps reach 1e-5. If the method fails, or if the impulses grow as in a jam, the solver keeps the previous impulses and
-sweeps.
+A step is halved until the distance from the projections decreases. A small damping of the diagonal lets points that
+carry a load redundantly share it. It grows if no part of a step helps (Levenberg and Marquardt). About two steps reach
+1e-10 of the load, where ten sweeps reach 1e-5. If the method fails, or if the impulses grow as in a jam, the solver
+keeps the previous impulses and sweeps.
 
 It solves worlds with at most MOST_CONDENSED numbers, if a contact is on an articulated body, all contacts follow
 Coulomb's law, and no body overflows the colors. The first sweep of a pass comes before it, because a resting machine
@@ -44,10 +43,10 @@ from gpusim.contact.constants import (
     NEWTON_GAIN,
     NEWTON_GROWTH,
     NEWTON_HALVINGS,
-    NEWTON_MEMORY,
     NEWTON_MOST_DAMPING,
     NEWTON_PASSES,
     NEWTON_SETTLED,
+    NEWTON_SLOW,
     SLIDING_SHARE,
 )
 from gpusim.description.contact_fields import POINTS
@@ -344,46 +343,39 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
     damping = np.full(s.world.size, NEWTON_DAMPING[real], real)
     p, before = project(s, s.impulse, s.velocity), s.impulse
     square = p.square
-    history = np.repeat(square[:, None], NEWTON_MEMORY, axis=1)
+    last = square / real.type(NEWTON_SLOW)
     bound = np.max(NEWTON_GAIN * np.abs(p.missed) / s.scale, axis=1) + np.max(np.abs(before) / s.scale, axis=1)
     for left in range(NEWTON_PASSES + 1)[::-1]:
         load = np.max(np.where(s.kind == NORMAL, s.impulse, 0.0), axis=1, initial=0.0)
         wanted, enough = np.maximum(NEWTON_SETTLED[real] * load, tolerance), CONVERGED[real] * load
         stalls = (damping > real.type(NEWTON_MOST_DAMPING)) | (left == 0)
-        solved |= going & ((square <= wanted * wanted) | (stalls & (square <= enough * enough)))
+        slow = stalls | (square > real.type(NEWTON_SLOW) * last)
+        solved |= going & ((square <= wanted * wanted) | (slow & (square <= enough * enough)))
         going &= ~solved & ~stalls
         if not going.any():
             break
         step = _eliminate(_equations(s, s.impulse, p, damping))
-        # Near a solution, only rounding lets the distance rise.
-        worst = np.where(square > enough * enough, history.max(axis=1), square)
-        better = _search(s, going, step, _move(s, step), square, worst)
+        better = _search(s, going, step, _move(s, step), square)
         damping = np.where(better, damping, damping * real.type(NEWTON_GROWTH))
-        p = project(s, s.impulse, s.velocity)
+        p, last = project(s, s.impulse, s.velocity), square
         square = np.where(going, p.square, square)
-        history[better, left % NEWTON_MEMORY] = square[better]
     solved &= ~(np.max(np.abs(s.impulse - before) / s.scale, axis=1) > bound)
     s.impulse = np.where(s.kind == NORMAL, max_(s.impulse, real.type(0)), s.impulse)
     return solved, np.sqrt(square)
 
 
-def _search(s: Space, going: Array, step: Array, moved: Array, square: Array, worst: Array) -> Array:
-    """Step in the worlds that are ``going``, as far as this reduces ``square``. Return where it does, bool, (K,).
-
-    If no part of a step does, the result need only be below ``worst`` (Grippo, Lampariello and Lucidi 1986).
-    """
-    better = np.zeros_like(going)
-    for bound in (square, np.maximum(square, worst)):
-        share = s.impulse.dtype.type(1)
-        for _ in range(NEWTON_HALVINGS):
-            trial, velocity = s.impulse - step * share, s.velocity - moved * share
-            closer = going & ~better & (project(s, trial, velocity).square < bound)
-            s.impulse = np.where(closer[:, None], trial, s.impulse)
-            s.velocity = np.where(closer[:, None], velocity, s.velocity)
-            better |= closer
-            if (better | ~going).all():
-                return better
-            share = share * s.impulse.dtype.type(0.5)
+def _search(s: Space, going: Array, step: Array, moved: Array, square: Array) -> Array:
+    """Step in the worlds that are ``going``, as far as this reduces ``square``. Return where it does, bool, (K,)."""
+    better, share = np.zeros_like(going), s.impulse.dtype.type(1)
+    for _ in range(NEWTON_HALVINGS):
+        trial, velocity = s.impulse - step * share, s.velocity - moved * share
+        closer = going & ~better & (project(s, trial, velocity).square < square)
+        s.impulse = np.where(closer[:, None], trial, s.impulse)
+        s.velocity = np.where(closer[:, None], velocity, s.velocity)
+        better |= closer
+        if (better | ~going).all():
+            break
+        share = share * s.impulse.dtype.type(0.5)
     return better
 
 

@@ -211,8 +211,7 @@ def greatest_energy(sweeps: int, solver: str, dt: float) -> tuple[float, float]:
 def test_more_sweeps_are_never_worse(solver: str, dt: float) -> None:
     """The greatest energy after the wheel is put down falls with the number of sweeps."""
     greatest = [greatest_energy(n, solver, dt)[0] for n in (4, 8, 16, 32, 64)]
-    # Once the contacts are solved, more sweeps only act in the few steps in which Newton's method fails.
-    assert all(more <= 1.01 * less for less, more in pairwise(greatest)), greatest
+    assert all(more <= less for less, more in pairwise(greatest)), greatest
 
 
 @ON_KERNELS

@@ -144,11 +144,13 @@ def test_a_stack_next_to_a_robot_is_solved() -> None:
     assert np.percentile(left_of_load(sim, 200), 99) <= 1e-7
 
 
-@pytest.mark.parametrize("make", [walker, standing_on_boxes, cart, gripper, next_to_a_stack])
+@pytest.mark.parametrize(
+    ("make", "steps"), [(walker, 20), (standing_on_boxes, 20), (cart, 20), (next_to_a_stack, 20), (gripper, 8)]
+)
 @pytest.mark.native
-def test_both_backends_agree(make: Any) -> None:
-    """NumPy and native."""
-    np.testing.assert_allclose(run(make(), steps=20)[0], run(make(), "numpy", 20)[0], rtol=0.0, atol=3e-8)
+def test_both_backends_agree(make: Any, steps: int) -> None:
+    """NumPy and native, of a gripper until its fingers are closed: its first impact is swept."""
+    np.testing.assert_allclose(run(make(), steps=steps)[0], run(make(), "numpy", steps)[0], rtol=0.0, atol=1e-8)
 
 
 def test_a_method_that_fails_leaves_the_contacts_to_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
