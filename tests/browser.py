@@ -24,6 +24,8 @@ OPTIONS = (
 )
 PATIENCE = 240.0
 """How long a page may take, s: WebGL runs on the processor here."""
+INACTIVE = "Not attached to an active page"
+"""Error of a picture while a busy browser replaces the empty page by that of the address."""
 
 
 def require_browser() -> str:
@@ -74,13 +76,18 @@ class Browser:
 
     def call(self, method: str, **parameters: Any) -> Any:
         """Return the answer of the browser to a method of the protocol."""
+        answer = self._answer(method, parameters)
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def _answer(self, method: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Return the result or the error of a method."""
         self._number += 1
         self._socket.send(json.dumps({"id": self._number, "method": method, "params": parameters}))
         while True:
-            answer = json.loads(self._socket.recv(timeout=PATIENCE))
+            answer: dict[str, Any] = json.loads(self._socket.recv(timeout=PATIENCE))
             if answer.get("id") == self._number:
-                assert "error" not in answer, answer
-                return answer["result"]
+                return answer
 
     def evaluate(self, script: str) -> Any:
         """Return the value of a JavaScript expression."""
@@ -90,8 +97,16 @@ class Browser:
         """Return the page, uint8 (height, width, 3)."""
         from PIL import Image
 
-        data = base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
-        return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+        answer: dict[str, Any] = {}
+
+        def answered() -> bool:
+            answer.clear()
+            answer.update(self._answer("Page.captureScreenshot", {"format": "png"}))
+            return INACTIVE not in str(answer.get("error"))
+
+        wait_until(answered, "the page is active")
+        assert "result" in answer, answer
+        return np.asarray(Image.open(io.BytesIO(base64.b64decode(answer["result"]["data"]))).convert("RGB"))
 
     def place(self, script: str) -> tuple[float, float, float, float]:
         """Return left, top, width and height of an element that a JavaScript expression gives."""
