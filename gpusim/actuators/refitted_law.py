@@ -8,6 +8,7 @@ together, the line goes through the last two guesses.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import numpy as np
@@ -23,16 +24,16 @@ SWINGING, LEAST_SHARE = 0.5, 0.05
 """Guesses oscillate if a move reverses by more than SWINGING of the previous move and LEAST_SHARE of the velocity."""
 
 
-class RefittedLaw(ActuatorType):
+class RefittedLaw(ActuatorType, ABC):
     """Base class of kinds on one axis row whose impulse falls with u+ (in kernels: actuators/refitted_law.cuh)."""
 
     kernel: ClassVar[tuple[str, ...]] = ("evaluate", "relinearize")
     kernel_scratch: ClassVar[tuple[str, ...]] = ("guess", "guess_impulse", "move")
     nonlinear: ClassVar[bool] = True
 
+    @abstractmethod
     def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
         """Return the impulse of the kick for a guess of u+, and its slope -dp/du+ >= 0, (num_worlds, n)."""
-        raise NotImplementedError
 
     def solve_alone(
         self, group: Group, work: StepBuffers, guess: Array, given: Array, others: Array

@@ -11,7 +11,7 @@ import numpy as np
 from gpusim import validate
 from gpusim.control.noise import normal_number, uniform_number
 from gpusim.envs.distributions import Distribution, Scale
-from gpusim.envs.task import Task
+from gpusim.envs.task import Goals, Task
 from gpusim.simulation import Simulation
 from gpusim.typing import Array
 
@@ -71,7 +71,7 @@ class Episodes:
         self._writes = [Draw(name, d, sim.read(name, numpy=True)[0]) for name, d in written.items()]
         self._delays = task.delays
         self._streams = np.arange(1 + sum(draw.count for draw in (*self._goals, *self._writes)))
-        self.goals = {draw.name: np.zeros((worlds, *draw.shape)) for draw in self._goals}
+        self.goals = Goals({draw.name: np.zeros((worlds, *draw.shape)) for draw in self._goals})
 
     def set_seeds(self, seed: int | Sequence[int], worlds: Array) -> None:
         """Restart the random numbers of chosen worlds, (n,).

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -42,8 +44,11 @@ class Signals:
         return self._views[name]
 
 
-Goals = Mapping[str, Array]
-"""Goals of all worlds by name, (num_envs,) or (num_envs, k)."""
+class Goals(dict[str, Array]):
+    """Goals of all worlds by name, (num_envs,) or (num_envs, k)."""
+
+    def __missing__(self, name: str) -> Array:
+        raise unknown_name("goal of the task", name, self)
 
 
 class Task:
@@ -109,9 +114,19 @@ class Task:
         element = f"task '{self.name}'"
         if not self.scene and type(self).make_scene is Task.make_scene:
             raise validate.fail(element, "has no scene", "set scene, or define make_scene")
+        if type(self).reward is Task.reward:
+            raise validate.fail(element, "has no reward", "define reward(self, s, goal, action)")
         for name in ("actions", "signals"):
             if not getattr(self, name):
                 raise validate.fail(element, f"has no {name}", f"set {name}")
+        for name in _attributes(type(self)):
+            near = difflib.get_close_matches(name, Task.__annotations__, n=1, cutoff=0.88)
+            if near and near[0] != name:
+                raise validate.fail(element, f"has an attribute {name!r}", f"did you mean {near[0]!r}?")
+        for name in ("goals", "randomize", "start"):
+            for key, drawn in getattr(self, name).items():
+                if not callable(drawn):
+                    raise validate.fail(element, f"{name} of {key!r} is {drawn!r}", "give a distribution like Uniform")
         if not isinstance(self.decimation, int) or self.decimation < 1:
             raise validate.fail(element, f"decimation = {self.decimation!r} must be 1 or more", "give whole steps")
         validate.positive(element, "episode", self.episode)
@@ -132,9 +147,9 @@ class Task:
         """Return the observations, (num_envs, n). By default all signals, goals and last actions side by side."""
         return np.concatenate([s.array, *(g.reshape(len(g), -1) for g in goal.values()), action], axis=1)
 
+    @abstractmethod
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return the rewards of a control step, (num_envs,)."""
-        raise NotImplementedError(f"task '{self.name}' has no reward; define reward(self, s, goal, action)")
+        """Return the rewards of a control step, (num_envs,). Every task defines them."""
 
     def terminated(self, s: Signals, goal: Goals) -> Array | None:
         """Return the worlds whose episode ends before its time, a mask (num_envs,). None: no world."""
@@ -156,6 +171,12 @@ class Task:
             Further values to write, by signal, as for ``sim.write_state``. None: no values.
         """
         return None
+
+
+def _attributes(task: type[Task]) -> list[str]:
+    """Return the names of values that subclasses of Task set."""
+    own = (kind for kind in task.__mro__ if kind not in Task.__mro__)
+    return [name for kind in own for name, value in vars(kind).items() if not callable(value)]
 
 
 def as_task(task: Task | type[Task] | str) -> Task:

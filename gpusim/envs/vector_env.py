@@ -235,8 +235,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def _ended(self, s: Signals, done: Array) -> dict[str, Any]:
         """Return the info of episodes that end."""
-        reached = self.task.success(s, self._wiring.episodes.goals)
-        return {} if reached is None else {"is_success": np.array(reached, bool), "_is_success": done.copy()}
+        reached = self._wiring.success(s)
+        return {} if reached is None else {"is_success": reached, "_is_success": done.copy()}
 
     def _given(self, array: Array) -> Any:
         return array if self._tensors is None else self._tensors(array)

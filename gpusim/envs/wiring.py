@@ -78,12 +78,34 @@ class Wiring:
         self._command.write(self._center + self._half * acting)
 
     def judge(self, s: Signals) -> tuple[Array, Array]:
-        """Return rewards and terminated worlds, (num_envs,)."""
-        given = self.task.reward(s, self.episodes.goals, self.delayed.last)
-        reward = np.array(np.broadcast_to(given, (self.sim.num_worlds,)), np.float64)
-        terminated = ~self.sim.health()
+        """Return rewards and terminated worlds, (num_envs,). The reward of a world that failed may be NaN: it is 0.
+
+        Raises:
+            ModelError: the task returned another shape, or a reward that is not finite.
+        """
+        reward = self._given("reward", self.task.reward(s, self.episodes.goals, self.delayed.last))
+        failed = ~self.sim.health()
+        finite = np.isfinite(reward)
+        if not np.all(finite | failed):
+            world = int(np.argmin(finite | failed))
+            rule = f"reward is {reward[world]} in world {world}"
+            raise validate.fail(f"task '{self.task.name}'", rule, "return finite rewards")
+        reward[~finite] = 0.0
         ended = self.task.terminated(s, self.episodes.goals)
-        return reward, terminated if ended is None else terminated | np.asarray(ended, bool)
+        return reward, failed if ended is None else failed | self._given("terminated", ended).astype(bool)
+
+    def success(self, s: Signals) -> Array | None:
+        """Return the worlds that reach their goals, a mask (num_envs,), or None if the task has no success."""
+        reached = self.task.success(s, self.episodes.goals)
+        return None if reached is None else self._given("success", reached).astype(bool)
+
+    def _given(self, name: str, value: Any) -> Array:
+        """Return a new array of what a task returned: a number, or one for each world."""
+        found, shape = np.array(value, np.float64), (self.sim.num_worlds,)
+        if found.shape not in ((), shape):
+            rule = f"{name} has the shape {found.shape} for {shape[0]} worlds"
+            raise validate.fail(f"task '{self.task.name}'", rule, "return (num_envs,)")
+        return np.array(np.broadcast_to(found, shape))
 
     def begin(self, worlds: Array) -> None:
         """Begin an episode in chosen worlds, (n,)."""

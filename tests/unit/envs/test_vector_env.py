@@ -310,6 +310,7 @@ BAD = [
     ({"actions": {"push": (1.0, 1.0)}}, "'push' (1.0, 1.0)"), ({"noise": {"body.cart.position": 1.0}}, "noise signals"),
     ({"start": {"body.cart.mass": Uniform(1.0, 2.0)}}, "'body.cart.mass' randomize start"),
     ({"noise": {"joint.rail.position": -1.0}}, "noise negative"),
+    ({"goals": {"place": (0, 1)}}, "goals 'place' (0, 1)"),
 ]  # fmt: skip
 
 
@@ -353,6 +354,40 @@ def test_a_wrong_observation_is_reported() -> None:
 
     with pytest.raises(ModelError, match=naming("observation shape (3,)")):
         cart(task=Flat())
+
+
+def broken(**functions: Any) -> Cart:
+    """A cart's task with other attributes and functions."""
+    made: Cart = type("Broken", (Cart,), functions)()
+    return made
+
+
+WRONG = [
+    ({"reward": lambda *_: np.full(3, np.nan)}, "reward nan world 0"),
+    ({"reward": lambda *_: np.zeros((3, 1))}, "reward shape (3, 1) 3"),
+    ({"terminated": lambda *_: np.zeros(2, bool)}, "terminated shape (2,) 3"),
+    ({"success": lambda *_: np.zeros((3, 2), bool), "episode": 0.1}, "success shape (3, 2) 3"),
+    ({"reward": lambda task, s, goal, action: goal["palce"]}, "goal 'palce' 'place'"),
+    ({"reward": Task.reward}, "reward"),
+    ({"episodes": 3.0}, "'episodes' 'episode'"),
+]
+
+
+@pytest.mark.parametrize(("functions", "words"), WRONG)
+def test_what_a_task_returns_is_checked(functions: dict[str, Any], words: str) -> None:
+    with pytest.raises((ModelError, UnknownNameError), match=naming(words)):
+        env = cart(task=broken(**functions))
+        env.reset(seed=1)
+        env.step(np.zeros((3, 1)))
+
+
+def test_the_reward_of_a_failed_world_may_be_nan() -> None:
+    env = cart(task=broken(reward=lambda task, s, goal, action: np.where(task.sim.health(), 1.0, np.nan)))
+    env.task.sim = env.sim  # type: ignore[attr-defined]
+    env.reset(seed=1)
+    env.sim.write("body.cart.linear_velocity", (1e10, 0.0, 0.0), world=1)
+    _, reward, terminated, *_ = env.step(np.zeros((3, 1)))
+    assert reward.tolist() == [1.0, 0.0, 1.0] and terminated.tolist() == [False, True, False]
 
 
 def test_distributions() -> None:
