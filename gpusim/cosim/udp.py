@@ -14,7 +14,7 @@ from gpusim.arrays import on_host
 from gpusim.cosim.pose_packets import FRAMES, PacketFormat
 from gpusim.errors import ModelError, unknown_name
 from gpusim.signals.signal import matching
-from gpusim.signals.step_samplers import SampleTimes
+from gpusim.signals.step_samplers import RegularSampler
 from gpusim.signals.writing import chosen_worlds
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class UdpPoses:
         for name, value, known in (("frame", frame, FRAMES), ("dtype of poses", dtype, _DTYPES)):
             if value not in known:
                 raise unknown_name(name, str(value), known)
-        self._times = SampleTimes("UDP", rate, sim.config.dt)
+        self._sampler = RegularSampler("UDP", rate, sim.config.dt, self.sample)
         self._world = int(chosen_worlds("UDP", [world], sim.num_worlds)[0])
         self.labels = matching("body", bodies, [body.label for body in sim.model.bodies])
         if max(self._world, len(self.labels)) > _MOST_NUMBER:
@@ -78,16 +78,7 @@ class UdpPoses:
         self._labeled = -np.inf
         self._samplers = sim.runtime.samplers
         self.sample()
-        self._samplers.append(self)
-
-    def steps_until_sample(self, dt: float) -> int:
-        """Return the number of steps of ``dt`` s until the next sample."""
-        return self._times.until(dt)
-
-    def after_steps(self, n: int, dt: float) -> None:
-        """Send a sample if it is due after ``n`` more steps of ``dt`` s."""
-        if self._times.due(n, dt):
-            self.sample()
+        self._samplers.append(self._sampler)
 
     def sample(self) -> None:
         """Send the poses of the current time. A network that refuses them does not stop the simulation."""
@@ -106,8 +97,8 @@ class UdpPoses:
 
     def close(self) -> None:
         """Send no more. A second call does nothing."""
-        if self in self._samplers:
-            self._samplers.remove(self)
+        if self._sampler in self._samplers:
+            self._samplers.remove(self._sampler)
         self._socket.close()
 
     def __enter__(self) -> UdpPoses:

@@ -24,7 +24,7 @@ from gpusim.recording.layout import DTYPES, Block, Layout
 from gpusim.recording.live import check_address, is_address
 from gpusim.recording.recorder import load_recording
 from gpusim.recording.samples import Recording
-from gpusim.signals.step_samplers import SampleTimes
+from gpusim.signals.step_samplers import RegularSampler
 from gpusim.signals.writing import chosen_worlds
 from gpusim.typing import Array
 
@@ -190,24 +190,15 @@ class SteppedRecorder(StreamRecorder):
     """Sampler that the steps of its simulation feed; see :func:`record`."""
 
     def __init__(self, sim: Simulation, path: Any, signals: Any, rate: float | None, worlds: Any, dtype: str) -> None:
-        self._times = SampleTimes("recording", rate, sim.config.dt)
+        self._sampler = RegularSampler("recording", rate, sim.config.dt, self.sample)
         super().__init__(sim, signals, path, worlds=worlds, dtype=dtype)
         self._samplers = sim.runtime.samplers
         self.sample()
-        self._samplers.append(self)
-
-    def steps_until_sample(self, dt: float) -> int:
-        """Return the number of steps of ``dt`` s until the next sample."""
-        return self._times.until(dt)
-
-    def after_steps(self, n: int, dt: float) -> None:
-        """Take a sample if it is due after ``n`` more steps of ``dt`` s."""
-        if self._times.due(n, dt):
-            self.sample()
+        self._samplers.append(self._sampler)
 
     def _stop(self) -> None:
-        if self in self._samplers:
-            self._samplers.remove(self)
+        if self._sampler in self._samplers:
+            self._samplers.remove(self._sampler)
         super()._stop()
 
 

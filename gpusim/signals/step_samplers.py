@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from gpusim import validate
@@ -19,25 +19,27 @@ class StepSampler(Protocol):
         """Take a sample if it is due after ``n`` more steps."""
 
 
-class SampleTimes:
-    """Times of samples at a rate, at the nearest steps. The first sample is that of the current time.
+class RegularSampler:
+    """Sampler at a rate, at the nearest steps. The caller takes the first sample, at the current time.
 
     Args:
         element: name of the sampler, for errors.
         rate: samples per second of simulated time. None: every step.
         dt: step of the simulation, s.
+        sample: takes a sample.
 
     Raises:
         ModelError: the rate is above the step rate.
     """
 
-    def __init__(self, element: str, rate: float | None, dt: float) -> None:
+    def __init__(self, element: str, rate: float | None, dt: float, sample: Callable[[], None]) -> None:
         if rate is not None and not 0.0 < rate * dt <= 1.0 + 1e-9:
             rule = f"rate = {rate!r} is not between 0 and {1.0 / dt:g}, the steps in a second"
             raise validate.fail(element, rule, "give a rate in this range, or None for every step")
         self._rate, self._dt, self._base, self._steps, self._taken = rate, dt, 0.0, 0, 1
+        self._sample = sample
 
-    def until(self, dt: float) -> int:
+    def steps_until_sample(self, dt: float) -> int:
         """Return the number of steps of ``dt`` s until the step that is nearest to the next sample, at least 1."""
         if self._rate is None:
             return 1
@@ -45,15 +47,14 @@ class SampleTimes:
             self._base, self._steps, self._dt = self._base + self._steps * self._dt, 0, dt
         return max(round((self._taken / self._rate - self._base) / dt) - self._steps, 1)
 
-    def due(self, n: int, dt: float) -> bool:
-        """Return whether a sample is due after ``n`` more steps of ``dt`` s."""
-        due = self.until(dt)
+    def after_steps(self, n: int, dt: float) -> None:
+        """Take a sample if it is due after ``n`` more steps of ``dt`` s."""
+        due = self.steps_until_sample(dt)
         self._steps += n
-        if n < due:
-            return False
-        now = self._base + self._steps * dt
-        self._taken = max(self._taken + 1, math.floor(now * (self._rate or 0.0) + 0.5) + 1)
-        return True
+        if n >= due:
+            self._sample()
+            now = self._base + self._steps * dt
+            self._taken = max(self._taken + 1, math.floor(now * (self._rate or 0.0) + 0.5) + 1)
 
 
 def pieces(samplers: list[StepSampler], n: int, dt: float) -> Iterator[int]:

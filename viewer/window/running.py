@@ -1,4 +1,4 @@
-"""Main loop of a session without a window."""
+"""Main loop of a session, in a window, in browsers or for a Rerun viewer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from gpusim.viewer.window.session import Session
 
 
 def run_session(
-    session: Session, pacer: Pacer, frame: Callable[[float], None], duration: float | None = None
+    session: Session,
+    pacer: Pacer,
+    frame: Callable[[float], None],
+    duration: float | None = None,
+    closed: Callable[[], bool] = lambda: False,
 ) -> Jitter:
     """Run a session in real time until ``session.quit()``.
 
@@ -20,6 +24,7 @@ def run_session(
         pacer: times the frames.
         frame: advances and shows the session, given the deadline (s on the clock of the frames).
         duration: stop after this time, s.
+        closed: returns whether the user has closed the view.
 
     Returns:
         Statistics of the lateness.
@@ -28,11 +33,12 @@ def run_session(
         SimulationError: the simulation failed.
         KeyboardInterrupt: Ctrl-C, between two frames.
     """
-    session.skip()
-    pacer.restart()
-    first = time.perf_counter()
     with kept_interrupts() as caught:
-        while not session.finished:
+        frame(time.perf_counter())  # the first frame compiles and loads, so it is excluded from the statistics
+        session.skip()
+        pacer.restart()
+        first = time.perf_counter()
+        while not (session.finished or closed()):
             deadline = pacer.wait()
             if caught:
                 raise KeyboardInterrupt

@@ -13,8 +13,8 @@ from gpusim.viewer.camera import PinholeCamera
 from gpusim.viewer.overlays import Timings, overlays
 from gpusim.viewer.overlays.canvas import Box
 from gpusim.viewer.window.controls import Controls
-from gpusim.viewer.window.interrupts import kept_interrupts
 from gpusim.viewer.window.pacing import RATE, Jitter, Pacer
+from gpusim.viewer.window.running import run_session
 from gpusim.viewer.window.screen import Screen
 from gpusim.viewer.window.session import Session
 from gpusim.viewer.window.sketches import Sketches
@@ -127,7 +127,7 @@ class Window:
         self._generation = session.generation
         rate = self.screen.refresh_rate()
         self.pacer = Pacer(rate if 24.0 <= rate <= 240.0 else RATE)
-        self._first = self._last = time.perf_counter()
+        self._last = time.perf_counter()
         self._titled = float("-inf")
         self._work = 0.0
 
@@ -218,18 +218,7 @@ class Window:
             SimulationError: the simulation failed.
             KeyboardInterrupt: Ctrl-C, between two frames.
         """
-        with kept_interrupts() as caught:
-            self.frame(time.perf_counter())  # the first frame compiles and loads, so it is excluded from the statistics
-            self._begin()
-            self._first = time.perf_counter()
-            while not self.done():
-                deadline = self.pacer.wait()
-                if caught:
-                    raise KeyboardInterrupt
-                if duration is not None and deadline - self._first >= duration:
-                    break
-                self.frame(deadline)
-        return self.pacer.overall()
+        return run_session(self.session, self.pacer, self.frame, duration, self.screen.closed)
 
     def done(self) -> bool:
         """Return whether the user has quit."""
@@ -280,10 +269,6 @@ class Window:
         self.sight.go_on_from(before)
         self._surface = self._make_surface()
         self.controls.sight = self.sight
-        self._begin()
-
-    def _begin(self) -> None:
-        """Restart the statistics and the session's clock."""
         self.session.skip()
         self.pacer.restart()
 
