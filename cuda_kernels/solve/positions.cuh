@@ -1,20 +1,40 @@
 // Stage positions: correct the rigid rows after the drift, without changing velocities (gpusim/reference/solve/positions.py).
-// Direct: dx = -M^-1 J^T A^-1 C with the velocity solve's factor, for all rows, in every substep.
+// Direct: dx = -M^-1 J^T A^-1 C with the velocity solve's factor, for all rows, in every substep. Loops: again while that
+// shrinks the errors.
 #pragma once
 #include "../accuracy.cuh"
 #include "../joints/factor.cuh"
 
 // Update the rotation matrix of body b to its current pose.
 GPUSIM_PHASE void turn_body(const World& w, int b) { matrix_from_quaternion(w.orientation() + 4 * b, w.rotation() + 9 * b); }
-// Set the error of a row, or 0 if the velocity solve stalled with this factor.
+// Set the error of a row. Without loops it is 0 if the velocity solve stalled with this factor.
 GPUSIM_PHASE void error_row(const World& w, int row) {
-    const mask none = (*w.stalled() != whole(0)) | mask(is_left_to_sweeps(w, row));
+    const mask stalled = (*w.stalled() != whole(0)) & mask(!w.loop_constraints());
+    const mask none = stalled | mask(is_left_to_sweeps(w, row));
     const real error = choose(none, real(0), -real(row_error(w, row)));
     w.rhs()[row] = error;
     // For loops, track the largest error, relative to the usual lever (rows of gaps) or in rad.
     if (!w.loop_constraints() || !w.row_rigid()[row]) return;
     raise_where(true, w.position_error(), w.row_rigid()[row] == ROW_GAP ? error / real(w.usual_lever()) : error);
 }
+#if !GPUSIM_WIDE
+GPUSIM_PHASE void start_closing(const World& w, int) {
+    *w.position_error() = *w.position_turn() = real(0);
+    *w.error_before() = real(-1);
+    *w.closing() = 1;
+}
+// Return whether the last correction was of a large error, so that some may remain.
+GPUSIM_FN bool is_unclosed(const World& w) {
+    return *w.closing() && (*w.error_before() < real(0) || *w.error_before() > real(CLOSED));
+}
+// Decide whether to correct the errors. The first time always.
+GPUSIM_PHASE void judge_errors(const World& w, int) {
+    const real error = *w.position_error(), before = *w.error_before();
+    *w.closing() = before < real(0) || (error > real(CLOSED) && error < real(CLOSING_SHARE) * before);
+    *w.error_before() = error;
+    *w.position_error() = *w.position_turn() = real(0);
+}
+#endif
 // Compute the correction, and the square of its largest rotation.
 GPUSIM_PHASE void weigh_shift(const World& w, int b) {
     real* by = w.displacement() + 6 * b;
@@ -32,7 +52,7 @@ GPUSIM_PHASE void shift_body(const World& w, int b) {
 }
 // In loops: scale the correction down. It is linear, so it must not leave more error than it corrects.
 GPUSIM_PHASE void shift_trusted(const World& w, int b) {
-    const real error = *w.position_error(), square = *w.position_turn();
+    const real error = *w.error_before(), square = *w.position_turn();
     const mask far = square > error;
     real moved[6];
     copy3(w.displacement() + 6 * b, moved);

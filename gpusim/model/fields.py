@@ -159,6 +159,7 @@ WORK_FIELDS: tuple[Field, ...] = (
     Field("overflow_change", ("overflow_sides", 6), "real", "m/s", "velocity changes of overflow constraints"),
     Field("loop_gap", (), "pose", "m", "greatest gap in a loop in this substep; last bits: which constraint"),
     Field("position_error", (), "real", "rad", "greatest error of a loop's position, gaps over the usual lever"),
+    Field("error_before", (), "real", "rad", "the same that the newest correction is for; -1 before the first one"),
     Field("position_turn", (), "real", "rad^2", "square of the greatest turn of its correction"),
     Field("worst", (), "real", "m/s", "greatest residual of the rigid rows"),
     Field("wanted_change", (), "real", "N s", "greatest change of an impulse that swept soft rows still want"),
@@ -183,6 +184,7 @@ WORK_FIELDS: tuple[Field, ...] = (
         for name, doc in (
             ("passes_left", "passes that are left"),
             ("correcting", "1: takes part in this pass"),
+            ("closing", "1: takes part in this correction of positions"),
             ("since_factor", "passes since the last factorization"),
             ("switches", "factorizations again"),
             ("refreshes", "times that the curvature bias was recomputed for settled modes"),

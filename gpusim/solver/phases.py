@@ -12,7 +12,7 @@ from gpusim.solver.nodes import Phase
 
 _TABLE = (
     Phase("set_forward", writes="blocks_ended forward_only turn_next turns_ended"),
-    Phase("set_times", reads="step_before", writes="loop_gap position_error position_turn pushing step_last"),
+    Phase("set_times", reads="step_before", writes="loop_gap pushing step_last"),
     Phase(
         "rotate_body",
         "bodies",
@@ -385,12 +385,14 @@ _TABLE = (
         reads="angle coupling_offset orientation position rotation stalled",
         writes="position_error rhs",
     ),
+    Phase("start_closing", writes="closing error_before position_error position_turn"),
+    Phase("judge_errors", writes="closing error_before position_error position_turn"),
     Phase("weigh_shift", "bodies", reads="delta mass_jacobian", writes="displacement position_turn"),
     Phase("shift_body", "bodies", reads="delta mass_jacobian", writes="orientation position"),
     Phase(
         "shift_trusted",
         "bodies",
-        reads="displacement position_error position_turn",
+        reads="displacement error_before position_turn",
         writes="orientation position",
     ),
     Phase(

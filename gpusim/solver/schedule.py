@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpusim.reference.solve.colored_solve import POSITION_SWEEPS, REFITS
+from gpusim.reference.solve.positions import MOST_CORRECTIONS
 from gpusim.solver.nodes import (
     Condition,
     If,
@@ -98,12 +99,15 @@ SOFTENS = Condition("softens", "*w.softens() != 0", DEPENDENT.host, True)
 FREE_BIAS = Condition("free_bias", "!*w.hold_bias()", each_world=True)
 UNBENT = Condition("unbent", "!*w.bias_fits()", each_world=True)
 CORRECTING = Condition("correcting", "*w.correcting() != 0", each_world=True)
+DIRECT_LOOPS = Condition("direct_loops", "", lambda s: bool(s["direct"]) and LOOPS.host(s))
+CLOSING = Condition("closing", "*w.closing() != 0", LOOPS.host, True)
+UNCLOSED = Condition("unclosed", "is_unclosed(w)", LOOPS.host, True)
 ADVANCING = Condition("advancing", "*w.guard_action() < GUARD_RESTORE", each_world=True)
 RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 PUSHING = Condition("pushing", "*w.pushing() != 0", PAIRS.host, True, PAIRS.build)
 FLAGS = (
     SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, SOFTENS, SOFTENED, FREE_BIAS,
-    CORRECTING, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSING, AT_ONCE, UNCONDENSED,
+    CORRECTING, CLOSING, UNCLOSED, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSING, AT_ONCE, UNCONDENSED,
 )  # fmt: skip
 """Conditions that each world evaluates. A launch carries its conditions as bits in this order."""
 
@@ -355,16 +359,21 @@ SENSE = Stage(
     reference="signals.sense.sense", kernels="signals/sense.cuh",
 )  # fmt: skip
 CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "correct_color"))
+# Correct again while errors that remain shrink.
+CLOSE_LOOPS = (*run("start_closing"), Sweeps(MOST_CORRECTIONS, (
+    Later(run("turn_body")),
+    *run("error_row judge_errors"),
+    If(CLOSING, (SOLVE_FACTORED, *run("weigh_shift shift_trusted"))),
+), going=UNCLOSED))  # fmt: skip
 POSITIONS = Stage("positions", (
     *run("turn_body"),
     If(DIRECT, (
         If(DEPENDENT, (If(SOFTENED, (If(AXES, run("let_axis_go")), ELIMINATE)),)),
-        *run("error_row"), SOLVE_FACTORED,
-        If(LOOPS, run("weigh_shift shift_trusted")), If(NO_LOOPS, run("shift_body")),
+        If(LOOPS, CLOSE_LOOPS), If(NO_LOOPS, (*run("error_row"), SOLVE_FACTORED, *run("shift_body"))),
         If(SWEPT, (CORRECTIONS,)),
     )),
     If(COLORED, (CORRECTIONS,)),
-))  # fmt: skip
+), together=DIRECT_LOOPS)  # fmt: skip
 
 # Forces of a trial kick. Of the state, it keeps only counted angles and gear offsets.
 FORWARD = Stage("forward", run("forward_term keep_angle keep_offset"), reference="joints.forward.forward")

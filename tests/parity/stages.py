@@ -21,6 +21,7 @@ from gpusim.model.fields import WORK_FIELDS, state_fields
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.solver import schedule
 from gpusim.solver.launch_plan import Plan, Repeat
+from gpusim.solver.nodes import Run, Sizes, Stage, reached
 from gpusim.solver.phases import PHASES
 from gpusim.typing import Array
 
@@ -68,7 +69,7 @@ UPDATES: dict[str, tuple[str, ...]] = {
 def written(kernels: NativeBackend, stage: str) -> set[str]:
     """Arrays that the phases of a stage write, by the schedule's table."""
     names: set[str] = set()
-    for phase in planned(kernels.plan.stages[stage]):
+    for phase in planned(kernels.plan.stages[stage], kernels.plan.sizes):
         names |= set(PHASES[phase].writes.split()) if phase in PHASES else set()
     for kind in kernels.kinds:
         for part in ("state", "scratch"):
@@ -77,10 +78,20 @@ def written(kernels: NativeBackend, stage: str) -> set[str]:
     return names & set(kernels.layout.places)
 
 
-def planned(plan: Plan) -> Iterator[str]:
-    """Phases of a plan."""
+def planned(plan: Plan, sizes: Sizes) -> Iterator[str]:
+    """Phases of a plan. One launch may run all phases of a stage."""
     for part in plan:
-        yield from planned(part.body) if isinstance(part, Repeat) else (launch.phase for launch in part)
+        if isinstance(part, Repeat):
+            yield from planned(part.body, sizes)
+            continue
+        for launch in part:
+            whole = BY_NAME.get(launch.phase.removesuffix("_world"))
+            yield from [launch.phase] if whole is None else [run.phase.name for run in runs(whole, sizes)]
+
+
+def runs(stage: Stage, sizes: Sizes) -> Iterator[Run]:
+    """Phases that a stage runs for these sizes."""
+    return (node for node in reached(stage, sizes) if isinstance(node, Run))
 
 
 def _flat(array: Array, like: tuple[int, ...]) -> Array:

@@ -20,6 +20,20 @@ def test_random_machines_with_loops(first: int) -> None:
     assert {seed: wrong for seed in range(first, first + 10) if (wrong := loops.run(seed, 0.5))} == {}
 
 
+@pytest.mark.native
+@pytest.mark.parametrize("seed", [288, 303, 313, 464, 852, 991])
+def test_fast_loops_close_in_every_step(seed: int) -> None:
+    """One linear correction of positions left 0.1 to 4 mm: links turn by up to half a radian in a step."""
+    assert loops.run(seed) == ""
+
+
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
+@pytest.mark.parametrize("seed", [734, 1193])
+def test_loops_close_when_the_passes_end_early(seed: int, backend: str) -> None:
+    """The guard ends the passes of the first step, whose positions were not corrected: 0.3 to 0.4 mm."""
+    assert loops.run(seed, 0.04, backend) == ""
+
+
 def _jam(seed: int) -> ModelBuilder:
     """Two planar four-bars in a row, closed by ball joints, that come to rest on dry friction and limits."""
     rng = np.random.default_rng(seed)

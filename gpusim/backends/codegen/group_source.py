@@ -42,7 +42,7 @@ _BEHIND = {
 # Arrays that functions in conditions read.
 _READ_BY = {
     "follows": "substep", "touches": "touching", "sweeps_within": "touching", "articulated_size": "color_size",
-    "condenses": "done", "condenses_at_once": "color_size",
+    "condenses": "done", "condenses_at_once": "color_size", "is_unclosed": "closing",
 }  # fmt: skip
 _PLAIN = re.compile(r"[a-z_]+( \* ([a-z_]+|\d+))*")
 

@@ -140,6 +140,8 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "STIFFNESS_RAMP": geometric_stiffness.RAMP,
         "STIFFNESS_FADE": geometric_stiffness.FADE,
         "SPLIT_SHARE": positions.SPLIT_SHARE,
+        "CLOSED": positions.CLOSED,
+        "CLOSING_SHARE": positions.CLOSING_SHARE,
         "REFITS": colored_solve.REFITS,
         "POSITION_SWEEPS": colored_solve.POSITION_SWEEPS,
         "COUPLED_SHARE": soft_rows.COUPLED_SHARE,

@@ -5,7 +5,8 @@ diverges at singular poses.
 
 The correction is linear: a rotation by theta leaves an error of about lever theta^2. Next to a singular pose of a loop,
 a tiny error along the weak direction asks for a large rotation. That would open the joints more than it closes them. So
-corrections of loops are scaled to ``theta^2 <= error / lever`` (a trust region).
+corrections of loops are scaled to ``theta^2 <= error / lever`` (a trust region). They repeat while errors remain and
+shrink: fast loops and singular poses need several corrections.
 """
 
 from __future__ import annotations
@@ -20,23 +21,52 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 SPLIT_SHARE = 0.2
+# Positions of loops are corrected up to MOST_CORRECTIONS times, while their greatest error is above CLOSED (rad, gaps
+# over the usual lever) and each correction shrinks it to CLOSING_SHARE.
+MOST_CORRECTIONS, CLOSED, CLOSING_SHARE = 8, 1e-5, 0.9
 
 
 def correct_direct(w: StepBuffers) -> None:
-    """Apply one linear correction of all rigid rows at once, but none in worlds whose velocity solve stalled."""
+    """Correct all rigid rows at once. Without loops, do nothing in worlds whose velocity solve stalled."""
     t = w.topology
+    if t.loops.any():
+        return _close_loops(w)
     errors = np.where(w.stalled[:, None, None] | t.swept[:, None], 0.0, row_errors(w)).astype(w.real)
     change = w.apply_impulse(w.factor.solve(-errors))
-    if t.loops.any():
-        change = change * _trusted_share(w, errors, change)[:, None, None]
     move(w, change[..., :3].astype(np.float64), change[..., 3:].astype(np.float64))
 
 
-def _trusted_share(w: StepBuffers, errors: Array, change: Array) -> Array:
-    """Return the share of a correction whose second-order error is at most the corrected error, (num_worlds,)."""
+def _close_loops(w: StepBuffers) -> None:
+    """Correct each world while its errors shrink."""
+    state, real = w.state.arrays, w.real.type
+    closing = np.ones(w.num_worlds, bool)
+    before = np.full(w.num_worlds, np.inf, w.real)
+    for k in range(MOST_CORRECTIONS):
+        closing &= before > real(CLOSED)
+        if not closing.any():
+            return
+        errors = np.where(w.topology.swept[:, None], 0.0, row_errors(w)).astype(w.real)
+        error = _greatest_error(w, errors)
+        if k:
+            closing &= (error > real(CLOSED)) & (error < real(CLOSING_SHARE) * before)
+        change = w.apply_impulse(w.factor.solve(-errors))
+        change = change * _trusted_share(w, error, change)[:, None, None]
+        ended = ~closing
+        kept = state["position"][ended], state["orientation"][ended]
+        move(w, change[..., :3].astype(np.float64), change[..., 3:].astype(np.float64))
+        state["position"][ended], state["orientation"][ended] = kept
+        before = error
+
+
+def _greatest_error(w: StepBuffers, errors: Array) -> Array:
+    """Return the greatest error, rad, gaps over the usual lever, (num_worlds,)."""
     gaps = (w.layout.row_kinds == ROW_GAP).reshape(errors.shape[1:])
     lever = w.real.type(w.accuracy_limits["usual_lever"])
-    error = np.where(gaps, np.abs(errors) / lever, np.abs(errors)).max(axis=(1, 2))
+    return np.asarray(np.where(gaps, np.abs(errors) / lever, np.abs(errors)).max(axis=(1, 2)))
+
+
+def _trusted_share(w: StepBuffers, error: Array, change: Array) -> Array:
+    """Return the share of a correction whose second-order error is at most the corrected error, (num_worlds,)."""
     turns = change[..., 3:]
     square = turns[..., 0] * turns[..., 0] + turns[..., 1] * turns[..., 1] + turns[..., 2] * turns[..., 2]
     square = np.where(w.topology.dynamic, square, w.real.type(0)).max(axis=1)
