@@ -74,6 +74,13 @@ def not_negative(element: str, name: str, value: Any, *, infinite: bool = False)
     return result
 
 
+def count(element: str, name: str, value: Any) -> int:
+    """Return a whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise fail(element, f"{name} = {value!r} must be a whole number of at least 1", "give 1 or more")
+    return int(value)
+
+
 def up_to(element: str, name: str, value: float, longest_name: str, most: float, unit: str = "") -> None:
     """Check that a number does not exceed a maximum from another argument."""
     if value > most:

@@ -482,6 +482,4 @@ def _moved_body(body: BodySpec, start: Transform, host: BodySpec | None) -> Body
 
 def world_count(element: str, value: Any) -> int:
     """Return a number of worlds, or raise a ModelError if it is below 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise validate.fail(element, f"num_worlds = {value!r} must be a whole number of at least 1", "give 1 or more")
-    return int(value)
+    return validate.count(element, "num_worlds", value)

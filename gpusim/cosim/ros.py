@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import queue
 import time as wall
+import warnings
 from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from gpusim import validate
 from gpusim.arrays import on_host
 from gpusim.cosim.clock import steps_in_cycle
 from gpusim.cosim.ros_wire import PUBLISHER, SUBSCRIPTION, Node, Topic, attachment, checked_namespace, gid_of
-from gpusim.errors import ModelError, SimulationError
+from gpusim.errors import ModelError, SimulationError, callers_level
 from gpusim.signals.signal import matching
 from gpusim.signals.writing import chosen_worlds
 from gpusim.typing import Array
@@ -28,6 +29,8 @@ _COMMANDS, _TICK = "std_msgs/msg/Float64MultiArray", "std_msgs/msg/Empty"
 _NS = 1_000_000_000
 _POLL = 1e-3
 """Time between looks for a controller, s."""
+_CONNECTS_WITHIN = 1.0
+"""Time after which a bridge without a router warns, s."""
 _MOST_WAITING = 1000
 """Messages that wait for the next exchange; older ones are dropped."""
 
@@ -287,7 +290,15 @@ def _opened(connect: str) -> Any:
     try:
         for name, value in settings.items():
             config.insert_json5(name, json.dumps(value))
-        return zenoh.open(config)
+        session = zenoh.open(config)
     except zenoh.ZError as error:
         rule = f"connect = {connect!r} is no endpoint of Zenoh ({error})"
         raise validate.fail("RosBridge", rule, "give e.g. 'tcp/localhost:7447'") from None
+    end = wall.monotonic() + _CONNECTS_WITHIN
+    while not (session.info.routers_zid() or session.info.peers_zid()):
+        if wall.monotonic() > end:
+            fix = "start one with 'ros2 run rmw_zenoh_cpp rmw_zenohd'"
+            warnings.warn(f"RosBridge: no Zenoh router at {connect!r} yet; {fix}", stacklevel=callers_level())
+            break
+        wall.sleep(_POLL)
+    return session

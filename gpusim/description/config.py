@@ -75,12 +75,7 @@ class SolverConfig(NamesMoved):
                 object.__setattr__(self, name, int(value))
         object.__setattr__(self, "dt", validate.positive(element, "dt", self.dt))
         for name in ("substeps", "iterations"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise validate.fail(
-                    element, f"{name} = {value!r} must be a whole number of at least 1", "give 1 or more"
-                )
-            if value > MOST_REPEATS:
+            if validate.count(element, name, getattr(self, name)) > MOST_REPEATS:
                 raise validate.fail(element, f"{name} is above {MOST_REPEATS}", "give less")
         if isinstance(self.max_colors, bool) or not isinstance(self.max_colors, int):
             raise validate.fail(

@@ -14,7 +14,7 @@ from gpusim.errors import unknown_name
 from gpusim.output_files import atomic_file, check_output_file
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recording:
     """Signals over time.
 
@@ -34,6 +34,10 @@ class Recording:
 
     def __len__(self) -> int:
         return len(self.time)
+
+    def __repr__(self) -> str:
+        ends = f" from {self.time[0]:g} to {self.time[-1]:g} s" if len(self) else ""
+        return f"<Recording: {len(self)} samples{ends} of {', '.join(self.signals)}>"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write ``time`` and one array per signal to an NPZ file, whole or not at all.

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 _MEMORY, _MOST = 1 << 23, 1024
 """Maximum buffered bytes and samples of a block."""
 _TIME = "sim.time"
+_OPEN: WeakValueDictionary[Path, StreamRecorder] = WeakValueDictionary()
+"""Recorders of this process that still write, by the path of their growing file."""
 _LIVE_EVERY, _LIVE_PAUSE = 0.05, 4.0
 """Shortest real time between two blocks for a viewer, s and in durations of the last one, so that it does not slow down
 the run."""
@@ -59,6 +62,8 @@ class StreamRecorder:
         ModelError: the path has another suffix or cannot be written, the library of its format is not installed, or
             there is no such world.
     """
+
+    _closed = True
 
     def __init__(
         self,
@@ -89,12 +94,22 @@ class StreamRecorder:
         self._columns, self._poses = (self._columns_of(chosen) for chosen in (names, poses))
         self._make_buffers()
         self._part, self._written = None if address else part_of(self.path), 0
+        self._take_path()
         self.rescued = None if self._part is None else put_aside(self._part)
         self._name = address or str(self._part)
         with named_errors(self._name):
             self._writer = format_(self._part or address, self.layout, self._model)
         self._due = 0.0
         self._closed = False
+
+    def _take_path(self) -> None:
+        """Raise ModelError if another recorder of this process writes the same file."""
+        if self._part is None:
+            return
+        other = _OPEN.get(self._part.resolve())
+        if other is not None and not other._closed:
+            raise ModelError(f"recording {self.path}: another recorder still writes it; close that one first")
+        _OPEN[self._part.resolve()] = self
 
     def _columns_of(self, names: Iterable[str]) -> Array:
         """Return the columns of signals in an observation."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +11,15 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.arrays import on_host
+from gpusim.errors import callers_level
 from gpusim.signals.observe import chosen_commands
 from gpusim.signals.writing import chosen_worlds
 from gpusim.typing import Array
 
 STATES = ("joint.*.position", "joint.*.velocity")
+KINK, LEAST_SLOPE = 0.1, 1e-6
+"""The state is at a kink if slopes above and below it differ by more than the share KINK of the larger one. Differences
+below LEAST_SLOPE are rounding."""
 _ELEMENT = "Simulation.linearize"
 
 
@@ -59,7 +64,7 @@ class Linearizing:
 
         The derivatives are central differences. A second simulation runs a world for each change, from this one's
         snapshot. This simulation does not change. The error is of second order in ``step``. At kinks (contacts that
-        open, dry friction that sticks, limits) the result is the mean slope over the change.
+        open, dry friction that sticks, limits) the result is the mean slope over the change, with a warning.
 
         Args:
             states: writable signals or wildcards, for example ``"cylinder.*.pressure_a"``. No orientations.
@@ -80,8 +85,7 @@ class Linearizing:
 
 def _linearize(sim: Any, states: Any, commands: Any, steps: int, step: float, world: int) -> Linearization:
     step = validate.positive(_ELEMENT, "step", step)
-    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
-        raise validate.fail(_ELEMENT, f"steps = {steps!r} must be a whole number of at least 1", "give 1 or more")
+    steps = validate.count(_ELEMENT, "steps", steps)
     runtime, (chosen, *_) = sim.runtime, chosen_worlds(_ELEMENT, world, sim.num_worlds)
     names, known = sim.observe(states).names, sim.signals()
     for name in names:
@@ -104,9 +108,24 @@ def _linearize(sim: Any, states: Any, commands: Any, steps: int, step: float, wo
     with np.errstate(divide="ignore", invalid="ignore"):
         slopes = (after[0:-1:2] - after[1:-1:2]).T / spans
     slopes[:, spans == 0.0] = 0.0
+    kinks = _kinks(points, after)
+    if kinks.any():
+        found = [*_columns(names, known), *labels][int(np.argmax(kinks))]
+        message = f"linearize: the next state has a kink at '{found}'; move the state off it, or change step"
+        warnings.warn(message, stacklevel=callers_level())
     return Linearization(
         slopes[:, :n], slopes[:, n:], _columns(names, known), labels, here, after[-1], command, steps * sim.config.dt
     )
+
+
+def _kinks(points: Array, after: Array) -> Array:
+    """Return the columns (n + m,) whose slopes above and below the state differ."""
+    up, down = after[0:-1:2] - after[-1], after[-1] - after[1:-1:2]
+    above, below = (np.abs(np.diagonal(points[k:-1:2] - points[-1]))[:, None] for k in (0, 1))
+    both = (above > 0.0) & (below > 0.0)
+    up, down = up / np.where(both, above, 1.0), down / np.where(both, below, 1.0)
+    least = LEAST_SLOPE + KINK * np.maximum(np.abs(up), np.abs(down)).max(axis=1)
+    return np.asarray(both[:, 0] & (np.abs(up - down).max(axis=1) > least))
 
 
 def _stepped(sim: Any, names: list[str], columns: list[int], points: Array, steps: int, world: int) -> Array:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpusim import validate
+from gpusim.arrays import on_host
 from gpusim.builder.finalize import with_axes
 from gpusim.description.actuator_kinds import Group
 from gpusim.model import fields
@@ -32,7 +33,7 @@ _BY_ROWS = {"constraints", "block", "axes", "couplings", "ropes"}
 ELEMENT = "Simulation.restore"
 
 
-@dataclass
+@dataclass(repr=False)
 class Snapshot(State):
     """A saved state, from ``sim.snapshot()``. It can be pickled.
 
@@ -55,6 +56,9 @@ class Snapshot(State):
     programs: dict[str, Array] = field(kw_only=True)
     failed: dict[int, str] = field(kw_only=True)
     first: dict[str, Array] = field(kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"<Snapshot: {self.num_worlds} worlds at {np.max(on_host(self.arrays['time'])):g} s>"
 
     def copy(self) -> Snapshot:
         """Return an independent copy."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.arrays import on_host
 from gpusim.description.config import SolverConfig
 from gpusim.errors import ModelError, unknown_name
@@ -54,7 +55,7 @@ def fit(
     trace: Recording,
     parameters: Mapping[str, tuple[float, float]],
     *,
-    signals: Sequence[str] | None = None,
+    signals: str | Sequence[str] | None = None,
     commands: Mapping[str, Sequence[float] | Callable[[float], float]] | None = None,
     scale: Mapping[str, float] | None = None,
     start: Mapping[str, float] | None = None,
@@ -88,6 +89,12 @@ def fit(
     """
     from scipy.optimize import least_squares
 
+    if not isinstance(trace, Recording):
+        raise validate.fail("fit", f"trace = {trace!r} is no recording", "give load_recording(path)")
+    for name, given in (("parameters", parameters), ("scale", scale or {}), ("start", start or {})):
+        if not isinstance(given, Mapping):
+            raise validate.fail("fit", f"{name} = {given!r} is no dict", "give a dict by name")
+    signals = [signals] if isinstance(signals, str) else signals
     names = list(trace.signals) if signals is None else list(signals)
     search = _Search(model, trace, names, dict(parameters), commands or {}, scale, config, backend)
     found = least_squares(
@@ -97,7 +104,8 @@ def fit(
     spread = search.rms(found.fun)
     covariance = _covariance(found.jac) * np.outer(search.span, search.span)
     if scale is None:
-        covariance *= np.sum(found.fun**2) / max(found.fun.size - len(values), 1)
+        share = np.sum(found.fun**2) / max(found.fun.size - len(values), 1)
+        covariance[np.isfinite(covariance)] *= share
     return Fit(dict(zip(parameters, values.tolist(), strict=True)), covariance, spread, search.count, found.message)
 
 
@@ -132,6 +140,8 @@ class _Search:
         self._measured = np.concatenate([np.asarray(trace[n])[:, 0].reshape(len(trace), -1) for n in names], axis=1)
         if self._measured.shape[1] != self._seen.array.shape[1]:
             raise ModelError("fit: the signals of the trace have other shapes than those of the model; name others")
+        if not np.all(np.isfinite(self._measured)):
+            raise validate.fail("fit", "the trace has values that are not finite", "remove these samples")
         self._sigma = self._sigmas(scale)
         self._steps = self._steps_of(trace)
         self._commands = {label: self._command(label, given, trace) for label, given in commands.items()}
@@ -169,7 +179,11 @@ class _Search:
     def share(self, start: Mapping[str, float] | None) -> Array:
         """Return the first point."""
         own = {name: float(self._sim.read(name, numpy=True)[0]) for name in self._parameters}
-        values = np.array([(own | dict(start or {}))[name] for name in self._parameters])
+        for name, value in (start or {}).items():
+            if name not in own:
+                raise unknown_name("parameter of the fit", name, own)
+            own[name] = validate.number("fit", f"start of '{name}'", value)
+        values = np.array(list(own.values()))
         return np.clip((values - self.low) / self.span, 1e-3, 1.0 - 1e-3)
 
     def _evaluate(self, point: Array) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.errors import ModelError
 
 Values = Sequence[Any] | tuple[float, float]
@@ -60,8 +61,7 @@ def sample(axes: Mapping[str, Sequence[Any]], count: int, seed: int = 0) -> list
     Raises:
         ModelError: ``count`` is below 1, or a parameter has no values.
     """
-    if count < 1:
-        raise ModelError(f"sweep: sample = {count} must be at least 1; give the number of points")
+    validate.count("sweep", "num_samples", count)
     if empty := [name for name, values in axes.items() if not len(values)]:
         raise ModelError(f"sweep: parameter '{empty[0]}' has no values; give at least one")
     draws = np.random.default_rng(seed)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gpusim.errors import ModelError
+from gpusim import validate
 from gpusim.output_files import check_output_file
 from gpusim.scene import Scene, load_scene
 from gpusim.sweeps.files import SweepFiles
@@ -62,6 +63,12 @@ def sweep(
         ModelError: a parameter has no values, or a value does not fit.
         UnknownNameError: no such scene, parameter or signal.
     """
+    if not isinstance(scene, str) and not callable(scene):
+        raise validate.fail("sweep", f"scene = {scene!r} is no scene", "give its name, or a function that returns one")
+    _check_axes(parameters)
+    for name, given in (("duration", duration), ("rate", rate)):
+        if given is not None:
+            validate.positive("sweep", name, given)
     build: Build = partial(_named, scene) if isinstance(scene, str) else partial(_called, scene)
     axes = {name: Span(values) if _is_range(values) else values for name, values in parameters.items()}
     points = grid(axes) if num_samples is None else sample(axes, num_samples, seed)
@@ -69,6 +76,14 @@ def sweep(
     plan = Plan(chosen, duration, rate, backend, dtype)
     name = scene if isinstance(scene, str) else f"{scene.__module__}:{getattr(scene, '__qualname__', scene)}"
     return run_sweep(build, points, plan, out=out, together=together, ray=ray, progress=progress, name=name)
+
+
+def _check_axes(parameters: Any) -> None:
+    if not isinstance(parameters, Mapping):
+        raise validate.fail("sweep", f"parameters = {parameters!r} is no dict", "give values by name")
+    for name, values in parameters.items():
+        if isinstance(values, str) or not hasattr(values, "__len__"):
+            raise validate.fail("sweep", f"parameter '{name}' = {values!r} is no list", "give a list of values")
 
 
 def _is_range(values: Any) -> bool:
@@ -80,7 +95,14 @@ def _named(scene: str, point: Point) -> Scene:
 
 
 def _called(scene: Callable[..., Scene], point: Point) -> Scene:
-    return scene(**point)
+    try:
+        inspect.signature(scene).bind(**point)
+    except TypeError as error:
+        raise validate.fail("sweep", f"the function does not take these parameters ({error})", "rename them") from None
+    made = scene(**point)
+    if not isinstance(made, Scene):
+        raise validate.fail("sweep", f"the function returned {made!r}", "return a gpusim.Scene")
+    return made
 
 
 def run_sweep(
@@ -95,8 +117,7 @@ def run_sweep(
     progress: Callable[[int, int], None] | None = None,
 ) -> Any:
     """Run points that are already chosen; see :func:`sweep`. ``name`` identifies the scene in the ".part" folder."""
-    if together < 1:
-        raise ModelError(f"sweep: together = {together} must be at least 1; give the points in a simulation")
+    validate.count("sweep", "together", together)
     path: Path | None = None if out is None else check_output_file(out, (".parquet",), "sweep")
     files = SweepFiles(path, [name, list(points), vars(plan), together], points)
     groups = grouped(build, points, together)

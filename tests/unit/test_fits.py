@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,20 @@ def test_derivatives_do_not_depend_on_the_change() -> None:
     for other in others:
         np.testing.assert_allclose(other, first, rtol=1e-5, atol=1e-7)
     assert sim.linearize(commands=()).b.shape == (2, 0)
+
+
+def test_a_kink_is_reported() -> None:
+    """The box rests against its stop, and moves freely the other way."""
+    b = gpusim.ModelBuilder()
+    box = b.add_body(mass=1.0, inertia=(0.1, 0.1, 0.1), label="box")
+    b.add_joint_prismatic(-1, box, axis=(1, 0, 0), limit_lower=0.0, limit_upper=1.0, label="slide")
+    sim = gpusim.Simulation(b.finalize(), 1, "numpy", config=gpusim.SolverConfig(dt=DT))
+    with pytest.warns(UserWarning, match="kink at 'joint.slide"):
+        sim.linearize(commands=())
+    sim.write("joint.slide.position", 0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sim.linearize(commands=())
 
 
 def test_a_command_at_its_limit_has_the_slope_inside() -> None:
@@ -176,11 +191,23 @@ def test_a_parameter_without_effect_has_infinite_variance() -> None:
         ({"signals": []}, ModelError, "fit"),
         ({"signals": ["joint.slide.velocity"]}, UnknownNameError, "joint.slide.velocity"),
         ({"config": gpusim.SolverConfig(dt=3e-3)}, ModelError, "dt"),
+        ({"scale": 0.1}, ModelError, "scale 0.1"),
+        ({"start": {"body.box.mas": 1.0}}, UnknownNameError, "'body.box.mas' 'body.box.mass'"),
+        ({"start": {"body.box.mass": "1 kg"}}, ModelError, "'body.box.mass' '1 kg'"),
     ],
 )
 def test_bad_fits_are_named(options: dict[str, Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=naming(words)):
         fitted(**options, backend="numpy")
+
+
+def test_what_is_no_trace_is_named() -> None:
+    trace, _ = measured(samples=5)
+    gap = Recording(trace.time, {"joint.slide.position": np.full((5, 1), np.nan)})
+    for given, words in (("run.npz", "trace 'run.npz'"), (gap, "trace finite")):
+        with pytest.raises(ModelError, match=naming(words)):
+            gpusim.fit(slider().model, given, BOUNDS, backend="numpy")  # type: ignore[arg-type]
+    assert repr(trace) == "<Recording: 5 samples from 0 to 0.04 s of joint.slide.position>"
 
 
 @pytest.mark.parametrize("bounds", [(2.0, 1.0), 3.0, (0.0, float("inf"))])

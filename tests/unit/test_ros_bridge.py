@@ -236,6 +236,8 @@ def test_bad_messages_and_arguments_are_refused(sessions: tuple[Any, Ros], monke
             RosBridge(sim, **wrong)  # type: ignore[arg-type]
     with pytest.raises(gpusim.UnknownNameError, match=naming("'pusch' 'push'")):
         RosBridge(sim, "pusch", session=session)
+    with pytest.warns(UserWarning, match="no Zenoh router at 'tcp/localhost:7461'"):
+        RosBridge(sim, connect="tcp/localhost:7461").close()
     monkeypatch.setitem(sys.modules, "rosbags.typesys", None)
     with pytest.raises(gpusim.ModelError, match=naming("rosbags gpusim[ros]")):
         RosBridge(sim, session=session)

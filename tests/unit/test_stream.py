@@ -14,6 +14,7 @@ from gpusim.errors import ModelError
 from gpusim.recording import stream
 from gpusim.recording.recorder import Recorder, load_recording
 from gpusim.recording.stream import StreamRecorder, load_stream
+from tests.message_snapshot import naming
 from tests.unit.test_recording import Clock
 
 
@@ -33,6 +34,17 @@ def test_the_file_is_that_of_a_recorder_in_memory(tmp_path: Path, samples: int, 
     assert sorted(os.listdir(tmp_path)) == ["a.npz", "b.npz"] and list(found.signals) == list(wanted.signals)
     for a, b in zip([found.time, *found.signals.values()], [wanted.time, *wanted.signals.values()], strict=True):
         assert a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def test_two_recorders_do_not_share_a_file(tmp_path: Path) -> None:
+    clock = Clock()
+    with StreamRecorder(clock, clock.signals(), tmp_path / "a.npz") as recorder:
+        recorder.sample()
+        with pytest.raises(ModelError, match=naming("a.npz another recorder close")):
+            StreamRecorder(clock, clock.signals(), tmp_path / "a.npz")
+    with StreamRecorder(clock, clock.signals(), tmp_path / "a.npz") as again:
+        again.sample()
+    assert len(load_recording(tmp_path / "a.npz")) == 1
 
 
 def test_without_a_sample_there_is_no_file(tmp_path: Path) -> None:

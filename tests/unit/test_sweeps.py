@@ -228,12 +228,31 @@ def test_an_interrupted_sweep_continues(tmp_path: Path, monkeypatch) -> None:
         ({"signals": "joint.slid.position"}, UnknownNameError, "joint.slide.position"),
         ({"together": 0}, ModelError, "together 0"),
         ({"out": "a.csv"}, ModelError, "a.csv .parquet"),
-        ({"num_samples": -1}, ModelError, "sample -1"),
+        ({"num_samples": -1}, ModelError, "num_samples -1"),
+        ({"num_samples": "3"}, ModelError, "num_samples '3'"),
+        ({"duration": "1 s"}, ModelError, "duration '1 s'"),
+        ({"duration": -1.0}, ModelError, "duration -1"),
     ],
 )
 def test_bad_input_is_named(options: dict[str, Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=naming(words)):
         swept(**options)
+
+
+@pytest.mark.parametrize(
+    ("scene", "parameters", "words"),
+    [
+        (3, {"mass": [1.0]}, "scene 3"),
+        ("hydraulic_lift", ["mass"], "parameters ['mass']"),
+        ("hydraulic_lift", {"mass": 3.0}, "'mass' 3.0"),
+        ("hydraulic_lift", {"mass": "heavy"}, "'mass' 'heavy'"),
+        (lambda mass: None, {"mass": [1.0]}, "function None Scene"),
+        (build, {"weight": [1.0]}, "function 'weight'"),
+    ],
+)
+def test_what_is_no_scene_or_list_is_named(scene: Any, parameters: Any, words: str) -> None:
+    with pytest.raises(ModelError, match=naming(words)):
+        gpusim.sweep(scene, parameters, backend="numpy")
 
 
 @pytest.mark.nightly
