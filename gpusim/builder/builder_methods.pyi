@@ -221,7 +221,7 @@ class BuilderMethods:
         self, parent: int, child: int, parent_xform: Transform | None = None,
         child_xform: Transform | None = None, attached: bool = False, label: str | None = None,
         solver: str | None = None, at: Anchor | None = None, break_force: float = float("inf"),
-        break_torque: float = float("inf"),
+        break_torque: float = float("inf"), rotation: bool = True,
     ) -> int:
         """Add a latch: a weld between two bodies that is switched while the simulation runs."""
 

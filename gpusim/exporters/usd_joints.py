@@ -98,13 +98,14 @@ def _fixed(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
 
 
 def _latch(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
-    """Add a closed latch as a fixed joint that breaks."""
+    """Add a closed latch as a fixed or spherical joint that breaks."""
     from pxr import UsdPhysics
 
     if not np.isfinite(joint.params["limit_lower"][0]):
         doc.lost(joint.element, "an open latch")
         return None
-    made = _define(doc, joint, UsdPhysics.FixedJoint, np.eye(3))
+    kind = UsdPhysics.FixedJoint if joint.params.get("rotation", True) else UsdPhysics.SphericalJoint
+    made = _define(doc, joint, kind, np.eye(3))
     force, torque = (joint.params.get(name, math.inf) for name in BREAKS)
     if math.isfinite(force):
         made.CreateBreakForceAttr(force)

@@ -51,6 +51,7 @@ def load_mjcf(
     visual_groups: Sequence[int] = (0, 1, 2),
     meshes: str = "hull",
     actuators: bool = True,
+    switchable: Sequence[str] = (),
     asset_dirs: Sequence[str | os.PathLike[str]] = (),
     assets: Mapping[str, bytes] | None = None,
     pose: str | None = None,
@@ -80,6 +81,8 @@ def load_mjcf(
         visual_groups: groups of geoms and sites that are visible, 0 to 5. Default: those that MuJoCo shows.
         meshes: "hull": a mesh collides as its convex hull, as in MuJoCo. "decompose": as several hulls (needs coacd).
         actuators: add the actuators.
+        switchable: names or wildcards of connect and weld constraints to switch while the simulation runs. They become
+            latches: ``sim.write("joint.<label>.attached", 1.0, worlds)``. Those that are not active always do.
         asset_dirs: folders to search for files that MuJoCo does not find.
         assets: contents of files by name, in place of files on the disk.
         pose: name of the keyframe to start in. Default: qpos0.
@@ -104,6 +107,7 @@ def load_mjcf(
         visual_groups=visual_groups,
         meshes=meshes,
         actuators=actuators,
+        switchable=switchable,
     )
     return _load(source, options, xform, asset_dirs, assets, pose, strict)
 
@@ -126,10 +130,16 @@ def load_mounted_mjcf(
 
 
 def _options(
-    *, meshes: str = "hull", keep: Sequence[str] = (), visual_groups: Sequence[int] = (0, 1, 2), **options: Any
+    *,
+    meshes: str = "hull",
+    keep: Sequence[str] = (),
+    switchable: Sequence[str] = (),
+    visual_groups: Sequence[int] = (0, 1, 2),
+    **options: Any,
 ) -> Options:
     check_meshes(meshes)
-    return Options(meshes=meshes, keep=_patterns(keep), visual_groups=_groups(visual_groups), **options)
+    options |= {"keep": _patterns("keep", keep), "switchable": _patterns("switchable", switchable)}
+    return Options(meshes=meshes, visual_groups=_groups(visual_groups), **options)
 
 
 def _groups(groups: Any) -> tuple[int, ...]:
@@ -202,10 +212,10 @@ def displaced(builder: ModelBuilder, xform: Transform | None) -> ModelBuilder:
     return moved
 
 
-def _patterns(keep: Sequence[str]) -> Sequence[str]:
-    if isinstance(keep, str) or not all(isinstance(pattern, str) for pattern in keep):
-        raise ModelError(f"load_mjcf: keep = {keep!r} is no list of names; give a list such as ['camera*']")
-    return tuple(keep)
+def _patterns(name: str, given: Sequence[str]) -> Sequence[str]:
+    if isinstance(given, str) or not all(isinstance(pattern, str) for pattern in given):
+        raise ModelError(f"load_mjcf: {name} = {given!r} is no list of names; give a list such as ['camera*']")
+    return tuple(given)
 
 
 def _context(compiled: Compiled, options: Options) -> Context:

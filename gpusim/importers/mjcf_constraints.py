@@ -11,6 +11,7 @@ import numpy as np
 from gpusim.description.specs import WORLD
 from gpusim.errors import ModelError
 from gpusim.importers.mjcf_context import SLIDE, Context, frame, shift
+from gpusim.signals.signal import matching
 from gpusim.transform import Transform
 
 End = tuple[int, Transform]
@@ -31,11 +32,15 @@ def add_equalities(context: Context) -> None:
         int(mj.mjtEq.mjEQ_TENDON): _add_tendon,
     }
     active = context.field("eq_active0", np.ones(m.neq))
+    ends = [e for e in range(m.neq) if kinds.get(int(m.eq_type[e])) is _add_ends]
+    named = {context.name("EQUALITY", e): e for e in ends}
+    wished = context.options.switchable
+    switched = [named[name] for name in matching("constraint", wished, named)] if wished else []
     for e in range(m.neq):
         kind = int(m.eq_type[e])
         word = mj.mjtEq(kind).name.removeprefix("mjEQ_").lower()
-        if not active[e] and kind == int(mj.mjtEq.mjEQ_WELD):
-            _add_latch(context, e)
+        if e in ends and (not active[e] or e in switched):
+            _add_latch(context, e, bool(active[e]))
         elif not active[e]:
             fix = "add the joint to the builder if you need it"
             context.lost("info", "EQUALITY", e, f"a {word} constraint that is not active", "left out", fix)
@@ -77,17 +82,19 @@ def _add_ends(context: Context, e: int) -> None:
     add(a, b, frame_a, frame_b, label=label)
 
 
-def _add_latch(context: Context, e: int) -> None:
-    """Add a weld that is open at the start."""
+def _add_latch(context: Context, e: int, active: bool) -> None:
+    """Add a weld or connect that can be switched."""
     (a, frame_a), (b, frame_b) = _ends(context, e)
     if a == b:
         return
     if b == WORLD:
         (a, frame_a), (b, frame_b) = (b, frame_b), (a, frame_a)
     label = context.label("joint", context.name("EQUALITY", e))
-    context.builder.add_latch(a, b, frame_a, frame_b, label=label)
-    effect, fix = "an open latch", f'close it by sim.write("joint.{label}.attached", 1.0)'
-    context.lost("info", "EQUALITY", e, "a weld that is not active", effect, fix)
+    weld = context.m.eq_type[e] == context.mj.mjtEq.mjEQ_WELD
+    context.builder.add_latch(a, b, frame_a, frame_b, attached=active, rotation=bool(weld), label=label)
+    if not active:
+        effect, fix = "an open latch", f'close it by sim.write("joint.{label}.attached", 1.0)'
+        context.lost("info", "EQUALITY", e, f"a {'weld' if weld else 'connect'} that is not active", effect, fix)
 
 
 def _add_soft(context: Context, e: int, a: int, b: int, frame_a: Any, frame_b: Any, weld: bool, label: str) -> None:

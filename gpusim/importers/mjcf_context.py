@@ -37,6 +37,7 @@ class Options:
     visual_groups: Sequence[int] = (0, 1, 2)
     meshes: str = "hull"
     actuators: bool = True
+    switchable: Sequence[str] = ()
     mount: bool = False
 
 

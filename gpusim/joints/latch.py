@@ -1,7 +1,8 @@
 """Latch: a weld that is switched at run time, for grippers, couplers, magnets and suction cups.
 
 An attached latch locks the pose that its bodies had at that moment. It is a joint with six coordinates whose limits
-meet: ``limit_lower = limit_upper``. A detached latch has no limits.
+meet: ``limit_lower = limit_upper``. A latch of a point has such limits on its translations only. A detached latch has
+no limits.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def add_latch(
     at: Anchor | None = None,
     break_force: float = float("inf"),
     break_torque: float = float("inf"),
+    rotation: bool = True,
 ) -> int:
     """Add a latch: a weld between two bodies that is switched while the simulation runs.
 
@@ -60,22 +62,28 @@ def add_latch(
         break_force: greatest force, N.
         break_torque: greatest torque about the joint's point on the parent, N m.
         at: place of the latch, as in ``add_joint``. Default without frames: the pose of the child.
+        rotation: False: the latch holds its point only, like a ball joint.
         parent, child, parent_xform, child_xform, label, solver: see ``add_joint``.
 
     Returns:
         The joint's index.
 
     Raises:
-        ModelError: ``attached`` is neither True nor False, a limit is not positive, or a sensor has the label.
+        ModelError: ``attached`` or ``rotation`` is neither True nor False, a limit is not positive, or a sensor has the
+            label.
     """
     element = self.element("joint", label)
     body = self.check_body(element, "child", child)
     if parent_xform is None and child_xform is None and at is None and body != WORLD:
         at = self.bodies[body].xform  # as the bodies are, so that an attached latch moves nothing
-    if not isinstance(attached, bool | np.bool_):
-        raise validate.fail(element, f"attached = {attached!r} is neither True nor False", "give one of them")
-    ends = (0.0, 0.0) if attached else (-np.inf, np.inf)
-    params: dict[str, Any] = dict(axis_params(element, 6, limit_lower=ends[0], limit_upper=ends[1]))
+    for name, flag in (("attached", attached), ("rotation", rotation)):
+        if not isinstance(flag, bool | np.bool_):
+            raise validate.fail(element, f"{name} = {flag!r} is neither True nor False", "give one of them")
+    held = np.arange(6) < (attached and (6 if rotation else 3))
+    lower, upper = np.where(held, 0.0, -np.inf), np.where(held, 0.0, np.inf)
+    params: dict[str, Any] = dict(axis_params(element, 6, limit_lower=lower, limit_upper=upper))
+    if not rotation:
+        params["rotation"] = False
     breaks = {
         name: validate.positive(element, name, value, infinite=True)
         for name, value in zip(BREAKS, (break_force, break_torque), strict=True)

@@ -49,12 +49,12 @@ def switched(runtime: Runtime) -> list[int]:
 
 
 def _set(runtime: Runtime, joint: int, worlds: Array, locked: Array | None) -> None:
-    """Lock all coordinates at ``locked`` (n, 6), or release them."""
+    """Lock a latch at the coordinates ``locked``, (n, 6), or release it."""
     if not worlds.size:
         return
     if joint in (breaking := breaking_sensors(runtime.model)):
         runtime.state.arrays["joint_slack"][worlds, breaking[joint]] = 0.0
-    for k in range(6):
+    for k in range(6 if runtime.model.joints[joint].params.get("rotation", True) else 3):
         axis = runtime.model.axis_of[joint, k]
         for name, free in (("limit_lower", -np.inf), ("limit_upper", np.inf)):
             runtime.write_parameter(name, axis, worlds, np.full(worlds.size, free))

@@ -65,6 +65,22 @@ def test_a_latch_without_a_place_holds_the_pose_as_built(backend):
     assert np.allclose(sim.read("body.load.position"), fixed.read("body.load.position"), atol=1e-8)
 
 
+def test_a_latch_of_a_point_is_a_ball_joint(backend):
+    def point(b, arm, load):
+        b.add_latch(arm, load, at=(0.5, 0, 0), rotation=False, label="grip")
+
+    ours = _sim(_arm(point), backend)
+    ball = _sim(_arm(lambda b, arm, load: b.add_joint_ball(arm, load, at=(0.5, 0, 0))), backend)
+    ours.write("joint.grip.attached", 1.0)
+    for sim in (ours, ball):
+        sim.step(400)
+    assert np.allclose(ours.read("body.load.position"), ball.read("body.load.position"), atol=1e-6)
+    assert np.allclose(ours.read("body.load.orientation"), ball.read("body.load.orientation"), atol=1e-6)
+    ours.write("joint.grip.attached", 0.0)
+    ours.reset()
+    assert ours.read("joint.grip.attached").tolist() == [0.0]
+
+
 def test_reset_returns_to_the_first_state(backend):
     def closed(b, arm, load):
         b.add_latch(arm, load, at=(0.5, 0, 0), attached=True, label="grip")

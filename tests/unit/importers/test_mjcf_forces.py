@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import gpusim
+from gpusim.errors import UnknownNameError
 from gpusim.importers import load_mjcf
+from tests.message_snapshot import naming
 
-from .mjcf_tools import facts, mjcf, positions_after, solid
+from .mjcf_tools import facts, mjcf, mujoco, positions_after, solid
 
 pytestmark = pytest.mark.native
 
@@ -96,6 +98,25 @@ def test_equality_constraints_hold_as_in_mujoco(name):
     np.testing.assert_allclose(ours, theirs, atol=3e-3 if "joint" in name else 1e-3)
 
 
+@pytest.mark.parametrize("name", ["connect", "weld", "connect of sites"])
+def test_switchable_constraints_are_released_and_closed_as_in_mujoco(name):
+    three = solid("<freejoint/><site name='s3' pos='0.2 0 0'/>", name="three", pos="0 0 0.1", off=False)
+    constraint = EQUALITIES[name].replace(" ", " name='e' ", 1)
+    text = mjcf(ARM + three, f"<equality>{constraint}</equality>")
+    builder, report = load_mjcf(text, switchable=["e"])
+    sim = gpusim.Simulation(builder.finalize(), backend="native", config=gpusim.SolverConfig(dt=1e-3))
+    model = mujoco.MjModel.from_xml_string(text)
+    model.opt.timestep = 1e-4
+    data = mujoco.MjData(model)
+    assert report.exact and sim.read("joint.e.attached").tolist() == [1.0]
+    for closed in (1, 0):
+        sim.write("joint.e.attached", float(closed))
+        data.eq_active[0] = closed
+        sim.step(100)
+        mujoco.mj_step(model, data, 1000)
+    np.testing.assert_allclose(sim.read("body.three.position")[0], data.body("three").xpos, atol=2e-3)
+
+
 def test_tendon_equality_couples_lengths():
     more = (
         "<tendon><fixed name='t'><joint joint='a' coef='1'/><joint joint='b' coef='1'/></fixed></tendon>"
@@ -127,11 +148,16 @@ def test_weld_to_a_mocap_body_pulls_softly_and_holds_a_load():
 def test_inactive_and_polynomial_constraints_are_reported():
     more = (
         "<equality><weld name='w' body1='one' active='false'/>"
+        "<connect name='c' body1='one' anchor='0 0 0' active='false'/>"
         "<joint name='p' joint1='a' joint2='b' polycoef='0 1 2 0 0'/></equality>"
     )
     builder, report = load_mjcf(mjcf(ARM, more))
     assert "equality 'w': a weld that is not active; an open latch" in facts(report, "info")
-    assert [j.kind for j in builder.joints if j.label == "w"] == ["latch"]
+    assert "equality 'c': a connect that is not active; an open latch" in facts(report, "info")
+    latches = {j.label: j.params.get("rotation", True) for j in builder.joints if j.kind == "latch"}
+    assert latches == {"w": True, "c": False}
+    with pytest.raises(UnknownNameError, match=naming("constraint 'v' w")):
+        load_mjcf(mjcf(ARM, more), switchable=["v"])
     assert "equality 'p': a polynomial of two joints" in facts(report, "motion")
     assert len(builder.couplings) == 1
 
