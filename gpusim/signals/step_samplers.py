@@ -52,9 +52,9 @@ class RegularSampler:
         due = self.steps_until_sample(dt)
         self._steps += n
         if n >= due:
-            self._sample()
             now = self._base + self._steps * dt
             self._taken = max(self._taken + 1, math.floor(now * (self._rate or 0.0) + 0.5) + 1)
+            self._sample()
 
 
 def pieces(samplers: list[StepSampler], n: int, dt: float) -> Iterator[int]:
