@@ -341,7 +341,7 @@ class ActuatorType:
         """Check all actuators of the kind at finalize, and raise a ModelError if one is invalid."""
 
     def check(self, group: Group) -> None:
-        """Check parameters at finalize, and those of one actuator after a user has written one.
+        """Check the parameters of all actuators when a model is built, or of one actuator after a write.
 
         Raises:
             ModelError: names ``group.specs[0]``. If a group of several fails, each actuator is then checked alone.

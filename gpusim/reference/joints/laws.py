@@ -202,7 +202,7 @@ def solve_row(
 
 
 def _found_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Array:
-    """Return bits of the linear terms that are at a bound in the true solution, from the solution with linear terms."""
+    """Return the bits of terms that are at a bound in the true solution. ``velocity`` solves the law without bounds."""
     up, down = np.zeros_like(clamp), np.zeros_like(clamp)
     excess: Array | float = 0.0
     for number, term in enumerate(terms):
