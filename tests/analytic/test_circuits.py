@@ -58,6 +58,7 @@ def test_numpy_and_kernels_agree(name: str) -> None:
         assert native[column] == pytest.approx(values, rel=1e-8, abs=1e-8 * np.ptp(values)), column
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 def test_a_world_among_others_has_the_same_bits(solver: str) -> None:

@@ -144,6 +144,7 @@ def test_a_table_is_whole_in_a_pipe(capsys) -> None:
     assert report.narrowed(report.HEAD, [], 10)[2] == list(report.DROPPED_FIRST)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize(
     ("options", "reported"),

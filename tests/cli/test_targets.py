@@ -309,6 +309,7 @@ def test_bench(cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "pendulum: 1 bodies, steps of 0.002 s" in result.stdout and "numpy" in result.stdout
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_bench_shows_the_stages(cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpusim.cli.bench_target._QUICK_SECONDS", 0.01)

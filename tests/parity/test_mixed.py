@@ -134,6 +134,7 @@ def test_direct_joints_move_as_they_do_alone(backend: str, launch: str) -> None:
         assert mixed.read(name) == pytest.approx(direct.read(name), rel=1e-9, abs=1e-11)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 def test_the_ring_stays_whole_on_the_ground(scheme: str) -> None:
     """Swept joints beside direct ones leave gaps as small as those of the colored solver."""
@@ -149,6 +150,7 @@ def test_the_ring_stays_whole_on_the_ground(scheme: str) -> None:
     assert gaps[0] < 2 * gaps[1] + 1e-6
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_fused_and_staged_have_the_same_bits() -> None:
     """So have three worlds and each of them alone."""

@@ -64,6 +64,7 @@ def test_all_kinds_are_here() -> None:
     assert set(SIZES) == {kind.name for kind in shape_kinds() if kind.movable}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "seed", [0, pytest.param(1, marks=pytest.mark.nightly), pytest.param(2, marks=pytest.mark.nightly)]
 )

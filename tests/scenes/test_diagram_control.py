@@ -51,6 +51,7 @@ def test_the_diagram_does_what_the_scene_says(case: str) -> None:
     assert [check.statement for check in scene.checks if not check.passes(recording(case))] == []
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("case", CASES)
 def test_the_checks_fail_without_the_operator(case: str) -> None:

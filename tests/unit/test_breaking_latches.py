@@ -74,6 +74,7 @@ def test_a_torque_breaks_it_too(backend: str) -> None:
     assert np.linalg.norm(sim.read("sensor.grip1.torque")[0]) == pytest.approx(7.848, abs=1e-6)
 
 
+@pytest.mark.nightly
 @both_backends
 def test_a_bob_leaves_a_swinging_arm_where_its_pull_is_twice_its_weight(backend: str) -> None:
     """Released level, a pendulum pulls with 3 m g sin(a): the bob flies off at sin(a) = 2/3, within one launch."""

@@ -103,6 +103,7 @@ def test_a_loop_calls_the_callback_before_each_cycle() -> None:
     assert sim.time == pytest.approx(0.05) and gc.isenabled()
 
 
+@pytest.mark.nightly
 def test_false_and_failed_worlds_end_the_loop() -> None:
     sim = falling()
     report = gpusim.run_clock(sim, lambda sim, time: time < 0.0045)

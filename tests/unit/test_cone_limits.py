@@ -33,6 +33,7 @@ def angle(sim, label: str = "bob") -> float:
     return float(np.arctan2(np.hypot(along[1], along[2]), along[0]))
 
 
+@pytest.mark.nightly
 @both_backends
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_pendulum_rests_on_the_cone(solver: str, backend: str) -> None:
@@ -67,6 +68,7 @@ def test_twist_about_the_cone_axis_stays_free() -> None:
     assert np.arccos(along[0]) == pytest.approx(CONE, abs=1e-5)
 
 
+@pytest.mark.nightly
 @both_backends
 def test_a_pendulum_slides_along_the_cone_like_a_shorter_one(backend: str) -> None:
     """On a cone about the horizontal the azimuth obeys f'' = -g/(l sin c) sin f. The limit does no work."""

@@ -51,6 +51,7 @@ def test_runs_as_native_does(name: str, solver: str, launch: str) -> None:
     assert bits(sims[0]) == bits(sims[1])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 def test_contacts(launch: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Piles: the same bytes, contact lists and forces; colors in rounds as on a GPU."""

@@ -19,6 +19,7 @@ def _simulate(model, backend="numpy", launch="auto", worlds=1, dt=1e-3):
     return Simulation(model, worlds, backend=backend, launch=launch, config=SolverConfig(dt=dt))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("backend", "launch"), BACKENDS)
 def test_fall_in_air_is_a_hyperbolic_tangent(backend, launch):
     sim = _simulate(_cube(density=1.2, size=(0.5, 0.5, 0.5)), backend, launch)
@@ -103,6 +104,7 @@ def test_bad_numbers_are_refused():
             b.add_drag(**{"body": b.add_body(1.0, (1, 1, 1))} | arguments)
 
 
+@pytest.mark.nightly
 def test_all_launches_have_the_same_bits():
     b = ModelBuilder()
     parent = -1

@@ -44,6 +44,7 @@ def chain() -> tuple[Operations, dict[str, int], int]:
     return counter.take() / 10, sim.backend.sizes, sim.backend.layout.size  # type: ignore[attr-defined]
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_a_critical_path_is_all_operations_or_their_share(
     chain: tuple[Operations, dict[str, int], int],
@@ -120,6 +121,7 @@ def test_a_pile_is_launches_and_bytes() -> None:
     assert f"{last.launches} launches" in lines[1][5]
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_the_command_marks_what_it_reports(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "estimates.json"
@@ -159,6 +161,7 @@ def test_an_unknown_card_is_reported(capsys: pytest.CaptureFixture[str]) -> None
     assert "unknown card 'rtx'" in capsys.readouterr().err
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 def test_counting_does_not_change_the_bits(solver: str) -> None:

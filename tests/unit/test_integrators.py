@@ -25,6 +25,7 @@ def simulation(b: ModelBuilder, worlds: int = 1, backend: str = "native", launch
     return Simulation(b.finalize(), worlds, backend=backend, config=SolverConfig(dt=1e-3), launch=launch)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("backend", "launch"), BACKENDS)
 def test_the_rate_is_integrated_within_its_range(backend: str, launch: str) -> None:
     sim = simulation(slider(lower=-1.0, upper=0.5), 3, backend, launch)

@@ -30,6 +30,7 @@ def _fixed(b, arm, load):
     b.add_joint_fixed(arm, load, at=(0.5, 0, 0))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("angle", [0.0, 2.6])
 def test_attached_is_a_weld_at_the_pose_of_that_moment(backend, angle):
     turn = Transform.from_axis_angle((0, 0, 0), (1, 2, 3), angle)
@@ -94,6 +95,7 @@ def test_reset_returns_to_the_first_state(backend):
         assert np.array_equal(sim.read("joint.grip.attached"), [1.0 - first, first])
 
 
+@pytest.mark.nightly
 def test_attached_at_rest_on_the_ground_and_lifted(backend):
     """A gripper takes a box from the ground: contact and latch together, then the latch alone."""
     b = ModelBuilder()

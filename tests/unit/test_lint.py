@@ -178,6 +178,7 @@ def test_falling() -> None:
     assert not check_model(weightless)
 
 
+@pytest.mark.nightly
 def test_bodies_that_fall_past_the_floor() -> None:
     """A crate next to the floor box falls forever. One on it, one high above it, and a pendulum do not."""
     b = ModelBuilder()

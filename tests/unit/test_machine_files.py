@@ -136,6 +136,7 @@ def test_a_file_makes_the_same_builder_as_python(tmp_path: Path) -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("file", MACHINES, ids=lambda file: file.stem)
 def test_examples_run(file: Path) -> None:
@@ -378,6 +379,7 @@ def mutated(text: str, rng: random.Random) -> str:
     return text
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 def test_broken_files_give_one_sentence(tmp_path: Path) -> None:
     rng, loads = random.Random(7), 0

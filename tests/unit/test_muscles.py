@@ -47,6 +47,7 @@ def moved(sim: Simulation, seconds: float) -> list[float]:
     return seen
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_forces_are_those_of_mujoco(backend: str) -> None:
     """200 worlds with their own curves, lengths, velocities and activations."""
@@ -145,6 +146,7 @@ def test_error_falls_with_the_square_of_the_step() -> None:
     assert errors[0] / errors[1] > 3.0 and errors[1] / errors[2] > 3.0 and errors[2] < 2e-5
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 def test_backends_and_launches_agree(solver: str) -> None:
     found, active = [], []

@@ -78,6 +78,7 @@ def test_the_page_prints_what_it_says(folder: Path) -> None:
     assert numbers == pytest.approx([float(x) for x in said.groups()], abs=1e-4)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_second_order_towards_the_closed_form(model: Model, backend: str) -> None:
     """Halving the step takes the error to a quarter; half the voltage gives half of everything."""

@@ -51,6 +51,7 @@ def lift(backend: str, launch: str = "fused") -> Simulation:
     return Simulation(model, 9, backend, config=SolverConfig(dt=1e-3), launch=launch, specialize=False)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("backend", ["native", "cuda"])
 @pytest.mark.parametrize("build", [lift, pile])

@@ -52,6 +52,7 @@ def equal(sim: Simulation, other: Simulation) -> bool:
     return all(np.array_equal(mine[name], yours[name], equal_nan=True) for name in mine)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("options", [{}, {"launch": "staged"}, {"worlds": 9, "launch": "simd"}])
 def test_a_long_run_takes_specialized_kernels_with_the_same_bits(
     queue: list[BackgroundBuild], options: dict[str, Any]

@@ -267,6 +267,7 @@ def test_broken_colliders_are_left_out_with_a_finding():
     assert sum(finding.severity == "contact" for finding in report.findings) == 2
 
 
+@pytest.mark.nightly
 def test_static_meshes_collide_as_triangles():
     """A ball comes to rest in a pit, which a hull would cover."""
     pit = """def Mesh "pit" ( prepend apiSchemas = ["PhysicsCollisionAPI"] )

@@ -159,6 +159,7 @@ def test_energy_is_conserved() -> None:
     assert 3.0 < drift[0] / drift[1] < 5.0
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_backends_and_launches_agree(dtype: str) -> None:

@@ -144,6 +144,7 @@ def test_a_stack_next_to_a_robot_is_solved() -> None:
     assert np.percentile(left_of_load(sim, 200), 99) <= 1e-7
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("make", "steps"), [(walker, 20), (standing_on_boxes, 20), (cart, 20), (next_to_a_stack, 20), (gripper, 8)]
 )

@@ -77,6 +77,7 @@ def velocity(sim: Simulation, body: str) -> Array:
     return np.asarray(sim.read(f"body.{body}.linear_velocity")[0])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("sides", "slope"), [(3, 0.7), (4, 0.7), (6, 0.8)])
 def test_a_ball_in_a_pit_rests_on_all_its_sides(sides: int, slope: float) -> None:
     """Its middle is r / cos(slope) over the tip."""

@@ -28,6 +28,7 @@ def _run(b, backend, seconds, worlds=1):
     return sim
 
 
+@pytest.mark.nightly
 def test_box_is_taken_along(backend):
     sim = _run(_belt(_box, linear_velocity=(1.5, 0, 0)), backend, 1.0)
     sim.step(500)
@@ -37,6 +38,7 @@ def test_box_is_taken_along(backend):
     assert np.allclose(sim.read("body.belt.position"), (0, 0, -0.1), atol=1e-12)
 
 
+@pytest.mark.nightly
 def test_belts_start_stop_and_differ_by_world(backend):
     sim = _run(_belt(_box), backend, 1.0, worlds=2)
     sim.write("body.belt.linear_velocity", [(0.0, 0.0, 0.0), (0.0, -0.5, 0.0)])
@@ -58,6 +60,7 @@ def test_ball_on_a_belt_reaches_two_sevenths(backend):
     assert np.allclose(sim.read("body.part.linear_velocity")[0, 0], 1.4 * 2 / 7, rtol=2e-3)
 
 
+@pytest.mark.nightly
 def test_turntable_carries_a_box_around(backend):
     def rim(b):
         body = b.add_body(

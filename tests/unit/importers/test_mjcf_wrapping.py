@@ -77,6 +77,7 @@ def scattered(sim: gpusim.Simulation, m: object, seed: int) -> tuple[np.ndarray,
     return np.array(lengths), np.array(rates), np.array(points)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_lengths_and_rates_are_those_of_mujoco(backend: str) -> None:
     """MuJoCo's Newton method for inner paths ends at 1e-6. Its rates show this, its lengths (at a minimum) do not."""

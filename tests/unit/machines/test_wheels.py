@@ -68,6 +68,7 @@ def spin(sim: Simulation, label: str) -> float:
     return float(sim.read(f"joint.{label}_spin.velocity")[0])
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_drives_and_brakes_turn_wheels_as_by_hand() -> None:
     """T t/I; target (1 - exp(-gain t/I)); no-load speed over the gear ratio; a brake slows by T/I and stands."""
