@@ -30,7 +30,8 @@ GPUSIM_FN bool is_unclosed(const World& w) {
 // Decide whether to correct the errors. The first time always.
 GPUSIM_PHASE void judge_errors(const World& w, int) {
     const real error = *w.position_error(), before = *w.error_before();
-    *w.closing() = before < real(0) || (error > real(CLOSED) && error < real(CLOSING_SHARE) * before);
+    const bool slow = error > real(LEAST_LEFT) * before && error < real(CLOSING_SHARE) * before;
+    *w.closing() = before < real(0) || (slow && error > real(CLOSED));
     *w.error_before() = error;
     *w.position_error() = *w.position_turn() = real(0);
 }

@@ -359,7 +359,7 @@ SENSE = Stage(
     reference="signals.sense.sense", kernels="signals/sense.cuh",
 )  # fmt: skip
 CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "correct_color"))
-# Correct again while errors that remain shrink.
+# Correct again while errors shrink slowly.
 CLOSE_LOOPS = (*run("start_closing"), Sweeps(MOST_CORRECTIONS, (
     Later(run("turn_body")),
     *run("error_row judge_errors"),
