@@ -14,7 +14,6 @@ from gpusim import validate
 from gpusim.arrays import is_on_device, on_host
 from gpusim.backends import check_options, choose_backend, make_backend, why_not
 from gpusim.backends.base import Backend
-from gpusim.builder.builder import world_count
 from gpusim.builder.commands import activation_signals
 from gpusim.builder.joint_groups import choose_solvers
 from gpusim.compile_cache import BrokenCompilerError
@@ -95,7 +94,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         check_options(options)
         if not isinstance(dtype, str) or dtype not in DTYPES:
             raise unknown_name("dtype", str(dtype), DTYPES)
-        self.num_worlds = world_count("Simulation", count if num_worlds is None else num_worlds)
+        self.num_worlds = validate.count("Simulation", "num_worlds", count if num_worlds is None else num_worlds)
         if not isinstance(config, SolverConfig | None):
             raise ModelError(f"Simulation: config {config!r} is no SolverConfig; give gpusim.SolverConfig(dt=...)")
         self.dtype, self.fast = dtype, bool(fast)

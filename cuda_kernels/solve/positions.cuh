@@ -1,6 +1,6 @@
 // Stage positions: correct the rigid rows after the drift, without changing velocities (gpusim/reference/solve/positions.py).
-// Direct: dx = -M^-1 J^T A^-1 C with the velocity solve's factor, for all rows, in every substep. Loops: again while that
-// shrinks the errors.
+// Direct: dx = -M^-1 J^T A^-1 C with the velocity solve's factor, for all rows, in every substep. Loops: again while
+// the errors shrink slowly.
 #pragma once
 #include "../accuracy.cuh"
 #include "../joints/factor.cuh"

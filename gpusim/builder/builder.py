@@ -357,7 +357,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
             raise ModelError(f"ModelBuilder.replicate: {template!r} is no ModelBuilder; give one")
         self.gravity = template.gravity.copy()
         self.add_builder(template)
-        self.num_worlds = world_count("ModelBuilder.replicate", num_worlds)
+        self.num_worlds = validate.count("ModelBuilder.replicate", "num_worlds", num_worlds)
 
     def finalize(self) -> Model:
         """Check the whole model and convert it to arrays.
@@ -478,8 +478,3 @@ def _moved_body(body: BodySpec, start: Transform, host: BodySpec | None) -> Body
             new.linear_velocity += np.cross(spin, arm)
             new.angular_velocity += spin
     return new
-
-
-def world_count(element: str, value: Any) -> int:
-    """Return a number of worlds, or raise a ModelError if it is below 1."""
-    return validate.count(element, "num_worlds", value)

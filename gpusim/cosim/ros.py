@@ -51,7 +51,7 @@ class RosBridge:
         domain: ROS_DOMAIN_ID.
         lockstep: wait in each cycle.
         timeout: of this waiting, s.
-        connect: Zenoh endpoint of the router, as in rmw_zenoh.
+        connect: Zenoh endpoint of the router, as in rmw_zenoh. Without a router within 1 s, the bridge warns.
         session: an open ``zenoh.Session`` to use instead. The bridge does not close it.
         world: number of the world.
 

@@ -92,16 +92,17 @@ class Wiring:
             raise validate.fail(f"task '{self.task.name}'", rule, "return finite rewards")
         reward[~finite] = 0.0
         ended = self.task.terminated(s, self.episodes.goals)
-        return reward, failed if ended is None else failed | self._given("terminated", ended).astype(bool)
+        return reward, failed if ended is None else failed | self._given("terminated", ended, bool)
 
     def success(self, s: Signals) -> Array | None:
         """Return the worlds that reach their goals, a mask (num_envs,), or None if the task has no success."""
         reached = self.task.success(s, self.episodes.goals)
-        return None if reached is None else self._given("success", reached).astype(bool)
+        return None if reached is None else self._given("success", reached, bool)
 
-    def _given(self, name: str, value: Any) -> Array:
+    def _given(self, name: str, value: Any, kind: type = float) -> Array:
         """Return a new array of what a task returned: a number, or one for each world."""
-        found, shape = np.array(value, np.float64), (self.sim.num_worlds,)
+        found: Array = np.asarray(value, kind)
+        shape = (self.sim.num_worlds,)
         if found.shape not in ((), shape):
             rule = f"{name} has the shape {found.shape} for {shape[0]} worlds"
             raise validate.fail(f"task '{self.task.name}'", rule, "return (num_envs,)")

@@ -79,9 +79,10 @@ def add_latch(
     for name, flag in (("attached", attached), ("rotation", rotation)):
         if not isinstance(flag, bool | np.bool_):
             raise validate.fail(element, f"{name} = {flag!r} is neither True nor False", "give one of them")
-    held = np.arange(6) < (attached and (6 if rotation else 3))
-    lower, upper = np.where(held, 0.0, -np.inf), np.where(held, 0.0, np.inf)
-    params: dict[str, Any] = dict(axis_params(element, 6, limit_lower=lower, limit_upper=upper))
+    ends = np.full(6, np.inf)
+    if attached:
+        ends[: 6 if rotation else 3] = 0.0
+    params: dict[str, Any] = dict(axis_params(element, 6, limit_lower=-ends, limit_upper=ends))
     if not rotation:
         params["rotation"] = False
     breaks = {

@@ -63,7 +63,7 @@ class StreamRecorder:
             there is no such world.
     """
 
-    _closed = True
+    _closed = True  # until it is made, so that one that fails takes no path
 
     def __init__(
         self,

@@ -65,7 +65,7 @@ def sweep(
     """
     if not isinstance(scene, str) and not callable(scene):
         raise validate.fail("sweep", f"scene = {scene!r} is no scene", "give its name, or a function that returns one")
-    _check_axes(parameters)
+    _check_axes(scene, parameters)
     for name, given in (("duration", duration), ("rate", rate)):
         if given is not None:
             validate.positive("sweep", name, given)
@@ -78,12 +78,18 @@ def sweep(
     return run_sweep(build, points, plan, out=out, together=together, ray=ray, progress=progress, name=name)
 
 
-def _check_axes(parameters: Any) -> None:
+def _check_axes(scene: Any, parameters: Any) -> None:
     if not isinstance(parameters, Mapping):
         raise validate.fail("sweep", f"parameters = {parameters!r} is no dict", "give values by name")
     for name, values in parameters.items():
         if isinstance(values, str) or not hasattr(values, "__len__"):
             raise validate.fail("sweep", f"parameter '{name}' = {values!r} is no list", "give a list of values")
+    if callable(scene):
+        try:
+            inspect.signature(scene).bind(**parameters)
+        except TypeError as error:
+            rule = f"the function does not take these parameters ({error})"
+            raise validate.fail("sweep", rule, "rename them") from None
 
 
 def _is_range(values: Any) -> bool:
@@ -95,10 +101,6 @@ def _named(scene: str, point: Point) -> Scene:
 
 
 def _called(scene: Callable[..., Scene], point: Point) -> Scene:
-    try:
-        inspect.signature(scene).bind(**point)
-    except TypeError as error:
-        raise validate.fail("sweep", f"the function does not take these parameters ({error})", "rename them") from None
     made = scene(**point)
     if not isinstance(made, Scene):
         raise validate.fail("sweep", f"the function returned {made!r}", "return a gpusim.Scene")

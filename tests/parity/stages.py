@@ -21,7 +21,7 @@ from gpusim.model.fields import WORK_FIELDS, state_fields
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.solver import schedule
 from gpusim.solver.launch_plan import Plan, Repeat
-from gpusim.solver.nodes import Run, Sizes, Stage, reached
+from gpusim.solver.nodes import Run, Sizes, reached
 from gpusim.solver.phases import PHASES
 from gpusim.typing import Array
 
@@ -86,12 +86,10 @@ def planned(plan: Plan, sizes: Sizes) -> Iterator[str]:
             continue
         for launch in part:
             whole = BY_NAME.get(launch.phase.removesuffix("_world"))
-            yield from [launch.phase] if whole is None else [run.phase.name for run in runs(whole, sizes)]
-
-
-def runs(stage: Stage, sizes: Sizes) -> Iterator[Run]:
-    """Phases that a stage runs for these sizes."""
-    return (node for node in reached(stage, sizes) if isinstance(node, Run))
+            if whole is None:
+                yield launch.phase
+            else:
+                yield from (node.phase.name for node in reached(whole, sizes) if isinstance(node, Run))
 
 
 def _flat(array: Array, like: tuple[int, ...]) -> Array:

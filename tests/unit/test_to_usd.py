@@ -114,6 +114,14 @@ def test_a_cone_limit_comes_back_about_its_axis():
         assert np.allclose(axes[0], axes[1], atol=1e-6)
 
 
+def test_a_closed_latch_of_a_point_is_a_spherical_joint():
+    b = gpusim.ModelBuilder()
+    rod = b.add_body(1.0, (0.1, 0.1, 0.1), label="rod")
+    b.add_latch(-1, rod, attached=True, rotation=False, label="grip")
+    read, *_ = again(b)
+    assert [joint.kind for joint in read.joints] == ["ball"]
+
+
 def test_a_closed_latch_comes_back_with_its_limits():
     b = ModelBuilder()
     for name, attached in (("shut", True), ("open", False)):
