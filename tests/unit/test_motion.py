@@ -90,7 +90,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_a_killed_process_leaves_what_was_recorded(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     code = "import sys; sys.path.insert(0, '.')\n" + CUT
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.npz")], cwd=root, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.npz")], cwd=root, timeout=240)
     assert done.returncode == -signal.SIGKILL
     assert os.listdir(tmp_path) == ["a.npz.part"]
     for name in ("a.npz", "a.npz.part"):

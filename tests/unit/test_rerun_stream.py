@@ -18,7 +18,7 @@ import gpusim
 from gpusim.errors import ModelError
 from tests.message_snapshot import naming
 
-PATIENCE = 60.0
+PATIENCE = 240.0
 
 
 def free_port() -> int:

@@ -29,7 +29,7 @@ COMMANDS, TICK = "std_msgs/msg/Float64MultiArray", "std_msgs/msg/Empty"
 def until(done: Callable[[], bool]) -> None:
     """Wait for another session."""
     pause = threading.Event()
-    for _ in range(2000):
+    for _ in range(12000):
         if done():
             return
         pause.wait(0.005)
@@ -52,7 +52,7 @@ class Ros:
     def next(self, topic: str) -> Any:
         """The next sample of a topic. Earlier samples of other topics are dropped."""
         while True:
-            sample = self.samples.get(timeout=10.0)
+            sample = self.samples.get(timeout=60.0)
             if str(sample.key_expr).startswith(f"0/{topic}/"):
                 return sample
 
@@ -150,7 +150,7 @@ def test_the_graph_shows_the_node_and_its_topics(sessions: tuple[Any, Ros]) -> N
     session, ros = sessions
 
     def tokens() -> list[str]:
-        replies = ros.session.liveliness().get("@ros2_lv/0/**", timeout=5.0)
+        replies = ros.session.liveliness().get("@ros2_lv/0/**", timeout=60.0)
         return sorted(str(reply.ok.key_expr) for reply in replies)
 
     with RosBridge(cart(), session=session, namespace="/robot"):
@@ -194,11 +194,16 @@ def test_lockstep_with_a_controller_has_the_bits_of_a_loop(sessions: tuple[Any, 
 def test_ticks_step_without_new_commands(sessions: tuple[Any, Ros]) -> None:
     session, ros = sessions
     sim = cart()
-    with RosBridge(sim, session=session, lockstep=True, timeout=0.2) as bridge:
+    with RosBridge(sim, session=session, lockstep=True) as bridge:
         ros.command(3.0)
         ros.send("/tick", TICK, 0)
         bridge.run(0.002)
         assert sim.time == pytest.approx(0.002) and sim.control["push"][0] == 3.0
+
+
+def test_lockstep_without_messages_ends_with_an_error(sessions: tuple[Any, Ros]) -> None:
+    session, _ = sessions
+    with RosBridge(cart(), session=session, lockstep=True, timeout=0.2) as bridge:
         with pytest.raises(gpusim.SimulationError, match=naming("/commands /tick 0.2")):
             bridge.run(0.001)
 

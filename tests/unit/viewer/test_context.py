@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="libraries have 
 def reported(code: str, **environment: str) -> str:
     """What the error of a fresh process says."""
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, timeout=240
     )
     assert done.returncode == 0, done.stderr
     (line,) = done.stdout.splitlines()
@@ -104,7 +104,7 @@ with Offscreen(pendulum(), width=64, height=36) as eye:
     thread.start(), thread.join()
     assert "belongs to the thread" in caught[0], caught
 with multiprocessing.get_context("fork").Pool(1) as pool:
-    print(pool.map_async(picture, [0]).get(timeout=50)[0])
+    print(pool.map_async(picture, [0]).get(timeout=200)[0])
 """
 
 

@@ -377,6 +377,6 @@ try:
 except gpusim.viewer.ViewerError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240)
     (line,) = done.stdout.splitlines()
     assert line.startswith("the operator panel needs imgui-bundle") and 'pip install "gpusim[panel]"' in line

@@ -350,7 +350,7 @@ def test_a_notebook_shows_the_page_and_steps_by_itself() -> None:
     sim = arm()
     with gpusim.viewer.notebook(sim) as view:
         assert f'src="{view.url}"' in view._repr_html_()
-        with urllib.request.urlopen(view.url, timeout=10) as answer:
+        with urllib.request.urlopen(view.url, timeout=60) as answer:
             assert answer.status == 200 and b"<html" in answer.read().lower()
         sim.step(50)
         view.update()

@@ -31,7 +31,7 @@ except ViewerError as error:
 def reported(code: str = OPEN, **environment: str) -> str:
     """What the error of a fresh process says."""
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, timeout=240
     )
     assert done.returncode == 0, done.stderr
     (line,) = done.stdout.splitlines()
