@@ -62,7 +62,8 @@ class Ros:
     def send(self, topic: str, kind: str, *values: Any) -> None:
         key = Topic(topic, kind, TYPES.hash_rihs01(kind)).key(0)
         if key not in self.publishers:
-            self.publishers[key] = self.session.declare_publisher(key)
+            # this session hears the whole domain and would match its own publishers
+            self.publishers[key] = self.session.declare_publisher(key, allowed_destination=zenoh.Locality.REMOTE)
             matched(self.publishers[key])
         self.publishers[key].put(bytes(TYPES.serialize_cdr(TYPES.types[kind](*values), kind)))
 
