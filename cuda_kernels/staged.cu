@@ -29,15 +29,20 @@ GPUSIM_FN World item_world(const Arguments* a, double h, int id) {
 #define FIRST_ITEM 0
 #define ITEM_STRIDE 1
 #define GPUSIM_PRAGMA(text) _Pragma(#text)
-#define PARALLEL_ITEMS GPUSIM_PRAGMA(omp parallel for num_threads(threads) if (threads > 1 && total > 1024))
+// Threads take small chunks, since only the first items of many phases are in use.
+#define PARALLEL_ITEMS                                                                              \
+    GPUSIM_PRAGMA(omp parallel for schedule(static, 4) num_threads(threads) if (threads > 1 && work > LEAST_WORK))
+// Work that outweighs the start of a team of threads, in the unit of Phase.work (solver/nodes.py).
+constexpr long long LEAST_WORK = 512;
 #endif
 
-#define STAGED(name, items, call)                                                                              \
+#define STAGED(name, items, each_work, call)                                                                   \
     GPUSIM_KERNEL void staged_##name(const Arguments* a, double h, int condition, int level, int threads) {    \
         World w = item_world(a, h, 0);                                                                         \
         const int each = (items);                                                                              \
         const long long total = (long long)each * a->n_worlds;                                                 \
-        (void)level; (void)threads;                                                                            \
+        const long long work = total * (each_work);                                                            \
+        (void)level; (void)threads; (void)work;                                                                \
         PARALLEL_ITEMS                                                                                         \
         for (long long item = FIRST_ITEM; item < total; item += ITEM_STRIDE) {                                 \
             const int id = a->n_worlds == 1 ? 0 : world_of(item, each);                                        \
@@ -129,7 +134,7 @@ struct Parts {
 };
 #define LISTS(name, add)                                                                                       \
     static void name##_list(const World& w, int list, int threads) {                                           \
-        const int total = list_items(w, list);                                                                 \
+        const int total = list_items(w, list), work = 4 * ITEM_LANES * total;                                  \
         (void)threads;                                                                                         \
         PARALLEL_ITEMS                                                                                         \
         for (int i = 0; i < total; ++i) name(w, list, i);                                                      \
@@ -139,7 +144,7 @@ struct Parts {
         for (int id = 0; id < a->n_worlds; ++id) {                                                             \
             const World w = item_world(a, h, id);                                                              \
             if (!concerns(w, condition)) continue;                                                             \
-            const int total = overflow_size(w) ? w.bodies() : 0;                                               \
+            const int total = overflow_size(w) ? w.bodies() : 0, work = total;                                 \
             name##_list(w, w.max_colors(), threads);                                                           \
             PARALLEL_ITEMS                                                                                     \
             for (int b = 0; b < total; ++b) add(w, b);                                                         \
@@ -156,8 +161,8 @@ template <class F, class G> GPUSIM_FN void run_lists(Parts& parts, const World& 
     for (int list = 0; list < w.max_colors(); ++list) parts.run(list_items(w, list), [&](int i) { call(list, i); });
 }
 // WHOLE loads or stores one world after another, each with all threads of the launch.
-#define PER(name, items) STAGED(name, items, name(w, i))
-#define PER_LEVEL(name, items) STAGED(name, items, name(w, level, i))
+#define PER(name, items, work) STAGED(name, items, work, name(w, i))
+#define PER_LEVEL(name, items, work) STAGED(name, items, work, name(w, level, i))
 
 #define WHOLE(name)                                                                                            \
     GPUSIM_KERNEL void staged_##name(const Arguments* a, double h, int condition, int level, int threads) {    \

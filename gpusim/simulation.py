@@ -60,7 +60,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         launch: kernels only. "fused": a block or thread per world. "simd": native backend with directly solved
             joints, worlds in the lanes of vectors. "staged": all threads run one stage after another. "auto": by the
             size of a world, its levels of joints and the number of worlds. The bits are the same.
-        threads: native only. Number of threads for many worlds, by default all cores.
+        threads: native only. Maximum number of threads, by default all cores. A large world uses fewer if that is
+            faster, which it tries while it runs.
         device: CUDA only. Number of the GPU, by default 0. Simulations on several GPUs run in parallel.
         specialize: kernels only. Compile for the sizes of this model, with the same bits. True: at the start, which
             takes some ten seconds for each new model. False: never. By default, specialized kernels are compiled in the

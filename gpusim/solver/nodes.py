@@ -65,6 +65,10 @@ class Phase:
             found *= int(factor) if factor.isdigit() else sizes[factor]
         return found
 
+    def work(self) -> str:
+        """Return the cost of an item on a CPU as a C++ expression. A body costs about 1, and a manifold 4."""
+        return "4 * ITEM_LANES" if "ITEM_LANES" in self.room else "1"
+
     def idle(self, sizes: Sizes) -> bool:
         """Return True if a size of the model is 0, so that the phase has no work."""
         items = self.bound or self.room or self.items

@@ -137,7 +137,7 @@ def entries_header(build: Build) -> str:
     for node in (*_ALL, STORE, *own):
         for phase, kind in phases(node, build):
             macro = {"item": "PER", "level": "PER_LEVEL", "turns": "TURNS"}[kind]
-            items = f", {phase.count(staged=True)}" if kind != "turns" else ""
+            items = f", {phase.count(staged=True)}, {phase.work()}" if kind != "turns" else ""
             found.setdefault(phase.name, f"{macro}({phase.name}{items})")
         for part in walk(node, build):
             if isinstance(part, Lists):

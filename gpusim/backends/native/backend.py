@@ -19,6 +19,7 @@ from gpusim.backends.kernel_backend import KernelBackend
 from gpusim.backends.native.compile import load_native, vector_bytes
 from gpusim.backends.native.specialization import Specialization
 from gpusim.backends.native.step_loop import StepLoop
+from gpusim.backends.native.team import Team
 from gpusim.description.config import SolverConfig
 from gpusim.description.program import Program
 from gpusim.description.step_plan import StepPlan
@@ -60,6 +61,8 @@ LEAST_WIDE = 128
 # Number of world groups from which a build for groups pays off.
 LEAST_GROUPS = 4
 SPOILED = 0xFF
+# Cycles of the waiting loop before a thread sleeps, about 50 us. Phases of a staged step follow each other faster.
+SPINS = "3000"
 # Bytes of the slabs of all groups that run at once, above which worlds run one by one.
 MOST_GROUP_BYTES = 4 << 30
 # Target duration in s and maximum steps of one launch. Each launch moves worlds through the caches, so slow steps run
@@ -73,12 +76,13 @@ _LIBRARIES: dict[str, ctypes.CDLL] = {}
 def load_library(variant: Variant) -> ctypes.CDLL:
     """Return the library of a build, compiled and loaded on first use.
 
-    Sets OMP_WAIT_POLICY before OpenMP is loaded. Threads that wait for the next phase of a staged launch must not
+    Sets OpenMP's policy before OpenMP is loaded. Threads that wait for the next phase of a staged launch must not
     occupy a core that others need, which would stall them all on a busy computer.
     """
     key = variant.digest
     if key not in _LIBRARIES:
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+        os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
         _LIBRARIES[key] = library = load_native(variant.main, variant.generated, variant.defines)
         if hasattr(library, "group_bytes"):
             library.group_bytes.restype = ctypes.c_longlong
@@ -102,6 +106,7 @@ class NativeBackend(KernelBackend):
         specialize: bool | None = None,
     ) -> None:
         self.threads = threads or thread_count()
+        self._team = Team(self.threads)
         # A fused launch has one slab per thread, and uses at most one thread per world. A staged launch keeps all
         # threads busy, but its phases take longer, and it needs a slab per world.
         alone = launch == "simd" or (launch == "auto" and self.threads <= state.num_worlds)
@@ -162,7 +167,7 @@ class NativeBackend(KernelBackend):
     @property
     def team(self) -> int:
         """Return the number of threads of one launch."""
-        return 1 if _forked else self.threads if self.staged else min(self.threads, self.num_worlds)
+        return 1 if _forked else self._team.size if self.staged else min(self.threads, self.num_worlds)
 
     def _ensure_slabs(self, count: int) -> None:
         self._ensure_memory(count * self.layout.size)
@@ -177,14 +182,19 @@ class NativeBackend(KernelBackend):
         """Run ``n`` steps of ``dt`` seconds. Return True if a world failed."""
         h = dt / self.config.substeps
         if self.staged:
-            began, run = time.perf_counter(), self._runner(h)
-            for _ in range(n):
-                self.plan.step(run, self._any_active(run), self.config.substeps)
-            spent = time.perf_counter() - began
+            spent = sum(self._run_staged(h) for _ in range(n))
         else:
             size, team = ctypes.c_double(h), self.team
             spent = self._run_pieces(n, lambda first, count: self.stepping(self._address, size, count, team))
         return self._end_run(spent)
+
+    def _run_staged(self, h: float) -> float:
+        """Run a step of a staged launch. Return its duration, s."""
+        began, run = time.perf_counter(), self._runner(h)
+        self.plan.step(run, self._any_active(run), self.config.substeps)
+        spent = time.perf_counter() - began
+        self._team.record(spent)
+        return spent
 
     def step_loop(self, plan: StepPlan) -> Callable[[int, int, float], bool] | None:
         """Return a function that runs steps of a plan. See the protocol."""
@@ -314,12 +324,12 @@ class NativeBackend(KernelBackend):
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:
         """Return a function that runs segments of the launch plan for substeps of ``h`` seconds."""
-        size, library = ctypes.c_double(h), self._library
+        size, library, team = ctypes.c_double(h), self._library, self.team
 
         def run(segment: list[Launch]) -> None:
             for launch in segment:
                 kernel = getattr(library, f"staged_{launch.phase}")
-                kernel(self._address, size, launch.condition, launch.level, self.team)
+                kernel(self._address, size, launch.condition, launch.level, team)
 
         return run
 

@@ -1,0 +1,50 @@
+"""Number of threads of a staged step, chosen by trials while the simulation runs.
+
+The threads meet after each phase. On a busy computer they wait for a thread that has no core, and small worlds do not
+pay for many threads. The bits do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+# A trial ends after so many steps, or after so many seconds.
+TRIAL, TRIAL_TIME = 8, 0.02
+# Time before the first trial and longest time between two trials, s. At most 1 / RARE of the time is for trials.
+FIRST, LONGEST, RARE = 0.1, 2.0, 20.0
+# A trial is kept if its steps take at most this share of the time of earlier steps.
+KEPT = 0.9
+
+
+class Team:
+    """Chooses between neighbors in 1, 2, 4, ..., ``most`` threads.
+
+    Attributes:
+        size: threads of the next step.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.size = self._usual = self._most = most
+        self._up = False  # the direction of the next trial
+        self._before = 0.0  # seconds per step of the usual team
+        self._wait = FIRST
+        self._steps, self._spent = 0, 0.0
+
+    def record(self, seconds: float) -> None:
+        """Take the duration of a step by ``size`` threads. It may change ``size``."""
+        self._steps += 1
+        self._spent += seconds
+        if self.size != self._usual:
+            self._judge_trial()
+        elif self._most > 1 and self._spent > self._wait and self._steps >= RARE:
+            self._before = self._spent / self._steps
+            self._up = self._usual == 1 or (self._usual < self._most and not self._up)
+            self.size = min(2 * self._usual, self._most) if self._up else self._usual // 2
+            self._steps, self._spent = 0, 0.0
+
+    def _judge_trial(self) -> None:
+        if self._steps < TRIAL and self._spent < TRIAL_TIME:
+            return
+        faster = self._spent <= KEPT * self._steps * self._before
+        self._wait = FIRST if faster else max(min(2.0 * self._wait, LONGEST), RARE * self._spent)
+        self._usual = self.size if faster else self._usual
+        self.size = self._usual
+        self._steps, self._spent = 0, 0.0
