@@ -15,6 +15,8 @@ venv="${GPUSIM_CI_VENV:-.venv-ci}"
 workers="${GPUSIM_CI_WORKERS:-2}"
 # test the kernels that users get (tests/builds.py)
 export GPUSIM_TEST_BUILDS=shipped
+# with compiled modules, tests of commands start twice as fast
+unset PYTHONDONTWRITEBYTECODE
 # there is no screen, so matplotlib must draw into files
 export MPLBACKEND=Agg
 

@@ -25,6 +25,7 @@ def tiny_piles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Options, "seconds", 0.001)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_pile_reports_contacts_motion_and_shares(cli, tiny_piles: None, tmp_path: Path) -> None:
     file = tmp_path / "pile.json"
@@ -37,6 +38,7 @@ def test_pile_reports_contacts_motion_and_shares(cli, tiny_piles: None, tmp_path
     assert record["threads"] == 1 and record["stages"]
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_phases_of_a_staged_step_are_all_named() -> None:
     case = Case("pile_1000", "boxes", partial(piles.pile, 2, 1), config={"dt": piles.DT}, launch="staged", threads=1)

@@ -139,6 +139,7 @@ def test_xacro_arguments_and_postures_of_an_srdf_file(cli, folder: Path, arm: Pa
     assert result.exit_code == 2 and names(result.stderr, "argument 'ab' 'at'"), result.output
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("target", ["pendulum.yaml", "pendulum.py", "pendulum:build"])
 def test_postures(cli, folder: Path, target: str) -> None:
     """A run starts in a posture of the machine, and so does a check."""
@@ -335,6 +336,7 @@ def test_the_floor_touches_the_model() -> None:
     assert b.shapes[-1].xform.position[2] == lowest_point(b)
 
 
+@pytest.mark.nightly
 def test_a_floating_robot_falls_onto_the_floor(cli, folder: Path) -> None:
     solid = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
     shape = '<collision><geometry><box size="1 1 1"/></geometry></collision>'

@@ -38,6 +38,7 @@ def test_64_worlds_and_run_to_run(name: str) -> None:
     check_64_worlds(name)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize(("dtype", "solver"), COMBINATIONS)
 def test_staged_launches_on_two_threads(dtype: str, solver: str) -> None:

@@ -96,6 +96,7 @@ def least_gaps(sim: Simulation, state: dict[str, Array], listed: Array) -> Array
     return np.where(np.arange(4) < state["pair_points"][listed][:, None], gap, np.inf).min(axis=1)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("bodies", [20, 90])
 def test_the_reference_finds_the_same_contacts_on_its_own(bodies: int) -> None:
     """Which pairs touch, with which normal and least gap: geometry, from another algorithm."""

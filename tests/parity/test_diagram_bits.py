@@ -67,6 +67,7 @@ def test_native_is_numpy_at_a_slower_rate() -> None:
     assert 1.0 < slow[NAME][0, 0] < 0.5 * STEPS
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_worlds_in_any_order_and_on_threads(native: dict[str, np.ndarray]) -> None:
     order = np.random.default_rng(1).permutation(WORLDS)

@@ -68,6 +68,7 @@ def test_random_machines(seed: int) -> None:
     same_bits(machine_model(seed), dtype="float32" if seed % 3 == 1 else "float64")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", SEEDS[:2])
 def test_work_in_float32(seed: int) -> None:
     """Products with constants in double are in double, as for one world."""
@@ -81,6 +82,7 @@ def test_fast_contacts() -> None:
     same_bits(b.finalize(), steps=40, dtype="float32", fast=True)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("substeps", [1, 2])
 def test_contacts_and_bouncing_limits(substeps: int) -> None:
     """Contacts are swept world by world, between phases of all worlds."""
@@ -107,6 +109,7 @@ def test_damped_factors() -> None:
     assert differing(*found, np.arange(16), np.arange(16)) == []
 
 
+@pytest.mark.nightly
 def test_a_world_that_fails_leaves_its_group() -> None:
     """Its neighbors keep their bits, and it its last good state."""
     model = machine_model(2)

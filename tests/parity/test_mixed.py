@@ -162,6 +162,7 @@ def test_fused_and_staged_have_the_same_bits() -> None:
         assert np.array_equal(np.repeat(array, 3, axis=0), many.state.variables()[name]), name
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 @pytest.mark.usefixtures("kernel_manifolds")

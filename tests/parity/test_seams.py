@@ -26,6 +26,7 @@ def make(backend: str, launch: str = "auto", worlds: int = WORLDS, **config: obj
     return sim
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("kernel_manifolds")
 def test_the_same_points_go() -> None:
     """From the same state in each step; crossings take whole manifolds out, and single points of soft laws."""
@@ -51,6 +52,7 @@ def test_the_same_points_go() -> None:
     assert whole > 20 and part > 20
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("config", [{}, {"substeps": 3}, {"joint_solver": "colored"}])
 def test_launches_and_worlds_keep_their_bits(config: dict[str, object]) -> None:
     """Fused, staged, and a world by itself."""

@@ -88,6 +88,7 @@ def _launches(plan: LaunchPlan) -> list[Launch]:
     return [one for part in parts if isinstance(part, list) for one in part]
 
 
+@pytest.mark.nightly
 def test_launches_are_as_large_as_their_work() -> None:
     """What a phase has at most, where sizes tell it; lists have all pairs, in one launch whose blocks take turns."""
     sizes = {"bodies": 7, "PARTS": 256}

@@ -66,6 +66,7 @@ def test_the_scene_fulfills_its_checks(case: str) -> None:
     assert [check.statement for check in checks if not check.passes(recording(case))] == []
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("case", ["plain", "pid", "eight by pid"])
 def test_the_checks_fail_without_a_start(case: str) -> None:
@@ -84,6 +85,7 @@ def test_computed_torque_is_far_better_than_pid() -> None:
     assert use[0] < 1.05 * use[1]  # without more of the motors
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_errors_are_of_the_first_order_of_the_sample_time() -> None:
     """Efforts hold between samples: 141, 69 and 35 um at 4, 2 and 1 ms."""

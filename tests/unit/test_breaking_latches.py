@@ -124,6 +124,7 @@ def test_it_stays_open_until_a_write_or_a_reset(backend: str) -> None:
     assert z[2] == pytest.approx(-0.5, abs=1e-9)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_all_launches_break_with_the_same_bits(dtype: str) -> None:

@@ -113,6 +113,7 @@ def test_false_and_failed_worlds_end_the_loop() -> None:
         assert gpusim.run_clock(sim, duration=1.0).cycles == 1
 
 
+@pytest.mark.nightly
 def test_missing_rights_are_noted_and_the_scheduler_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")

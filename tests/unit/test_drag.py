@@ -29,6 +29,7 @@ def test_fall_in_air_is_a_hyperbolic_tangent(backend, launch):
     assert np.allclose(sim.read("body.cube.linear_velocity")[0, 2], -end * np.tanh(9.81 * 2.0 / end), rtol=1e-6)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("backend", "launch"), BACKENDS)
 def test_viscous_drag_decays_exponentially(backend, launch):
     model = _cube(0.0, (1.0, 0.0, 0.0), (0.0, 0.0, 2.0), viscosity=0.5, size=(0.2, 0.3, 0.4))
@@ -65,6 +66,7 @@ _XML = """<mujoco><option timestep="0.0002" integrator="RK4" density="{density}"
 <inertial pos="0.2 0 0.1" mass="1" diaginertia="0.02 0.03 0.04"/></body></body></worldbody></mujoco>"""
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("density", "viscosity"), [(50.0, 0.0), (0.0, 2.0), (20.0, 1.0)])
 def test_same_motion_as_mujoco(density, viscosity):
     mujoco = pytest.importorskip("mujoco", reason='needs pip install "gpusim[mjcf]"')

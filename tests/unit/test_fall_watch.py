@@ -36,6 +36,7 @@ def said(b: ModelBuilder, steps: int = 256, worlds: int = 1) -> list[str]:
     return [str(w.message) for w in caught]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("floor", list(FLOORS))
 def test_what_passes_the_rim_is_named_once(floor: str) -> None:
     b = ModelBuilder()

@@ -57,6 +57,7 @@ def test_a_critical_path_is_all_operations_or_their_share(
     assert counts.phases > 50.0
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_more_worlds_hide_latency_until_the_card_is_full(chain: tuple[Operations, dict[str, int], int]) -> None:
     found = [estimate(*chain, worlds, H200) for worlds in (64, 1024, 8192, 65536)]
@@ -106,6 +107,7 @@ def test_a_step_touches_what_it_needs_of_its_slab() -> None:
     assert touched_bytes(many) < 1.2 * touched_bytes(few)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_a_pile_is_launches_and_bytes() -> None:
     config = {"dt": 1 / 120, "iterations": 1, "joint_solver": "colored"}
@@ -132,6 +134,7 @@ def test_the_command_marks_what_it_reports(capsys: pytest.CaptureFixture[str], t
     assert "ESTIMATE" in reported and "nothing was measured on a card" in reported and "boom" in reported
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_measured_and_estimated_times_next_to_each_other() -> None:
     options = Options("native", "float32", None, True)

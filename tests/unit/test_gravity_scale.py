@@ -30,6 +30,7 @@ def test_bodies_fall_by_their_share(backend, launch):
     assert np.allclose(sim.read("body.body1.linear_velocity")[:, 2], 1.0 - 5.0 * 0.1, atol=1e-9)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("backend", "launch"), BACKENDS)
 def test_weight_on_the_ground_is_the_share(backend, launch):
     b = ModelBuilder()

@@ -57,6 +57,7 @@ def test_released_load_falls_freely_in_its_world(backend):
     assert not np.allclose(sim.read("body.load.position")[0], fall, atol=1e-2)
 
 
+@pytest.mark.nightly
 def test_a_latch_without_a_place_holds_the_pose_as_built(backend):
     turn = Transform.from_axis_angle((0, 0, 0), (1, 2, 3), 0.8)
     sim = _sim(_arm(lambda b, arm, load: b.add_latch(arm, load, attached=True, label="grip"), turn), backend)

@@ -121,6 +121,7 @@ def test_strong_muscles_on_light_parts_stay_stable(scheme: str) -> None:
     assert np.abs(np.diff(light[-40:], 2)).max() < 1e-4
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_passive_muscles_are_springs_at_any_step(backend: str) -> None:
     """Long muscles at rest have a constant stiffness: a swing as its closed form says, and none that grows."""
@@ -162,6 +163,7 @@ def test_backends_and_launches_agree(solver: str) -> None:
     assert all(np.array_equal(active[0], other) for other in active[1:])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_stop_reset_pose_and_snapshot(backend: str) -> None:
     b = slide(activation=0.1)

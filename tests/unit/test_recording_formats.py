@@ -374,6 +374,7 @@ def killed(folder: Path, suffix: str, moments: int, seed: int) -> tuple[int, int
     return within, ending
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 @pytest.mark.parametrize("suffix", ["npz", "parquet"])
 def test_a_killed_recording_keeps_its_blocks(tmp_path: Path, suffix: str) -> None:

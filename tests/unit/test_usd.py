@@ -317,6 +317,7 @@ def spherical(first, second, axis="Y"):
     return usd(body("bob", mass=2, inertia=(0.02, 0.02, 0.02), at=(0, 0.3, 0)), pin)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("limits", [(25, 25), (40, 25), (0, 30), (180, 180), (-1, 25)])
 def test_cone_limits_hold_a_pendulum(limits):
     """It swings down in the y-z plane to the lesser angle, 0 is a hinge, and the parser ignores a negative one."""

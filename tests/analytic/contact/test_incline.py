@@ -76,6 +76,7 @@ def test_numpy_sticks_and_slides(substeps):
     assert _slide(30.0, 0.5, "numpy", 5e-3, [0.05], substeps=substeps)[0] == pytest.approx(expected, rel=1e-3)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize(("angle", "friction"), STICKING[:2])
 def test_float32_does_not_creep(angle, friction):

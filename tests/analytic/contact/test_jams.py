@@ -102,6 +102,7 @@ def test_jam_without_a_load_bears_none() -> None:
     assert fastest == 0.0 and _largest_load(sim) == 0.0
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("over", [1e-3, 1e-2])

@@ -39,6 +39,7 @@ class Run:
         return Transform(self.read("body.chassis.position"), self.read("body.chassis.orientation"))
 
 
+@pytest.mark.nightly
 def test_it_stands_as_built_on_the_loads_of_the_balance() -> None:
     """Wheel loads within 1e-4 of the balance of moments; nothing moves by 0.5 mm from where it was built."""
     run = Run(speed=0.0, obstacle="none")

@@ -107,6 +107,7 @@ def test_points_are_found_with_their_gap_and_normal(pair, backend) -> None:
         assert len(points(r.start, case, FAR)) == 0
 
 
+@pytest.mark.nightly
 @each_backend
 @each_pair
 def test_overlaps_are_taken_back_gently(pair, backend) -> None:

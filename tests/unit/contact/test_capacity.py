@@ -41,6 +41,7 @@ def simulate(backend: str, launch: str = "auto", **config: Any) -> Simulation:
     return sim
 
 
+@pytest.mark.nightly
 @each_case
 def test_a_run_warns_once_with_the_number_to_give(backend, launch) -> None:
     sim = simulate(backend, launch)

@@ -49,6 +49,7 @@ def test_belts_start_stop_and_differ_by_world(backend):
     assert np.allclose(sim.read("body.part.linear_velocity"), 0.0, atol=1e-4)
 
 
+@pytest.mark.nightly
 def test_ball_on_a_belt_reaches_two_sevenths(backend):
     def ball(b):
         body = b.add_body(1.0, xform=Transform((0, 0, 0.1)), label="part")

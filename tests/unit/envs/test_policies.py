@@ -51,6 +51,7 @@ def test_a_network_of_torch_gives_the_same_actions(activation: str, tmp_path: Pa
     assert policy.task == "tests.unit.envs.tasks:Cart"
 
 
+@pytest.mark.nightly
 def test_a_policy_reaches_the_goals_in_the_environment() -> None:
     for mode in ("next_step", "same_step"):
         env = VectorEnv(Quiet(), 20, backend="numpy", autoreset_mode=mode)

@@ -40,6 +40,7 @@ def test_the_way_is_within_reach() -> None:
     assert tip == pytest.approx(2.1 + 0.07j)
 
 
+@pytest.mark.nightly
 def test_worlds_have_the_bits_that_they_have_alone() -> None:
     """Eight worlds with commands of their own against three of them."""
     commands = np.random.default_rng(5).uniform(-1.0, 1.0, (4, len(WORKING), 8))
@@ -59,6 +60,7 @@ def test_worlds_have_the_bits_that_they_have_alone() -> None:
         np.testing.assert_array_equal(run([world])[0], together[world])
 
 
+@pytest.mark.nightly
 def test_a_bucket_pressed_onto_the_ground_does_not_keep_the_swing_switching() -> None:
     """The brake's dry friction and the contacts answered each other until the solve gave up, from 0.96 s on."""
     sim = excavator(undercarriage="fixed", stones=0)[1]

@@ -93,6 +93,7 @@ def test_drives_and_brakes_turn_wheels_as_by_hand() -> None:
     assert float(sim.read("joint.torque_spin.position")[0]) == pytest.approx(angle, abs=1e-9)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_a_drive_train_shares_its_torques_and_slips_at_its_clutch() -> None:
     """A quarter of each torque on every wheel, whatever its inertia; turning to the left drives the right side on."""
