@@ -354,7 +354,8 @@ def _reported_limits(results: Sequence[Result], nvrtc: tuple[int, int], write: b
     content = json.loads(LIMITS.read_text(encoding="utf-8"))
     version = ".".join(map(str, nvrtc))
     if write:
-        content = {"nvrtc": version, "variants": content["variants"] | {r.variant: limits_of(r) for r in results}}
+        content["variants"] |= {r.variant: limits_of(r) for r in results}
+        content["nvrtc"] = version
         LIMITS.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     if content["nvrtc"] != version:
         print(f"limits not looked at: {LIMITS.name} is of NVRTC {content['nvrtc']}, this is {version}")

@@ -1,4 +1,4 @@
-"""The benchmarks of ci/gpu_check.py, with other simulators if they are installed, and with the estimates."""
+"""The benchmarks of ci/gpu_check.py, with other simulators if they are installed."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from gpu_report import bench_result, with_estimates
-
-BENCHED = 0.7
-"""Share of the time after which the benchmarks stop, to leave time for the estimates."""
+from gpu_report import bench_result
 
 
 def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
@@ -26,7 +23,7 @@ def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[st
     records, peers, left, names = [], [], [], _workloads(options)
 
     def late(share: float = 1.0) -> bool:
-        return time.monotonic() > begun + share * BENCHED * (end - begun)
+        return time.monotonic() > begun + share * (end - begun)
 
     def log(line: str) -> None:
         print(" ", line, flush=True)
@@ -60,8 +57,7 @@ def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[st
         peers = reported_once([*peers, *run_peers(chosen, log, names[1:], late)])
         leave_all()
     report.show(records, peers)
-    guessed = with_estimates(records, chosen, facts, lambda: time.monotonic() > end)
-    return bench_result(facts, records, peers, left, guessed)
+    return bench_result(facts, records, peers, left)
 
 
 def _workloads(options: argparse.Namespace) -> list[str]:

@@ -74,7 +74,7 @@ REHEARSED = "h100"
 
 def attributes_of(card: str) -> dict[str, int]:
     """Return the attributes of a card that launches depend on, by CuPy's names."""
-    from ci.estimate.gpu_estimate import CARDS
+    from ci.cards import CARDS
 
     gpu = CARDS[card].gpu
     return {

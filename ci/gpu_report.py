@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-ESTIMATED = ("humanoid", "many_worlds")
-"""Workloads that are compared with estimates, in addition to piles."""
 
 
 def bench_table(records: Sequence[Any]) -> str:
@@ -19,13 +16,13 @@ def bench_table(records: Sequence[Any]) -> str:
 
 
 def bench_result(
-    facts: dict[str, Any], records: Sequence[Any], peers: Sequence[Any], left: Sequence[str], guessed: str = ""
+    facts: dict[str, Any], records: Sequence[Any], peers: Sequence[Any], left: Sequence[str]
 ) -> dict[str, Any]:
     """Return the result of the step: figures for the JSON file, the table of the report, and failed cases."""
     from ci.peers import report as peer_report
     from gpusim.bench.report import markdown_table, share_lines
 
-    parts = [bench_table(records), guessed]
+    parts = [bench_table(records)]
     if piles := peer_report.pile_rows(records, peers):
         shares = "\n".join(f"- {line}" for line in [*share_lines(records), *peer_report.share_lines(peers)])
         parts += [markdown_table(peer_report.PILE_HEAD, piles), peer_report.PILE_LEGEND, shares]
@@ -37,37 +34,6 @@ def bench_result(
     failed = [f"{r.workload} {r.case} {r.worlds}: {r.error}" for r in records if r.error]
     content, table = peer_report.as_json(facts, records, peers), "\n\n".join(filter(None, parts))
     return {"bench": content, "left_out": left, "table": table, "failed": "; ".join(failed)}
-
-
-def with_estimates(records: Sequence[Any], chosen: Any, machine: dict[str, Any], late: Callable[[], bool]) -> str:
-    """Return the table of estimates and measurements. The result is empty for a card without estimates.
-
-    When time is up (``late``), the remaining cases are left out.
-    """
-    from ci.estimate.gpu_estimate import CARDS, Estimator, with_measured
-    from gpusim.bench.report import markdown_table
-    from gpusim.bench.workloads import chosen_cases
-    from gpusim.errors import GpusimError
-
-    gpu = str(machine.get("gpu", "")).lower() if chosen.backend == "cuda" else "h200, in a rehearsal"
-    card = next((card for name, card in CARDS.items() if name in gpu), None)
-    own = [record for record in records if record.workload in ESTIMATED or record.workload.startswith("pile_")]
-    if not own:
-        return ""
-    if card is None:
-        return f"No estimates for {machine.get('gpu') or 'this card'}: known are {', '.join(CARDS)}."
-    cases = chosen_cases(list(dict.fromkeys(record.workload for record in own)), chosen.quick)
-    lines: list[tuple[str, ...]] = []
-    reported = ""
-    try:
-        for line in with_measured(own, cases, Estimator(chosen, card)):
-            lines.append(line)
-            if late():
-                reported = "\n\nNo time for other estimates."
-                break
-    except GpusimError as error:
-        reported = f"\n\nNo other estimates: {error}"
-    return markdown_table(lines[0], lines[1:]) + reported
 
 
 def markdown(results: dict[str, dict[str, Any]]) -> str:

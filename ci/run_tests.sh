@@ -60,6 +60,9 @@ say "the GPU's code on the CPU: races, unwritten memory, bits"
 "$venv/bin/python" ci/ptx/check.py
 "$venv/bin/python" ci/ptx/check.py --nvrtc 13 --only "hydraulic_lift fused"
 
+say "instructions and memory requests of the GPU's code"
+"$venv/bin/python" ci/ptx/count.py
+
 if (($#)); then
     say "pytest $*"
     "$venv/bin/python" -m pytest -n "$workers" "$@"

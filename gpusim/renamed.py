@@ -94,7 +94,7 @@ OF_ACTUATORS = {
 OPTIONS = {
     "--most-step": "--max-dt",
     "--peers": "python ci/peers in a checkout",
-    "--estimate": "python ci/estimate in a checkout",
+    "--estimate": "python ci/ptx/count.py in a checkout",
 }
 """Options of the command line that were renamed or moved."""
 

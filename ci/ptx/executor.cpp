@@ -8,11 +8,13 @@
 // Blocks run one after another. If threads wait for values from other blocks, about every second launch runs several
 // blocks concurrently, whose threads alternate at random. Races are then not checked, because such blocks order their
 // accesses by these values.
+#include "counts.hpp"
 #include "executor.hpp"
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <sys/mman.h>
 #include <tuple>
 #include <utility>
@@ -20,7 +22,7 @@
 
 namespace {
 
-const u64 MEMORY_BYTES = 1ull << 28;  // the host allocates from this
+const u64 MEMORY_BYTES = 1ull << 29;  // the host allocates from this
 const u64 SHARED_BYTES = 1ull << 18;
 const u64 LOCAL_BYTES = 1ull << 16;   // of one thread
 const u64 STACK_BYTES = 1ull << 18;   // of one fiber, for C++
@@ -64,6 +66,8 @@ struct Executor {
     Thread* running = nullptr;
     u32 launches = 0;
     bool together = false;  // blocks run concurrently
+    std::map<u32, std::unique_ptr<Counts>> counted;  // by module
+    Counts* counts = nullptr;                        // of the running module
 } x;
 // Threads of a running block.
 struct Block {
@@ -204,6 +208,12 @@ bool check_store(const Thread& t, u64 at, u32 size, u32 space, bool atomic, u32 
     return true;
 }
 
+void count_access(const Thread& t, u64 at, u32 size, u32 site, bool store) {
+    if (!x.counts) return;
+    const Memory where = at >= x.local ? OF_THREAD : at >= x.shared ? OF_BLOCK : OF_DEVICE;
+    x.counts->access(t.slot, at, size, site, store, where);
+}
+
 // Threads of a block.
 
 void fiber_main() {
@@ -236,6 +246,7 @@ void make_threads(const Block& b, u32 grid, u64 shared) {
         t.shared = shared;
         t.local_top = x.local + t.slot * LOCAL_BYTES + staggered(t.slot);
         t.local_end = x.local + (t.slot + 1) * LOCAL_BYTES;
+        if (x.counts) t.hits = x.counts->hits_of(t.slot);
         if (x.kernel->waits) make_fiber(t);
     }
 }
@@ -275,6 +286,7 @@ bool passes_barrier(const Block& b) {
     for (u32 k = 0; k < b.count; ++k)
         if (x.threads[b.first + k].state == WAITING) x.threads[b.first + k].state = READY;
     ++x.epoch;
+    if (x.counts) x.counts->end_phase();
     return true;
 }
 // Runs blocks by the fibers of their threads, until all have ended.
@@ -310,6 +322,7 @@ void run_block(u32 number, u32 grid, u32 count, u32 shared_bytes) {
         shuffle(turn);
         for (u32 k : turn) x.kernel->function(&x.threads[k], x.params);
     }
+    if (x.counts) x.counts->end_block(count);
     fill_shared(x.shared, shared_bytes, false);
 }
 // Runs as many blocks concurrently as there are threads for.
@@ -358,6 +371,7 @@ void ptx_barrier(Thread* t, u32 site) {
 }
 
 bool ptx_check_load(Thread* t, u64 at, u32 size, u32 space, u32 site) {
+    count_access(*t, at, size, site, false);
     if (!check_place(*t, at, size, space, site)) return false;
     for (u64 word = at & ~3ull; word < at + size; word += 4) {
         Cell& c = cell_of(word);
@@ -367,11 +381,18 @@ bool ptx_check_load(Thread* t, u64 at, u32 size, u32 space, u32 site) {
     return true;
 }
 
-bool ptx_check_store(Thread* t, u64 at, u32 size, u32 space, u32 site) { return check_store(*t, at, size, space, false, site); }
-bool ptx_check_told(Thread* t, u64 at, u32 size, u32 site) { return check_store(*t, at, size, GENERIC, true, site); }
+bool ptx_check_store(Thread* t, u64 at, u32 size, u32 space, u32 site) {
+    count_access(*t, at, size, site, true);
+    return check_store(*t, at, size, space, false, site);
+}
+bool ptx_check_told(Thread* t, u64 at, u32 size, u32 site) {
+    count_access(*t, at, size, site, true);
+    return check_store(*t, at, size, GENERIC, true, site);
+}
 
 bool ptx_check_fresh(Thread* t, u64 at, u32 size, u32 site) {
     if (x.kernel->waits) ptx_switch(&t->stack_pointer, x.scheduler);
+    count_access(*t, at, size, site, false);
     if (!check_place(*t, at, size, GENERIC, site)) return false;
     for (u64 word = at & ~3ull; word < at + size; word += 4) {
         Cell& c = cell_of(word);
@@ -382,6 +403,7 @@ bool ptx_check_fresh(Thread* t, u64 at, u32 size, u32 site) {
 }
 
 bool ptx_check_atomic(Thread* t, u64 at, u32 size, u32 site) {
+    count_access(*t, at, size, site, true);
     if (!check_place(*t, at, size, GENERIC, site)) return false;
     for (u64 word = at & ~3ull; word < at + size; word += 4) {
         Cell& c = cell_of(word);
@@ -438,11 +460,12 @@ bool ptx_launch(u32 module, const Kernel* kernel, u32 grid, u32 block, u32 share
     if (block > MOST_THREADS || shared_bytes > SHARED_BYTES) return false;
     x.launch_begin = ++x.epoch;
     x.module = module;
+    x.counts = x.counted.count(module) ? x.counted[module].get() : nullptr;
     x.kernel = kernel;
     x.params = params;
     std::vector<u32> turn = numbers(grid);
     shuffle(turn);
-    const bool spins = kernel->waits && kernel->spins;
+    const bool spins = kernel->waits && kernel->spins && !x.counts;
     if (spins && (x.random ? next_random() >> 8 : ++x.launches) % 2) run_together(turn, grid, block, shared_bytes);
     else
         for (u32 k : turn) run_block(k, grid, block, shared_bytes);
@@ -462,4 +485,15 @@ u32 ptx_findings(u64* out, u32 most) {
     return (u32)x.findings.size();
 }
 void ptx_forget() { x.findings.clear(); }
+
+// Counts the launches of a module with this number of basic blocks and sites, in blocks of at most these threads. Its
+// blocks run one after another. Caches have these sizes in bytes.
+void ptx_count(u32 module, u32 blocks, u32 sites, u32 threads, const u64* caches, u32 n_caches) {
+    x.counted[module].reset(new Counts(blocks, sites, threads, {caches, caches + n_caches}));
+}
+// Copies the counts of a module since the last call: executions of each basic block by all threads, and by the busiest thread of
+// each warp; then the figures of memory in the order of struct Traffic; then the bytes that each cache fetched.
+void ptx_take_counts(u32 module, u64* threads, u64* warps, u64* memory) {
+    x.counted[module]->take(threads, warps, memory);
+}
 }

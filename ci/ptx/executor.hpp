@@ -28,7 +28,10 @@ struct Thread {
     u32 state;
     u32 slot;                  // index among the threads of all concurrent blocks
     void* stack_pointer;
+    u32* hits;                 // executions of each basic block, if these are counted
 };
+// Counts an execution of a basic block (translator.py).
+#define HIT(block) (++t->hits[block])
 typedef void (*KernelFunction)(Thread* t, const u8* params);
 struct Kernel {
     const char* name;

@@ -16,12 +16,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ci.ptx.reader import join, read_module
 from ci.ptx.translator import translate
 from gpusim.backends.cuda.compile import nvrtc_options
 from gpusim.backends.cuda.nvrtc import load_nvrtc
 from gpusim.backends.native.compile import find_compiler
 from gpusim.compile_cache import CompileError, cached, compile_error, digest
+from gpusim.typing import Array
 
 NVRTC_MAJOR = 12
 # A virtual architecture: its PTX is that of sm_90, and of all before sm_100, and it needs no ptxas.
@@ -45,6 +48,8 @@ KINDS = (
 )  # fmt: skip
 NOTES = KINDS[-2:]
 MANY = 0xFFFF
+# Figures of struct Traffic in counts.hpp.
+TRAFFIC = 5
 _NO_SITE, _MOST_FINDINGS, _ROW = 0xFFFFFFFF, 4096, 8
 
 
@@ -117,8 +122,8 @@ def _library(inputs: list[str], text: Callable[[], str]) -> Path:
     return cached(f"{FOLDER}/{name}.so", make)
 
 
-def build(*parts: str) -> Path:
-    """Return the path of the library of a PTX text, or of several that are linked.
+def build(*parts: str, counted: bool = False) -> Path:
+    """Return the path of the library of a PTX text, or of several that are linked, perhaps with counters.
 
     Raises:
         PtxError: an instruction that is not allowed or not translated; parts that do not fit together.
@@ -126,7 +131,10 @@ def build(*parts: str) -> Path:
     """
     own = ("reader.py", "forms.py", "instructions.py", "translator.py")
     inputs = [(HERE / name).read_text(encoding="utf-8") for name in own]
-    return _library([*parts, *inputs], lambda: translate(join([read_module(ptx) for ptx in parts])))
+    return _library(
+        [*parts, *inputs, *["counted"] * counted],
+        lambda: translate(join([read_module(ptx) for ptx in parts]), counted),
+    )
 
 
 @dataclass(frozen=True)
@@ -167,17 +175,18 @@ class Executor:
     """
 
     def __init__(self) -> None:
-        text = (HERE / "executor.cpp").read_text(encoding="utf-8")
-        self._library = ctypes.CDLL(str(_library([text], lambda: text)), mode=ctypes.RTLD_GLOBAL)
+        text, counts = ((HERE / name).read_text(encoding="utf-8") for name in ("executor.cpp", "counts.hpp"))
+        self._library = ctypes.CDLL(str(_library([text, counts], lambda: text)), mode=ctypes.RTLD_GLOBAL)
         self._library.ptx_open.restype = ctypes.c_void_p
         self._library.ptx_memory_bytes.restype = ctypes.c_uint64
         self._library.ptx_launch.restype = ctypes.c_bool
         base = self._library.ptx_open()
         if base is None:
-            raise CompileError("the executor finds no 4 GB of address space: raise the limit (ulimit -v)")
+            raise CompileError("the executor finds no 8 GB of address space: raise the limit (ulimit -v)")
         self.base: int = base
         self.size: int = self._library.ptx_memory_bytes()
         self._modules: list[Module] = []
+        self._counted: dict[int, tuple[int, int]] = {}
         self.configure()
 
     def configure(self, seed: int = 0, poison: int = 0xFF) -> None:
@@ -203,6 +212,33 @@ class Executor:
         """Run a kernel of a module. Return False if a block needs more threads or shared memory than available."""
         at = ctypes.c_char_p(params)
         return bool(self._library.ptx_launch(number, ctypes.byref(kernel), grid, block, shared, at))
+
+    def count(self, number: int, blocks: int, sites: int, threads: int, caches: Sequence[int]) -> None:
+        """Count the launches of a module that is built with counters.
+
+        Args:
+            number: of the module.
+            blocks, sites: numbers of basic blocks and of sites in the module.
+            threads: maximum size of a block.
+            caches: sizes in bytes.
+        """
+        sizes = (ctypes.c_uint64 * len(caches))(*caches)
+        self._counted[number] = blocks, len(caches)
+        self._library.ptx_count(number, blocks, sites, threads, sizes, len(caches))
+
+    def take_counts(self, number: int) -> tuple[Array, Array, list[int]]:
+        """Return the counts of a module since the last call.
+
+        Returns:
+            Executions of each basic block, summed over all threads, and over warps by the busiest thread of each; then
+            the figures of counts.hpp for global, shared and local memory, and the bytes that each cache fetched.
+        """
+        blocks, caches = self._counted[number]
+        threads, warps = np.zeros((2, blocks), np.uint64)
+        memory = (ctypes.c_uint64 * (3 * TRAFFIC + caches))()
+        place = ctypes.POINTER(ctypes.c_uint64)
+        self._library.ptx_take_counts(number, threads.ctypes.data_as(place), warps.ctypes.data_as(place), memory)
+        return threads, warps, list(memory)
 
     def findings(self) -> list[Finding]:
         """Return the findings since ``configure``, most frequent first. Accesses of one line are merged."""
@@ -258,7 +294,7 @@ class Module:
         while table[len(self._kernels)].name:
             kernel = table[len(self._kernels)]
             self._kernels[kernel.name.decode()] = kernel
-        self._number = self._executor.add(self)
+        self.number = self._executor.add(self)
 
     def place_tables(self, place: Callable[[bytes], int]) -> None:
         """Give every array in global memory an address on the device, which ``place`` returns for its values."""
@@ -267,6 +303,10 @@ class Module:
             if not table[k].address:
                 return
             table[k].address[0] = place(bytes(table[k].values[: table[k].size]))
+
+    def sites(self) -> int:
+        """Return the number of sites."""
+        return next(k for k in itertools.count() if not self._sites[k])
 
     def site(self, number: int) -> str:
         """Return line and function of a site. The result is empty for none."""
@@ -288,5 +328,5 @@ class Module:
         kernel = self._kernels[name]
         if len(params) != kernel.param_bytes:
             raise ValueError(f"{name} takes {kernel.param_bytes} bytes of parameters, not {len(params)}")
-        if not self._executor.launch(self._number, kernel, grid, block, shared, params):
+        if not self._executor.launch(self.number, kernel, grid, block, shared, params):
             raise ValueError(f"{name}: a block of {block} threads with {shared} bytes of shared memory is too large")

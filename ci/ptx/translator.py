@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from typing import NamedTuple
 
 from ci.ptx.forms import check_forms
 from ci.ptx.instructions import Instructions, storage, symbol
 from ci.ptx.reader import Brace, Function, Instruction, Label, Module, Param, Place, PtxError, short_name
 
 Site = tuple[str, Place]
+_BRANCHES = ("bra", "ret", "trap")
 
 
-def translate(module: Module) -> str:
+def translate(module: Module, counted: bool = False) -> str:
     """Return the C++ source of a module, for executor.hpp.
 
     It contains ``ptx_kernels``, the kernels by name, ``ptx_tables``, arrays in global memory, and ``ptx_sites``,
-    function and line of each access by its number.
+    function and line of each access by its number. With ``counted``, every basic block counts its executions
+    (``basic_blocks``).
 
     Raises:
         PtxError: an instruction that is not allowed (``forms.py``), or that has no translation.
@@ -28,8 +31,11 @@ def translate(module: Module) -> str:
     out = ['#include "executor.hpp"', "namespace {"]
     out += [f"u64 {symbol(name)};" for name in module.tables]
     out += [f"void {symbol(f.name)}({_signature(f)});" for f in functions]
+    first = 0
     for function in functions:
-        out += _FunctionWriter(module, function, sites).lines()
+        blocks = basic_blocks(function) if counted else []
+        out += _FunctionWriter(module, function, sites).lines({b.start: first + k for k, b in enumerate(blocks)})
+        first += len(blocks)
     out += [
         f"const u8 {symbol(name)}_values[] = {{{', '.join(map(str, values))}}};"
         for name, values in module.tables.items()
@@ -44,6 +50,26 @@ def translate(module: Module) -> str:
     out += ["    {nullptr, nullptr, 0, 0}};", 'extern "C" const char* const ptx_sites[] = {']
     out += [f"    {json.dumps(f'{module.where(place)}, in {name}')}," for name, place in sites]
     return "\n".join([*out, "    nullptr};", ""])
+
+
+class BasicBlock(NamedTuple):
+    """Instructions of a function that run one after another. ``start``: index of the first one in the body."""
+
+    start: int
+    instructions: tuple[Instruction, ...]
+
+
+def basic_blocks(function: Function) -> list[BasicBlock]:
+    """Return the basic blocks of a function. They end after branches and returns, and before labels."""
+    blocks: list[BasicBlock] = []
+    start, inside = 0, list[Instruction]()
+    for k, s in enumerate(function.body):
+        if isinstance(s, Instruction):
+            start, inside = (start if inside else k), [*inside, s]
+        if inside and (isinstance(s, Label) or (isinstance(s, Instruction) and s.name.split(".")[0] in _BRANCHES)):
+            blocks.append(BasicBlock(start, tuple(inside)))
+            inside = []
+    return [*blocks, BasicBlock(start, tuple(inside))] if inside else blocks
 
 
 def _signature(f: Function) -> str:
@@ -87,9 +113,13 @@ class _FunctionWriter(Instructions):
             return f"entry_params + {self._offsets[name]}"
         return f"(u8*){'' if name in self._results else '&'}{symbol(name)}"
 
-    def lines(self) -> list[str]:
-        f = self._function
-        body = [f"    {self._statement(s)}" for s in f.body]
+    def lines(self, counted: dict[int, int]) -> list[str]:
+        """Return the lines of the function. ``counted``: numbers of basic blocks by the index of their start."""
+        f, body = self._function, []
+        for k, s in enumerate(f.body):
+            if k in counted:
+                body.append(f"    HIT({counted[k]});")
+            body.append(f"    {self._statement(s)}")
         head = [f"void {symbol(f.name)}({_signature(f)}) {{"]
         variables: dict[str, list[str]] = {}
         for name, kind in self.used.items():

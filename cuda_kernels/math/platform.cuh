@@ -90,9 +90,7 @@ typedef bool mask;
 typedef int whole;
 
 // Items of a phase are independent, so their order is free. Tests reverse it to prove this.
-#if defined(GPUSIM_COUNTED_ITEMS)
-#define GPUSIM_ITEMS(count, first, stride) GPUSIM_COUNTED_ITEMS(count)
-#elif defined(GPUSIM_REVERSED)
+#if defined(GPUSIM_REVERSED)
 #define GPUSIM_ITEMS(count, first, stride) for (int i = (count) - 1 - (first); i >= 0; i -= (stride))
 #else
 #define GPUSIM_ITEMS(count, first, stride) for (int i = (first); i < (count); i += (stride))

@@ -111,7 +111,7 @@ def test_launches_are_as_large_as_their_work() -> None:
     assert not joined & {one.phase for one in _launches(backend.plan)}
     sizes = backend.plan.sizes | {"incident_places": 1}
     assert joined == joined & {one.phase for one in _launches(LaunchPlan(sizes))}
-    # one sweep in each of four substeps, as a pile has them (ci/bench/gpu_estimate.md)
+    # one sweep in each of four substeps, as a pile has them
     pile = LaunchPlan(sizes | {"iterations": 1, "substeps": 4, "direct": 0, "rolling_shapes": 1})
     count = [sum(len(part) for part in half if isinstance(part, list)) for half in (pile.begin, pile.substep, pile.end)]
     assert count[0] + 4 * count[1] + count[2] <= 143

@@ -11,16 +11,14 @@ from argparse import Namespace
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from ci.estimate import gpu_estimate
 from ci.peers import peers
 from gpusim.bench import runner, workloads
-from gpusim.bench.runner import Options, Record
-from gpusim.bench.workloads import chosen_cases
+from gpusim.bench.runner import Record
 
 CI = Path(__file__).parents[2] / "ci"
 
@@ -91,33 +89,6 @@ def test_the_report(gpu_check: ModuleType) -> None:
 def measured(workload: str, case: str, worlds: int, dtype: str = "float32") -> Record:
     """A case that took 1 us a world-step."""
     return Record(workload, case, worlds, dtype=dtype, world_steps=1e6)
-
-
-@pytest.fixture
-def estimates(gpu_check: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The report, with estimates of 500 ns for worlds side by side and 2 us for one big world."""
-
-    def of(estimator: gpu_estimate.Estimator, case: Any) -> Any:
-        side_by_side = SimpleNamespace(ns=500.0)
-        return gpu_estimate.StagedEstimate(1, 1, 1, 1.0, 2.0) if case.pile else side_by_side
-
-    monkeypatch.setattr(gpu_estimate.Estimator, "of", of)
-    return importlib.import_module("gpu_report")
-
-
-def test_estimates_stand_next_to_worlds_and_piles(estimates: ModuleType) -> None:
-    pile = next(iter(chosen_cases(["pile_1000"], True)))
-    records = [
-        measured("humanoid", "humanoid lying", 1024), measured("pile_1000", pile.name, 1), measured("rows", "a row", 1)
-    ]  # fmt: skip
-    reported = estimates.with_estimates(records, Options("native", quick=True), {}, lambda: False).splitlines()
-    assert len(reported) == 4
-    assert reported[2].split(" | ")[2:] == ["1000.0", "500.0", "2.00 |"]
-    assert reported[3].split(" | ")[2:] == ["1000.0", "2000.0", "0.50 |"]
-    late = estimates.with_estimates(records, Options("native", quick=True), {}, lambda: True)
-    assert "humanoid" not in late and "No time for other estimates" in late
-    other = estimates.with_estimates(records, Options("cuda"), {"gpu": "another"}, lambda: False)
-    assert other == "No estimates for another: known are h100, h200."
 
 
 def test_benchmarks_begin_with_the_humanoid_and_end_in_time(

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from ci.estimate.gpu_estimate import CARDS
+from ci.cards import CARDS
 from ci.peers import peers
 from gpusim.backends.codegen.kernel_sources import kernel_sources
 from gpusim.backends.cuda import nvrtc
@@ -59,7 +59,6 @@ def test_the_bench_step_runs(gpu_check: ModuleType, tmp_path: Path, monkeypatch:
     """Its figures are written after each case."""
     monkeypatch.setattr(workloads, "WORKLOADS", {"many_worlds": workloads.Workload("", lambda quick: iter([LIFT] * 2))})
     monkeypatch.setattr(peers, "run_peers", lambda *unused: [])
-    monkeypatch.setattr(importlib.import_module("gpu_bench"), "with_estimates", lambda *unused: "")
     options = Namespace(out=tmp_path, backend="cuda", quick=True, workloads="many_worlds")
     left: list[dict[str, Any]] = []
     result = gpu_check.step_bench(options, time.monotonic() + 600.0, left.append)

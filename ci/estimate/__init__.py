@@ -1,1 +1,0 @@
-"""Estimates of a step's time on a GPU from operation counts: ``python ci/estimate``."""

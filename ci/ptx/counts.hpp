@@ -1,0 +1,170 @@
+// Counts what a GPU would do for a launch: instructions by thread and by warp, and requests, lines and sectors of memory.
+//
+// Between two barriers, accesses of one site by the threads of a warp form requests: the first access of every thread is
+// one request, then the second, and so on. So a warp's threads count as well together as they can be.
+#pragma once
+#include "executor.hpp"
+#include <algorithm>
+#include <list>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+enum Memory { OF_DEVICE, OF_BLOCK, OF_THREAD, MEMORIES };  // global, shared, local
+const u64 LINE = 128, SECTOR = 32, BANKS = 32, WORD = 4;
+
+// A cache of lines with sectors. The line that was used longest ago makes room.
+class Cache {
+  public:
+    explicit Cache(u64 bytes) : room(bytes / LINE) {}
+    u64 fetched = 0;  // bytes
+
+    void use(u64 line, u32 sectors, bool store) {
+        auto found = places.find(line);
+        if (found == places.end()) {
+            if (!room) {
+                fetched += store ? 0 : SECTOR * __builtin_popcount(sectors);
+                return;
+            }
+            if (lines.size() == room) {
+                places.erase(lines.back().first);
+                lines.pop_back();
+            }
+            lines.emplace_front(line, 0);
+            found = places.emplace(line, lines.begin()).first;
+        } else {
+            lines.splice(lines.begin(), lines, found->second);
+        }
+        u32& known = found->second->second;
+        if (!store) fetched += SECTOR * __builtin_popcount(sectors & ~known);
+        known |= sectors;
+    }
+
+  private:
+    u64 room;
+    std::list<std::pair<u64, u32>> lines;
+    std::unordered_map<u64, std::list<std::pair<u64, u32>>::iterator> places;
+};
+
+// Requests of warps, by memory. ``lines``: 128-byte lines in global memory, passes over the banks in shared memory.
+struct Traffic {
+    u64 requests = 0, lines = 0, sectors = 0, stored_sectors = 0, accesses = 0;
+};
+
+class Counts {
+  public:
+    Counts(u32 blocks, u32 sites, u32 threads, const std::vector<u64>& bytes)
+        : blocks(blocks), hits((u64)blocks * threads), by_thread(blocks), by_warp(blocks), uses((u64)sites * threads),
+          sites(sites), begun(threads) {
+        for (u64 size : bytes) caches.emplace_back(size);
+    }
+
+    u32* hits_of(u32 thread) { return &hits[(u64)thread * blocks]; }
+
+    void access(u32 thread, u64 at, u32 size, u32 site, bool store, Memory where) {
+        ++traffic[where].accesses;
+        Use& use = uses[(u64)thread * sites + site];
+        if (use.phase != phase) use = {phase, 0};
+        log.push_back({at, site, use.number++, begun[thread]++, (u16)(thread / 32), (u8)size, store, (u8)where});
+    }
+
+    // All threads have met.
+    void end_phase() {
+        ++phase;
+        std::fill(begun.begin(), begun.end(), 0);
+        std::sort(log.begin(), log.end(), [](const Access& a, const Access& b) {
+            return std::tie(a.warp, a.site, a.number, a.order) < std::tie(b.warp, b.site, b.number, b.order);
+        });
+        std::vector<std::pair<u64, u64>> requests;  // when a request begins, and its first access
+        for (u64 k = 0; k < log.size(); ++k)
+            if (!k || !together(log[k - 1], log[k])) requests.push_back({(u64)log[k].order << 16 | log[k].warp, k});
+        std::sort(requests.begin(), requests.end());
+        for (const auto& request : requests) count_request(request.second);
+        log.clear();
+    }
+
+    void end_block(u32 threads) {
+        end_phase();
+        for (u32 block = 0; block < blocks; ++block)
+            for (u32 warp = 0; warp < threads; warp += 32) {
+                u32 most = 0;
+                for (u32 k = warp; k < std::min(warp + 32, threads); ++k) {
+                    u32& own = hits_of(k)[block];
+                    by_thread[block] += own;
+                    most = std::max(most, own);
+                    own = 0;
+                }
+                by_warp[block] += most;
+            }
+    }
+
+    void take(u64* threads, u64* warps, u64* memory) {
+        std::copy(by_thread.begin(), by_thread.end(), threads);
+        std::copy(by_warp.begin(), by_warp.end(), warps);
+        std::fill(by_thread.begin(), by_thread.end(), 0);
+        std::fill(by_warp.begin(), by_warp.end(), 0);
+        for (Traffic& t : traffic) {
+            for (u64 figure : {t.requests, t.lines, t.sectors, t.stored_sectors, t.accesses}) *memory++ = figure;
+            t = Traffic();
+        }
+        for (Cache& cache : caches) {
+            *memory++ = cache.fetched;
+            cache.fetched = 0;
+        }
+    }
+
+  private:
+    struct Access {
+        u64 at;
+        u32 site, number, order;
+        u16 warp;
+        u8 size;
+        bool store;
+        u8 where;
+    };
+    struct Use {
+        u32 phase, number;
+    };
+    static bool together(const Access& a, const Access& b) {
+        return a.warp == b.warp && a.site == b.site && a.number == b.number;
+    }
+
+    void count_request(u64 first) {
+        std::vector<u64> units;  // words of shared memory, otherwise sectors
+        u64 end = first;
+        const Access& head = log[first];
+        const u64 unit = head.where == OF_BLOCK ? WORD : SECTOR;
+        for (; end < log.size() && together(head, log[end]); ++end)
+            for (u64 k = log[end].at / unit; k <= (log[end].at + log[end].size - 1) / unit; ++k) units.push_back(k);
+        std::sort(units.begin(), units.end());
+        units.erase(std::unique(units.begin(), units.end()), units.end());
+        Traffic& own = traffic[head.where];
+        ++own.requests;
+        if (head.where == OF_BLOCK) {
+            u64 in_bank[BANKS] = {}, most = 0;
+            for (u64 word : units) most = std::max(most, ++in_bank[word % BANKS]);
+            own.lines += most;
+        } else if (head.where == OF_DEVICE) {
+            (head.store ? own.stored_sectors : own.sectors) += units.size();
+            const u64 per_line = LINE / SECTOR;
+            for (u64 k = 0; k < units.size();) {
+                u32 sectors = 0;
+                const u64 line = units[k] / per_line;
+                for (; k < units.size() && units[k] / per_line == line; ++k) sectors |= 1u << units[k] % per_line;
+                ++own.lines;
+                for (Cache& cache : caches) cache.use(line, sectors, head.store);
+            }
+        }
+    }
+
+    u32 blocks;
+    std::vector<u32> hits;
+    std::vector<u64> by_thread, by_warp;
+    std::vector<Use> uses;
+    u32 sites, phase = 1;
+    std::vector<u32> begun;  // accesses of each thread in this phase
+    std::vector<Access> log;
+    std::vector<Cache> caches;
+    Traffic traffic[MEMORIES];
+};
