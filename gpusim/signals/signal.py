@@ -172,6 +172,19 @@ class SignalTable:
             self.by_name[name] = Signal(info, read, write, quantity, at)
 
 
+def name_list(element: str, given: str | Sequence[str], least: int = 0) -> list[str]:
+    """Return names or wildcards as a list.
+
+    Raises:
+        ModelError: there are fewer than ``least``, or something else was given.
+    """
+    names = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
+    if len(names) < least or not all(isinstance(name, str) for name in names):
+        hint = "give a name, a wildcard or a list of them, such as ['*']"
+        raise validate.fail(element, f"{given!r} is no list of names", hint)
+    return names
+
+
 def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -> list[str]:
     """Return the matching names in the order of the patterns, those of a wildcard (fnmatch) in the order of ``known``.
 
@@ -180,11 +193,7 @@ def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -
         ModelError: no names, or something else.
     """
     found = dict[str, None]()
-    given = [patterns] if isinstance(patterns, str) else list(patterns) if isinstance(patterns, Iterable) else []
-    if not given or not all(isinstance(pattern, str) for pattern in given):
-        hint = "give a name, a wildcard or a list of them, such as ['*']"
-        raise validate.fail(f"{kind}s", f"{patterns!r} is no list of names", hint)
-    for pattern in given:
+    for pattern in name_list(f"{kind}s", patterns, 1):
         chosen = [pattern] if pattern in known else fnmatch.filter(known, pattern)
         if not chosen:
             raise unknown_name(kind, pattern, known)

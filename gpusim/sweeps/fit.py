@@ -13,6 +13,7 @@ from gpusim.arrays import on_host
 from gpusim.description.config import SolverConfig
 from gpusim.errors import ModelError, unknown_name
 from gpusim.recording.samples import Recording
+from gpusim.signals.signal import name_list
 from gpusim.simulation import Simulation
 from gpusim.typing import Array
 
@@ -94,8 +95,7 @@ def fit(
     for name, given in (("parameters", parameters), ("scale", scale or {}), ("start", start or {})):
         if not isinstance(given, Mapping):
             raise validate.fail("fit", f"{name} = {given!r} is no dict", "give a dict by name")
-    signals = [signals] if isinstance(signals, str) else signals
-    names = list(trace.signals) if signals is None else list(signals)
+    names = list(trace.signals) if signals is None else name_list("fit: signals", signals)
     search = _Search(model, trace, names, dict(parameters), commands or {}, scale, config, backend)
     found = least_squares(
         search.residual, search.share(start), search.jacobian, bounds=(0.0, 1.0), x_scale="jac", max_nfev=_MOST

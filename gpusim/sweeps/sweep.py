@@ -12,6 +12,7 @@ from typing import Any
 from gpusim import validate
 from gpusim.output_files import check_output_file
 from gpusim.scene import Scene, load_scene
+from gpusim.signals.signal import name_list
 from gpusim.sweeps.files import SweepFiles
 from gpusim.sweeps.points import Point, Span, grid, sample
 from gpusim.sweeps.runs import Build, Plan, Result, grouped, run_points
@@ -72,7 +73,7 @@ def sweep(
     build: Build = partial(_named, scene) if isinstance(scene, str) else partial(_called, scene)
     axes = {name: Span(values) if _is_range(values) else values for name, values in parameters.items()}
     points = grid(axes) if num_samples is None else sample(axes, num_samples, seed)
-    chosen = (signals,) if isinstance(signals, str) else tuple(signals)
+    chosen = tuple(name_list("sweep: signals", signals))
     plan = Plan(chosen, duration, rate, backend, dtype)
     name = scene if isinstance(scene, str) else f"{scene.__module__}:{getattr(scene, '__qualname__', scene)}"
     return run_sweep(build, points, plan, out=out, together=together, ray=ray, progress=progress, name=name)

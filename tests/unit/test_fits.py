@@ -189,6 +189,7 @@ def test_a_parameter_without_effect_has_infinite_variance() -> None:
         ({"commands": {"force": [0.0]}}, ModelError, "'force' 150"),
         ({"scale": {}}, ModelError, "joint.slide.position"),
         ({"signals": []}, ModelError, "fit"),
+        ({"signals": 3}, ModelError, "fit signals 3"),
         ({"signals": ["joint.slide.velocity"]}, UnknownNameError, "joint.slide.velocity"),
         ({"config": gpusim.SolverConfig(dt=3e-3)}, ModelError, "dt"),
         ({"scale": 0.1}, ModelError, "scale 0.1"),

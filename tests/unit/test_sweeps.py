@@ -226,6 +226,7 @@ def test_an_interrupted_sweep_continues(tmp_path: Path, monkeypatch) -> None:
     ("options", "error", "words"),
     [
         ({"signals": "joint.slid.position"}, UnknownNameError, "joint.slide.position"),
+        ({"signals": 3}, ModelError, "signals 3"),
         ({"together": 0}, ModelError, "together 0"),
         ({"out": "a.csv"}, ModelError, "a.csv .parquet"),
         ({"num_samples": -1}, ModelError, "num_samples -1"),
