@@ -85,13 +85,13 @@ class Counts:
     Attributes:
         figures: by name.
         shares: percentage of warp instructions by kind.
-        functions: warp instructions by function, most first.
+        functions: warp instructions and lines of global memory by function, largest sums first.
     """
 
     case: str
     figures: dict[str, float] = field(default_factory=dict)
     shares: dict[str, float] = field(default_factory=dict)
-    functions: list[tuple[str, float]] = field(default_factory=list)
+    functions: list[tuple[str, float, float]] = field(default_factory=list)
 
 
 def kind_of(name: str) -> str:
@@ -213,11 +213,13 @@ def summary(name: str, modules: CountedModules, worlds: int) -> Counts:
         modules: all modules of the launches.
         worlds: number of worlds, or of steps.
     """
-    counts, kinds, functions = Counts(name), Counter[str](), Counter[str]()
+    counts, kinds, functions, lines = Counts(name), Counter[str](), Counter[str](), Counter[str]()
     memory = [0] * (3 * TRAFFIC + len(modules.caches))
     threads_total = warps_total = code_size = 0
     for module, blocks in modules.loaded:
-        threads, warps, own = executor().take_counts(module.number)
+        threads, warps, by_site, own = executor().take_counts(module.number)
+        for site, n in enumerate(by_site.tolist()):
+            lines[module.site(site).rpartition(", in ")[2]] += n
         memory = [a + b for a, b in zip(memory, own, strict=True)]
         for (function, block), by_thread, by_warp in zip(blocks, threads.tolist(), warps.tolist(), strict=True):
             size = len(block.instructions)
@@ -243,7 +245,8 @@ def summary(name: str, modules: CountedModules, worlds: int) -> Counts:
     counts.figures = {key: value / worlds for key, value in per_world.items()}
     counts.figures |= {"code": code_size, "active threads": threads_total / warps_total}
     counts.shares = {kind: 100.0 * n / warps_total for kind, n in kinds.most_common()}
-    counts.functions = [(function, n / worlds) for function, n in functions.most_common()]
+    most = sorted(functions, key=lambda f: -lines[f] - functions[f])
+    counts.functions = [(f, functions[f] / worlds, lines[f] / worlds) for f in most]
     return counts
 
 
@@ -289,9 +292,9 @@ def print_counts(found: Sequence[Counts], card: str, functions: int) -> None:
     for name in times[0]:
         print(f"{f'{card} {name} ns':20s}" + "".join(f"{time[name]:12,.1f}" for time in times))
     for counts in found if functions else ():
-        print(f"\n{counts.case}: warp instructions by function")
-        for name, value in counts.functions[:functions]:
-            print(f"{value:12,.0f} {100.0 * value / counts.figures['warp instructions']:5.1f} %  {name}")
+        print(f"\n{counts.case}: warp instructions and lines of global memory by function")
+        for name, instructions, lines in counts.functions[:functions]:
+            print(f"{instructions:12,.0f}{lines:12,.0f}  {name}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -55,7 +55,7 @@ struct Traffic {
 class Counts {
   public:
     Counts(u32 blocks, u32 sites, u32 threads, const std::vector<u64>& bytes)
-        : blocks(blocks), hits((u64)blocks * threads), by_thread(blocks), by_warp(blocks), uses((u64)sites * threads),
+        : blocks(blocks), hits((u64)blocks * threads), by_thread(blocks), by_warp(blocks), by_site(sites), uses((u64)sites * threads),
           sites(sites), begun(threads) {
         for (u64 size : bytes) caches.emplace_back(size);
     }
@@ -99,7 +99,9 @@ class Counts {
             }
     }
 
-    void take(u64* threads, u64* warps, u64* memory) {
+    void take(u64* threads, u64* warps, u64* lines, u64* memory) {
+        std::copy(by_site.begin(), by_site.end(), lines);
+        std::fill(by_site.begin(), by_site.end(), 0);
         std::copy(by_thread.begin(), by_thread.end(), threads);
         std::copy(by_warp.begin(), by_warp.end(), warps);
         std::fill(by_thread.begin(), by_thread.end(), 0);
@@ -153,6 +155,7 @@ class Counts {
                 const u64 line = units[k] / per_line;
                 for (; k < units.size() && units[k] / per_line == line; ++k) sectors |= 1u << units[k] % per_line;
                 ++own.lines;
+                ++by_site[head.site];
                 for (Cache& cache : caches) cache.use(line, sectors, head.store);
             }
         }
@@ -160,7 +163,7 @@ class Counts {
 
     u32 blocks;
     std::vector<u32> hits;
-    std::vector<u64> by_thread, by_warp;
+    std::vector<u64> by_thread, by_warp, by_site;  // by_site: lines of global memory
     std::vector<Use> uses;
     u32 sites, phase = 1;
     std::vector<u32> begun;  // accesses of each thread in this phase

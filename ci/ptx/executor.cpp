@@ -492,8 +492,9 @@ void ptx_count(u32 module, u32 blocks, u32 sites, u32 threads, const u64* caches
     x.counted[module].reset(new Counts(blocks, sites, threads, {caches, caches + n_caches}));
 }
 // Copies the counts of a module since the last call: executions of each basic block by all threads, and by the busiest thread of
-// each warp; then the figures of memory in the order of struct Traffic; then the bytes that each cache fetched.
-void ptx_take_counts(u32 module, u64* threads, u64* warps, u64* memory) {
-    x.counted[module]->take(threads, warps, memory);
+// each warp; lines of global memory by site; the figures of memory in the order of struct Traffic, and the bytes that each
+// cache fetched.
+void ptx_take_counts(u32 module, u64* threads, u64* warps, u64* lines, u64* memory) {
+    x.counted[module]->take(threads, warps, lines, memory);
 }
 }

@@ -186,7 +186,7 @@ class Executor:
         self.base: int = base
         self.size: int = self._library.ptx_memory_bytes()
         self._modules: list[Module] = []
-        self._counted: dict[int, tuple[int, int]] = {}
+        self._counted: dict[int, tuple[int, int, int]] = {}
         self.configure()
 
     def configure(self, seed: int = 0, poison: int = 0xFF) -> None:
@@ -223,22 +223,25 @@ class Executor:
             caches: sizes in bytes.
         """
         sizes = (ctypes.c_uint64 * len(caches))(*caches)
-        self._counted[number] = blocks, len(caches)
+        self._counted[number] = blocks, sites, len(caches)
         self._library.ptx_count(number, blocks, sites, threads, sizes, len(caches))
 
-    def take_counts(self, number: int) -> tuple[Array, Array, list[int]]:
+    def take_counts(self, number: int) -> tuple[Array, Array, Array, list[int]]:
         """Return the counts of a module since the last call.
 
         Returns:
-            Executions of each basic block, summed over all threads, and over warps by the busiest thread of each; then
-            the figures of counts.hpp for global, shared and local memory, and the bytes that each cache fetched.
+            Executions of each basic block, summed over all threads, and over warps by the busiest thread of each; lines
+            of global memory by site; the figures of counts.hpp for global, shared and local memory, and the bytes that
+            each cache fetched.
         """
-        blocks, caches = self._counted[number]
+        blocks, sites, caches = self._counted[number]
         threads, warps = np.zeros((2, blocks), np.uint64)
+        lines = np.zeros(sites, np.uint64)
         memory = (ctypes.c_uint64 * (3 * TRAFFIC + caches))()
         place = ctypes.POINTER(ctypes.c_uint64)
-        self._library.ptx_take_counts(number, threads.ctypes.data_as(place), warps.ctypes.data_as(place), memory)
-        return threads, warps, list(memory)
+        arrays = (array.ctypes.data_as(place) for array in (threads, warps, lines))
+        self._library.ptx_take_counts(number, *arrays, memory)
+        return threads, warps, lines, list(memory)
 
     def findings(self) -> list[Finding]:
         """Return the findings since ``configure``, most frequent first. Accesses of one line are merged."""

@@ -251,17 +251,24 @@ GPUSIM_SHARED double newton_share(const World& w, int k, const Balance& b, const
 // Compute Newton's step with move <= p - vapor, nodes ``held`` at this bound (gpusim/actuators/cavitation.py).
 GPUSIM_SHARED void bounded_move(const World& w, int k, const Balance& b, const double* p, const double* error, double* matrix, double* move,
                                 bool* held) {
-    for (int i = 0; i < b.nodes; ++i) held[i] = false;
-    for (bool beyond = true; beyond;) {
+    for (int i = 0; i < b.nodes; ++i) held[i] = !b.fixed[i];
+    for (bool released = true; released;) {
         balance_matrix(w, k, b, p, matrix);
         for (int i = 0; i < b.nodes; ++i) {
             move[i] = held[i] ? p[i] - b.vapor : error[i];
             for (int j = 0; held[i] && j < b.nodes; ++j) matrix[i * MOST_OIL_NODES + j] = i == j ? 1.0 : 0.0;
         }
         solve_balance(b.nodes, matrix, move, 1, 1);
-        beyond = false;
-        for (int i = 0; i < b.nodes; ++i)
-            if (!b.fixed[i] && !held[i] && move[i] > p[i] - b.vapor) held[i] = beyond = true;
+        balance_matrix(w, k, b, p, matrix);
+        released = false;
+        for (int i = 0; i < b.nodes; ++i) {
+            double sum = 0.0;
+            for (int j = 0; held[i] && j < b.nodes; ++j) sum += matrix[i * MOST_OIL_NODES + j] * move[j];
+            if (held[i] && error[i] - sum < 0.0) {
+                held[i] = false;
+                released = true;
+            }
+        }
     }
 }
 // Solve for pressures >= vapor pressure by Newton's method, in place. ``error`` is the flow into voids, m3/s, or 0.

@@ -351,7 +351,7 @@ GPUSIM_PHASE void extend_body(const World& w, int i) {
 }
 GPUSIM_PHASE void extend_row(const World& w, int i) {
     const RowPart at = row_part(w, i);
-    const int first = at.constraint * w.block();
+    const int first = at.block * w.block();
 #if WHOLE_BLOCKS
     if (w.block() == 6) return extend_six(*w.beta(), first, w.delta(), w.row_direction(), w.row_sweep());
 #endif

@@ -3,24 +3,19 @@
 #pragma once
 #include "rows.cuh"
 
-// Item of block products: one number of a block on a GPU, the whole block on a CPU.
-struct BlockPart {
-    int block, row, end, column, columns;  // rows row to end, columns column, column + columns, ...
-};
-GPUSIM_FN BlockPart block_part(const World& w, int i) {
-    const int n = w.block();
-#if WHOLE_BLOCKS
-    return {i, 0, n, 0, 1};
+// Rows or columns of a block. A GPU unrolls them, so that small arrays stay in registers.
+constexpr int MOST_ROWS = GPUSIM_MAX_BLOCK;
+#if GPUSIM_GPU
+#define EACH_ROW(c, n) _Pragma("unroll") for (int c = 0; c < MOST_ROWS; ++c) if (c < (n))
 #else
-    const int block = i / (n * n), at = i - block * n * n;
-    return {block, at / n, at / n + 1, at % n, n};
+#define EACH_ROW(c, n) for (int c = 0; c < (n); ++c)
 #endif
-}
-GPUSIM_FN int block_items(const World& w, int blocks) { return WHOLE_BLOCKS ? blocks : blocks * w.block() * w.block(); }
-// The same for vectors of constraint rows.
-GPUSIM_FN int row_items(const World& w, int constraints) { return WHOLE_BLOCKS ? constraints : constraints * w.block(); }
+
+// Item of block products, and of vectors of constraint rows: one row on a GPU, the whole block on a CPU. A row of a
+// product stays in registers, so each number of the left factor is loaded once.
+GPUSIM_FN int row_items(const World& w, int blocks) { return WHOLE_BLOCKS ? blocks : blocks * w.block(); }
 struct RowPart {
-    int constraint, row, end;
+    int block, row, end;
 };
 GPUSIM_FN RowPart row_part(const World& w, int i) {
     const int n = w.block();
@@ -53,19 +48,23 @@ template <int N> GPUSIM_FN void product_rows(const World& w, int block) {
     for (int r = 0; r < N; ++r) total[r].store(out + N * r);
 }
 #endif
+GPUSIM_FN void product_row(const World& w, int block, int row) {
+    const int n = w.block();
+    real sum[MOST_ROWS] = {}, left[6];
+    for (int k = w.product_start()[block]; k < w.product_start()[block + 1]; ++k) {
+        const real* j = w.jacobian() + 6 * (w.product_i()[k] * n + row);
+        const real* columns = w.mass_jacobian() + 6 * n * w.product_j()[k];
+        for (int c = 0; c < 6; ++c) left[c] = j[c];
+        EACH_ROW(c, n) sum[c] += dot6(left, columns + 6 * c);
+    }
+    EACH_ROW(c, n) w.mass_blocks()[(block * n + row) * n + c] = sum[c];
+}
 GPUSIM_PHASE void product_entry(const World& w, int i) {
-    const BlockPart at = block_part(w, i);
+    const RowPart at = row_part(w, i);
 #if WHOLE_BLOCKS
     RETURN_BY_BLOCK(w.block(), product_rows<N>(w, i));
 #endif
-    const int n = w.block(), first = w.product_start()[at.block], end = w.product_start()[at.block + 1];
-    for (int row = at.row; row < at.end; ++row)
-        for (int c = at.column; c < n; c += at.columns) {
-            real sum = real(0);
-            for (int k = first; k < end; ++k)
-                sum += dot6(w.jacobian() + 6 * (w.product_i()[k] * n + row), w.mass_jacobian() + 6 * (w.product_j()[k] * n + c));
-            w.mass_blocks()[(at.block * n + row) * n + c] = sum;
-        }
+    for (int row = at.row; row < at.end; ++row) product_row(w, at.block, row);
 }
 
 // Set ``weak`` if a pivot is a small part of the row's own response (``least``, null in a tree). Rows in loops may
@@ -80,12 +79,11 @@ GPUSIM_FN real take_diagonal(const World& w, int row) {
     return shown;
 }
 // Invert a positive definite matrix of n rows in place, rows ``width`` numbers apart (Gauss-Jordan, no pivoting).
-GPUSIM_SHARED void invert_block(real* matrix, int n, int width, const real* least = nullptr, real* weak = nullptr) {
+GPUSIM_SHARED void invert_block(real* matrix, int n, int width) {
     real* m = in_slab(matrix);
     for (int p = 0; p < n; ++p) {
         real* pivot = m + p * width;
         const real scale = real(1) / pivot[p];
-        watch_pivot(pivot[p], least, p, weak);
         pivot[p] = real(1);
         for (int c = 0; c < n; ++c) pivot[c] = pivot[c] * scale;
         for (int r = 0; r < n; ++r) {
@@ -121,13 +119,33 @@ template <int N> GPUSIM_FN void invert_rows(const real* from, real* out, const r
 }
 #endif
 
+// Write the inverse of a block to ``out``. The same operations, in registers.
+GPUSIM_FN void invert_copy(const real* from, real* out, int n, const real* least, real* weak) {
+    real m[MOST_ROWS][MOST_ROWS];
+    EACH_ROW(r, n) EACH_ROW(c, n) m[r][c] = from[n * r + c];
+    EACH_ROW(p, n) {
+        const real scale = real(1) / m[p][p];
+        watch_pivot(m[p][p], least, p, weak);
+        m[p][p] = real(1);
+        EACH_ROW(c, n) m[p][c] = m[p][c] * scale;
+        EACH_ROW(r, n) {
+            if (r == p) continue;
+            const real factor = m[r][p];
+            m[r][p] = real(0);
+            EACH_ROW(c, n) m[r][c] = m[r][c] - factor * m[p][c];
+        }
+    }
+    EACH_ROW(r, n) EACH_ROW(c, n) out[n * r + c] = m[r][c];
+}
+
 // Compute the diagonal of A, and the scale that keeps the compliance of free rows (1e30) out of the others.
 GPUSIM_PHASE void scale_row(const World& w, int row) {
     const real own = w.diagonal()[row];
     const real damping = real(*w.factor_damping()) + *w.softening();
     real shown = own * (real(1.0 + REGULARIZATION) + damping) + w.gamma()[row];
     shown = choose(shown > real(0), shown, real(1));
-    const real scale = w.axes() ? sqrt_(own / shown) : real(1);
+    // A row whose bodies cannot move only has its compliance.
+    const real scale = w.axes() ? sqrt_(choose(own > real(0), own / shown, real(1))) : real(1);
     w.scale()[row] = scale;
     w.scaled_diagonal()[row] = shown * scale * scale;
     w.factored_gamma()[row] = w.gamma()[row];
@@ -150,7 +168,7 @@ template <int N> GPUSIM_FN void scale_rows(const World& w, int block, bool diago
 }
 #endif
 GPUSIM_PHASE void scale_entry(const World& w, int i) {
-    const BlockPart at = block_part(w, i);
+    const RowPart at = row_part(w, i);
     const int n = w.block(), rows = w.block_row()[at.block] * n, columns = w.block_column()[at.block] * n;
     const bool diagonal = at.block < w.constraints();
     const int coupled = diagonal ? coupled_number(w, at.block) : -1;
@@ -161,11 +179,12 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
     for (int row = at.row; row < at.end; ++row) {
         const real *from = w.mass_blocks() + (at.block * n + row) * n, own = w.scale()[rows + row];
         real* out = w.factor_blocks() + (at.block * n + row) * n;
-        for (int c = at.column; c < n; c += at.columns)
+        EACH_ROW(c, n) {
             if (diagonal && c == row)
                 out[c] = take_diagonal(w, rows + row);
             else
                 out[c] = (law ? from[c] + law[row * n + c] : from[c]) * own * scale[c];
+        }
     }
 }
 
@@ -177,8 +196,7 @@ GPUSIM_PHASE void invert_pivot(const World& w, int level, int i) {
 #if WHOLE_BLOCKS
     RETURN_BY_BLOCK(n, invert_rows<N>(from, out, least, w.weak()));
 #endif
-    for (int k = 0; k < n * n; ++k) out[k] = from[k];
-    invert_block(out, n, n, least, w.weak());
+    invert_copy(from, out, n, least, w.weak());
 }
 #if WHOLE_BLOCKS
 template <int N> GPUSIM_FN void divide_rows(const real* a, const real* d, real* out) {
@@ -214,37 +232,47 @@ template <int N> GPUSIM_FN void update_rows(const World& w, int target, real* ou
 }
 #endif
 GPUSIM_PHASE void divide_entry(const World& w, int level, int i) {
-    const BlockPart at = block_part(w, i);
+    const RowPart at = row_part(w, i);
     const int n = w.block(), square = n * n, edge = w.level_edge()[level] + at.block;
     const real *a = w.factor_blocks() + w.edge_block()[edge] * square, *d = w.inverse() + w.edge_pivot()[edge] * square;
     real* out = w.lower() + edge * square;
 #if WHOLE_BLOCKS
     RETURN_BY_BLOCK(n, divide_rows<N>(a, d, out));
 #endif
-    for (int row = at.row; row < at.end; ++row)
-        for (int c = at.column; c < n; c += at.columns) {
-            real sum = real(0);
-            for (int k = 0; k < n; ++k) sum += a[row * n + k] * d[k * n + c];
-            out[row * n + c] = sum;
+    for (int row = at.row; row < at.end; ++row) {
+        real sum[MOST_ROWS] = {};
+        EACH_ROW(k, n) {
+            const real left = a[row * n + k];
+            EACH_ROW(c, n) sum[c] += left * d[k * n + c];
         }
+        EACH_ROW(c, n) out[row * n + c] = sum[c];
+    }
+}
+// Subtract row ``row`` of L A^T for the updates of a target from ``out``.
+GPUSIM_FN void update_row(const World& w, int target, int row, real* out) {
+    const int n = w.block(), square = n * n;
+    real rest[MOST_ROWS], left[MOST_ROWS];
+    EACH_ROW(c, n) rest[c] = out[c];
+    for (int k = w.update_start()[target]; k < w.update_start()[target + 1]; ++k) {
+        const real* l = w.lower() + w.update_left()[k] * square + row * n;
+        const real* a = w.factor_blocks() + w.edge_block()[w.update_right()[k]] * square;
+        EACH_ROW(m, n) left[m] = l[m];
+        EACH_ROW(c, n) {
+            real sum = real(0);
+            EACH_ROW(m, n) sum += left[m] * a[c * n + m];
+            rest[c] = rest[c] - sum;
+        }
+    }
+    EACH_ROW(c, n) out[c] = rest[c];
 }
 GPUSIM_PHASE void update_entry(const World& w, int level, int i) {
-    const BlockPart at = block_part(w, i);
+    const RowPart at = row_part(w, i);
     const int n = w.block(), square = n * n, target = w.level_target()[level] + at.block;
     real* out = w.factor_blocks() + w.target_block()[target] * square;
 #if WHOLE_BLOCKS
     RETURN_BY_BLOCK(n, update_rows<N>(w, target, out));
 #endif
-    for (int k = w.update_start()[target]; k < w.update_start()[target + 1]; ++k) {
-        const real* l = w.lower() + w.update_left()[k] * square;
-        const real* a = w.factor_blocks() + w.edge_block()[w.update_right()[k]] * square;
-        for (int row = at.row; row < at.end; ++row)
-            for (int c = at.column; c < n; c += at.columns) {
-                real sum = real(0);
-                for (int m = 0; m < n; ++m) sum += l[row * n + m] * a[c * n + m];
-                out[row * n + c] -= sum;
-            }
-    }
+    for (int row = at.row; row < at.end; ++row) update_row(w, target, row, out + row * n);
 }
 GPUSIM_FN int level_pivots(const World& w, int level) { return w.level_pivot()[level + 1] - w.level_pivot()[level]; }
 GPUSIM_FN int level_edges(const World& w, int level) { return w.level_edge()[level + 1] - w.level_edge()[level]; }
@@ -280,7 +308,7 @@ GPUSIM_FN void take_block(const World& w, const RowPart& at, const real* m, bool
 }
 GPUSIM_PHASE void substitute_forward_row(const World& w, int level, int i) {
     const RowPart part = row_part(w, i);
-    const int n = w.block(), at = w.level_forward()[level] + part.constraint;
+    const int n = w.block(), at = w.level_forward()[level] + part.block;
     real* out = w.rhs() + w.forward_target()[at] * n;
     for (int k = w.forward_start()[at]; k < w.forward_start()[at + 1]; ++k) {
         const int edge = w.forward_edge()[k];
@@ -290,8 +318,8 @@ GPUSIM_PHASE void substitute_forward_row(const World& w, int level, int i) {
 GPUSIM_PHASE void divide_row(const World& w, int i) {
     const RowPart at = row_part(w, i);
     const int n = w.block();
-    const real *d = w.inverse() + at.constraint * n * n, *y = w.rhs() + at.constraint * n;
-    real* out = w.delta() + at.constraint * n;
+    const real *d = w.inverse() + at.block * n * n, *y = w.rhs() + at.block * n;
+    real* out = w.delta() + at.block * n;
 #if WHOLE_BLOCKS
     RETURN_BY_BLOCK(n, block_times<N>(d, false, y).store(out));
 #endif
@@ -303,7 +331,7 @@ GPUSIM_PHASE void divide_row(const World& w, int i) {
 }
 GPUSIM_PHASE void substitute_backward_row(const World& w, int level, int i) {
     const RowPart part = row_part(w, i);
-    const int n = w.block(), at = w.level_pivot()[level] + part.constraint;
+    const int n = w.block(), at = w.level_pivot()[level] + part.block;
     real* out = w.delta() + w.pivot()[at] * n;
     for (int edge = w.pivot_edge()[at]; edge < w.pivot_edge()[at + 1]; ++edge)
         take_block(w, part, w.lower() + edge * n * n, true, w.delta() + w.edge_row()[edge] * n, out);

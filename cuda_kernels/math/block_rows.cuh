@@ -3,7 +3,7 @@
 #pragma once
 #include "platform.cuh"
 
-// On a CPU one item is a whole block. A GPU has enough threads for one item per number.
+// On a CPU one item is a whole block, on a GPU a row of one.
 #if GPUSIM_GPU || defined(GPUSIM_TEAM) || defined(GPUSIM_PLAIN)
 #define WHOLE_BLOCKS 0
 #else

@@ -150,6 +150,12 @@ GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real
         out[6 * row] = sum * w.scale()[c * n + row];
     }
 }
+// Return the product of a row of n numbers with a vector in registers.
+GPUSIM_FN real row_times(int n, const real* row, const real* x) {
+    real sum = row[0] * x[0];
+    EACH_ROW(i, n) if (i) sum += row[i] * x[i];
+    return sum;
+}
 GPUSIM_FN void solve_column(const World& w, int m, int n, int column) {
     const int count = w.path_count()[n], block = w.block();
     const ReadLane r = read_record(w, m);
@@ -167,24 +173,18 @@ GPUSIM_FN void solve_column(const World& w, int m, int n, int column) {
     for (int k = 0; k < count; ++k) joint_rows(w, m, w.pivot()[path_pivot_at(w, n, k)], motion, w.path_y() + path_at(w, n, k) + column);
     for (int k = 0; k < count; ++k) {
         const int at = path_pivot_at(w, n, k);
-        const real *y = path_y_at(w, n, k) + column, *d = w.inverse() + w.pivot()[at] * block * block;
+        const real *from = path_y_at(w, n, k) + column, *d = w.inverse() + w.pivot()[at] * block * block;
+        real y[MOST_ROWS];
+        EACH_ROW(i, block) y[i] = from[6 * i];
         int later = k;
         for (int edge = w.pivot_edge()[at]; edge < w.pivot_edge()[at + 1]; ++edge) {
             while (w.pivot()[path_pivot_at(w, n, later)] != w.edge_row()[edge]) ++later;
             const real* l = w.lower() + edge * block * block;
             real* out = w.path_y() + path_at(w, n, later) + column;
-            for (int row = 0; row < block; ++row, l += block) {
-                real sum = l[0] * y[0];
-                for (int i = 1; i < block; ++i) sum += l[i] * y[6 * i];
-                out[6 * row] -= sum;
-            }
+            EACH_ROW(row, block) out[6 * row] -= row_times(block, l + block * row, y);
         }
         real* z = w.path_z() + path_at(w, n, k) + block * column;
-        for (int row = 0; row < block; ++row, d += block) {
-            real sum = d[0] * y[0];
-            for (int i = 1; i < block; ++i) sum += d[i] * y[6 * i];
-            z[row] = sum;
-        }
+        EACH_ROW(row, block) z[row] = row_times(block, d + block * row, y);
     }
 }
 #endif

@@ -76,9 +76,9 @@ GPUSIM_PHASE void let_axis_go(const World& w, int k) {
 // Compute the residual of each row's equation, m/s.
 GPUSIM_PHASE void residual_row(const World& w, int item) {
     const RowPart at = row_part(w, item);
-    const int taken = w.constraint_slots()[at.constraint];
-    const int n = w.block(), slots = w.slots(), first = at.constraint * n, *body = w.constraint_bodies() + at.constraint * slots;
-    const int coupled = coupled_number(w, at.constraint);
+    const int taken = w.constraint_slots()[at.block];
+    const int n = w.block(), slots = w.slots(), first = at.block * n, *body = w.constraint_bodies() + at.block * slots;
+    const int coupled = coupled_number(w, at.block);
     const real* law = coupled < 0 ? nullptr : coupled_block(w, coupled);
     for (int row = first + at.row; row < first + at.end; ++row) {
         if (is_left_to_sweeps(w, row)) {
@@ -90,7 +90,7 @@ GPUSIM_PHASE void residual_row(const World& w, int item) {
         if (law)
             for (int k = 0; k < n; ++k)
                 if (first + k != row) compliance += law[(row - first) * n + k] * w.solved()[first + k];
-        const real* j = w.jacobian() + 6 * (at.constraint * slots * n + row - first);
+        const real* j = w.jacobian() + 6 * (at.block * slots * n + row - first);
         real velocity = dot6(j, w.twist() + 6 * body[0]);
         for (int s = 1; s < taken; ++s) velocity += dot6(j + 6 * s * n, w.twist() + 6 * body[s]);
         const real residual = w.target()[row] - velocity - w.bias()[row] - compliance;

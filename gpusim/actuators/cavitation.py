@@ -79,17 +79,19 @@ def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
 def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Array]:
     """Return Newton's step with move <= most, and where the bound holds it.
 
-    ``matrix`` is an M-matrix. A node that would pass its bound while others are free also does so at the solution
-    (Chandrasekaran, A special case of the complementary pivot problem, 1970). So each round holds more nodes.
+    ``matrix`` is an M-matrix: pressures that rise lower the residuals of other nodes. So a node that the residual pulls
+    away from its bound while other nodes are at theirs is free in the solution too (Chandrasekaran, A special case of
+    the complementary pivot problem, 1970). All nodes start at their bounds, and each round releases more of them.
     """
-    held, own = np.zeros(error.shape, bool), np.eye(error.shape[1])
+    held, own = np.isfinite(most), np.eye(error.shape[1])
     while True:
         rows = np.where(held[..., None], own, matrix)
         move = np.linalg.solve(rows, np.where(held, most, error)[..., None])[..., 0]
-        beyond = ~held & (move > most)
-        if not beyond.any():
+        rest = error - np.add.accumulate(matrix * move[:, None], axis=2)[..., -1]
+        free = held & (rest < 0.0)
+        if not free.any():
             return move, held
-        held |= beyond
+        held &= ~free
 
 
 def stiffening(slope: Array, change: Array, less: Array) -> Array:

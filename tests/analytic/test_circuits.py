@@ -342,3 +342,31 @@ def test_a_motor_behind_a_compensated_valve_turns_at_any_step(dt: float, error: 
     """Small volumes, flows without slope. Newton's method went round in circles at 5 ms, and the motor stood still."""
     found, exact = measured("motor_outruns_pump", dt), reference("motor_outruns_pump")
     assert found["x_wheel"][-1] == pytest.approx(exact["x_wheel"][-1], rel=error)
+
+
+@pytest.mark.parametrize("solver", ["direct", "colored"])
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_cylinder_between_bodies_that_cannot_move_shares_a_circuit(backend: str, solver: str, first: bool) -> None:
+    """Both shut cylinders have the pressures that they have alone: p0 - K ln(V/V0) where the platform is lifted."""
+
+    def shut(kinds: str) -> tuple[float, float]:
+        b = ModelBuilder()
+        c = b.add_hydraulic_circuit(label="oil")
+        size = {"area_a": 2e-3, "area_b": 1e-3, "stroke_min": 0.0, "stroke_max": 0.5, "length_offset": 0.75}
+        lifted = b.add_body(1.0, (1, 1, 1), kinematic=True, xform=Transform((2, 0, 1)), label="lifted")
+        for kind in kinds:
+            body = load(b, "free", 30.0, 0.0) if kind == "f" else lifted
+            at = ((0, 0, -1), (0, 0, 0)) if kind == "f" else ((2, 0, 0), (0, 0, 0))
+            c.add_cylinder(-1, body, *at, label=kind, pressure=(50e5, 50e5), **size)
+        config = SolverConfig(dt=5e-3, joint_solver=solver)
+        sim = Simulation(b.finalize(), 1, backend, config=config)
+        sim.write("body.lifted.linear_velocity", (0.0, 0.0, 0.002))
+        sim.step(20)
+        assert sim.health().all()
+        return tuple(float(sim.read(f"cylinder.{k}.pressure_a")[0]) if k in kinds else 0.0 for k in "fk")
+
+    both = shut("kf" if first else "fk")
+    np.testing.assert_allclose(both, (shut("f")[0], shut("k")[1]), rtol=1e-6)
+    volume = 1e-4 + 2e-3 * 0.25
+    assert both[1] == pytest.approx(50e5 - 1.5e9 * np.log1p(2e-3 * 0.0002 / volume), rel=2e-3)

@@ -52,7 +52,9 @@ class Factor:
         shown = own * (dtype.type(1.0 + REGULARIZATION[dtype]) + damping) + gamma
         shown = np.where(shown > 0.0, shown, dtype.type(1.0))
         # Free axis rows have a compliance of 1e30. Scaling by it keeps their round-off out of the other rows.
-        self.scale = None if not t.axis_row.size else np.sqrt(own / shown)
+        # A row whose bodies cannot move only has its compliance.
+        one = dtype.type(1.0)
+        self.scale = None if not t.axis_row.size else np.sqrt(np.where(own > 0.0, own / shown, one))
         if self.scale is not None:
             blocks *= self.scale[:, t.elimination.block_row][..., :, None]
             blocks *= self.scale[:, t.elimination.block_column][..., None, :]
