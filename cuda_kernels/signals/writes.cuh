@@ -4,7 +4,7 @@
 
 struct Write {
     const double* value;  // of the world
-    double* memory;       // REMEMBERED numbers of each body: its pose before (7), change of its velocities (6), lift (6)
+    double* memory;       // REMEMBERED numbers of each body: its pose before (7), change of its velocities (6), lift (6), impacts (2)
 };
 GPUSIM_FN void center_offset(const Kept& w, int b, double* out) {
     turn_from_body(w, b, w.body_center() + 3 * b, out);
@@ -20,14 +20,35 @@ GPUSIM_SHARED void momentum_of(const Kept& w, int b, const double* omega, double
     turn3(w.inertia() + 9 * b, out, out);
     turn3(rotation, out, out);
 }
-GPUSIM_FN void restart_velocities(const Kept& w) {
-    for (int b = 0; b < w.bodies(); ++b) {
-        double linear[3], angular[3];
-        carried(w, b, 0, linear);
-        carried(w, b, 1, angular);
-        store3(linear, w.linear_velocity() + 3 * b);
-        store3(angular, w.angular_momentum() + 3 * b);
+// Return the acceleration of body b in free fall (part 0), or its torque (1).
+GPUSIM_FN double free_fall(const Kept& w, int b, int part, int k) {
+    if (part) return w.applied_torque()[3 * b + k];
+    return w.gravity_scale()[b] * w.gravity()[k] + w.applied_force()[3 * b + k] * double(w.inverse_mass()[b]);
+}
+// Return whether body b had an impact in its last step: a change of velocity that ``carried`` does not extrapolate, to
+// ``now``, and that is several times that of free fall.
+GPUSIM_FN bool was_struck(const Kept& w, int b, int part, const double* now) {
+    if (!w.dynamic()[b] || w.semi_implicit()) return false;
+    const stored *half = (part == 0 ? w.linear_velocity() : w.angular_momentum()) + 3 * b, *before = w.velocity_before() + 6 * b + 3 * part;
+    double square = 0.0, most = 0.0;
+    for (int k = 0; k < 3; ++k) {
+        if (now[k] != double(half[k])) return false;
+        const double change = double(half[k]) - double(before[k]), greatest = WRITE_IMPACT * *w.kick_before() * free_fall(w, b, part, k);
+        square += change * change;
+        most += greatest * greatest;
     }
+    return square > most;
+}
+// Replace the velocities at half steps by those at t. After an impact, free fall leads to t.
+GPUSIM_FN void restart_velocities(const Kept& w) {
+    for (int b = 0; b < w.bodies(); ++b)
+        for (int part = 0; part < 2; ++part) {
+            double now[3];
+            carried(w, b, part, now);
+            if (was_struck(w, b, part, now))
+                for (int k = 0; k < 3; ++k) now[k] += 0.5 * *w.step_before() * free_fall(w, b, part, k);
+            store3(now, (part == 0 ? w.linear_velocity() : w.angular_momentum()) + 3 * b);
+        }
     *w.step_before() = 0.0;
 }
 // Extrapolate the velocities of body b from the half step to t, and remember the change.
@@ -37,23 +58,24 @@ GPUSIM_FN void lift_body(const Kept& w, const Write& write, int b) {
         stored* half = (part == 0 ? w.linear_velocity() : w.angular_momentum()) + 3 * b;
         double now[3];
         carried(w, b, part, now);
+        lifted[6 + part] = was_struck(w, b, part, now);
         for (int k = 0; k < 3; ++k) lifted[3 * part + k] = now[k] - double(half[k]);
         store3(now, half);
         store3(now, w.velocity_before() + 6 * b + 3 * part);
         store3(now, w.velocity_before_last() + 6 * b + 3 * part);
     }
 }
-// Move velocities back to the half step, by the acceleration that the body had, or by free fall if it has moved.
-GPUSIM_FN void let_down_body(const Kept& w, const Write& write, int b, bool moved) {
+// Move velocities back to the half step, by the acceleration that the body had, or by free fall if it has ``moved``. Then
+// velocities from an impact stay (1), unless they are written (2).
+GPUSIM_FN void let_down_body(const Kept& w, const Write& write, int b, int moved) {
     const double h = *w.step_before(), half = 0.5 * h, kick = *w.kick_before(), older = *w.kick_before_last();
     const double* lifted = write.memory + REMEMBERED * b + 13;
     for (int part = 0; part < 2; ++part) {
         stored* velocity = (part == 0 ? w.linear_velocity() : w.angular_momentum()) + 3 * b;
+        const bool kept = (moved == 1 && lifted[6 + part] != 0.0) || older < 0.0 || w.semi_implicit();
         for (int k = 0; k < 3; ++k) {
-            double pull = part == 0 ? w.gravity_scale()[b] * w.gravity()[k] + w.applied_force()[3 * b + k] * double(w.inverse_mass()[b]) : w.applied_torque()[3 * b + k];
-            double way = moved ? half * pull : lifted[3 * part + k];
-            if (older < 0.0 || w.semi_implicit()) way = 0.0;
-            pull = h > 0.0 ? way / half : 0.0;
+            const double way = kept ? 0.0 : moved ? half * free_fall(w, b, part, k) : lifted[3 * part + k];
+            const double pull = h > 0.0 ? way / half : 0.0;
             const double now = double(velocity[k]) - way, before = now - kick * pull;
             velocity[k] = stored(now);
             w.velocity_before()[6 * b + 3 * part + k] = stored(before);
@@ -244,7 +266,7 @@ GPUSIM_PHASE void write_one(const Kept& w, const Write& write, int what, int i, 
     case WRITE_WRAP_ANGLE: w.angle()[i] = wrapped_now(w, i); return;
     case WRITE_SET_ANGLE: w.angle()[i] = *value; return;
     case WRITE_LIFT: return lift_body(w, write, i);
-    case WRITE_LET_DOWN: return let_down_body(w, write, i, j != 0);
+    case WRITE_LET_DOWN: return let_down_body(w, write, i, j);
     case WRITE_AXIS_RATE: return add_axis_rate(w, i, j);
     case WRITE_FORGET_CONTACTS: return forget_contacts(w, i);
     case WRITE_POSED: *w.posed() = 1; return;

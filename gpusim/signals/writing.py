@@ -69,7 +69,7 @@ class Part:
             if unset or not self.endless:
                 what = "NaN" if unset else "infinite"
                 raise validate.fail(element, f"value {value!r} is {what}", "give finite numbers")
-        return filled.reshape(count, -1)
+        return filled.reshape(count, self.size)
 
     def _matched(self) -> str:
         """Return the signals that match a wildcard, in words."""
@@ -82,10 +82,10 @@ class Part:
     def split(self, values: Array) -> list[tuple[Signal, Array]]:
         """Return each signal with its values, (count, *shape)."""
         if len(self.signals) == 1:
-            return [(self.signals[0], values.reshape(-1, *self.shape))]
+            return [(self.signals[0], values.reshape(len(values), *self.shape))]
         ends = np.cumsum(self.sizes)
         each = zip(self.signals, ends - self.sizes, ends, strict=True)
-        return [(s, values[:, a:b].reshape(-1, *s.info.shape)) for s, a, b in each]
+        return [(s, values[:, a:b].reshape(len(values), *s.info.shape)) for s, a, b in each]
 
 
 class StateWriter:
@@ -147,7 +147,7 @@ class StateWriter:
                 if signal.target is None:
                     others.append((signal, value))
                 else:
-                    moved.append(value.reshape(worlds.size, -1))
+                    moved.append(value.reshape(worlds.size, math.prod(signal.info.shape)))
         columns = moved[0] if len(moved) == 1 else np.concatenate([np.zeros((worlds.size, 0)), *moved], axis=1)
         for name, at in self._quaternions:
             if np.any(rotations.norm(columns[:, at : at + 4]) < 1e-12):
@@ -235,7 +235,7 @@ def chosen_worlds(element: str, world: Any, num_worlds: int) -> Array:
     if chosen.dtype == bool and chosen.ndim == 1:
         rule = f"the mask has {chosen.size} entries, there are {num_worlds} worlds"
         raise validate.fail(element, rule, "give one for each world")
-    indices = np.atleast_1d(chosen)
+    indices = np.atleast_1d(chosen) if chosen.shape != (0,) else np.zeros(0, np.int64)
     whole = indices.dtype.kind in "iu" and indices.ndim == 1
     if not whole or np.any(indices < 0) or np.any(indices >= num_worlds):
         raise validate.fail(

@@ -152,3 +152,51 @@ def test_first_readings_after_an_impact_at_the_start(backend: str) -> None:
     sim.step()
     assert abs(sim.read("body.ball.linear_velocity", numpy=True)[0, 2]) < 0.02
     assert abs(sim.read("body.slide.linear_velocity", numpy=True)[0, 0]) < 1e-9
+
+
+def bouncing(jointed: bool, alone: bool) -> ModelBuilder:
+    """An elastic ball, perhaps on a vertical guide with an elastic stop instead of the ground."""
+    b = ModelBuilder()
+    if not alone:
+        b.add_body(1.0, (1, 1, 1), xform=Transform((60, 0, 5)), label="free")
+    ball = b.add_body(1.0, (0.1,) * 3, xform=Transform((0, 0, 0.5)), label="ball")
+    if jointed:
+        b.add_joint_prismatic(-1, ball, axis=(0, 0, 1), limit_lower=-0.4, limit_restitution=1.0, label="guide")
+    else:
+        b.add_shape_plane(-1)
+        b.add_shape_sphere(ball, 0.1, material=Material(restitution=1.0))
+    return b
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("jointed", "alone"), [(False, True), (False, False), (True, True), (True, False)])
+@pytest.mark.parametrize(("dt", "substeps"), [(1e-2, 1), (5e-3, 1), (1e-2, 4)])
+def test_positions_written_in_every_step_add_no_energy(
+    backend: str, jointed: bool, alone: bool, dt: float, substeps: int
+) -> None:
+    """An elastic ball moves as without writes, also in the steps of its impacts."""
+    config, tracks = SolverConfig(dt=dt, substeps=substeps), []
+    name = "joint.guide.position" if jointed else "body.ball.position"
+    for written in (False, True):
+        sim = Simulation(bouncing(jointed, alone).finalize(), 1, backend, config=config)
+        track = []
+        for _ in range(round(0.9 / dt)):
+            if written:
+                sim.write(name, sim.read(name))
+            sim.step()
+            track.append(sim.read("body.ball.position")[0, 2])
+        tracks.append(track)
+    np.testing.assert_allclose(tracks[1], tracks[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_writes_into_no_world_change_nothing(backend: str) -> None:
+    sim = Simulation(ball_and_arm().finalize(), 2, backend)
+    before = {name: array.copy() for name, array in sim.read_state().items()}
+    for none in (np.zeros(2, bool), []):
+        sim.write("joint.arm.position", 0.1, none)
+        sim.write("body.ball.mass", 2.0, none)
+        sim.write_state({"joint.*.position": 0.1, "body.ball.linear_velocity": (0, 0, 1)}, none)
+    for name, array in sim.read_state().items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)
+    assert np.all(sim.read("body.ball.mass") != 2.0)

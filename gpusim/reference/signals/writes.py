@@ -8,8 +8,9 @@ field of the difference. The NumPy backend calls :func:`run` for all chosen worl
 Written values hold at t, but the state keeps velocities half a step before. So written bodies are first lifted to t,
 and afterwards let down by their previous acceleration a, v(t - h'/2) = v - (h'/2) a. The next kick then gives
 v + (h/2) a. A body with a written pose has lost its contacts and loads, so a is that of free fall. Rigid rows correct
-the rest in the next solve. Impacts are never extrapolated (state_reader.py). All other bodies keep their numbers, bit
-for bit. Only a write of the poses of all bodies restarts the half steps.
+the rest in the next solve. Impacts are never extrapolated (state_reader.py): velocities that a body kept from an impact
+stay as they are. All other bodies keep their numbers, bit for bit. Only a write of the poses of all bodies restarts the
+half steps.
 """
 
 from __future__ import annotations
@@ -35,8 +36,10 @@ OPERATIONS = (
 )  # fmt: skip
 """Operations by name, numbered by their position here. Each has two indices and a column of the values."""
 CODES = {name: number for number, name in enumerate(OPERATIONS)}
-REMEMBERED = 19
-"""Numbers stored per body during a write: its previous pose, change of velocities, and lift."""
+REMEMBERED = 21
+"""Numbers stored per body during a write: its previous pose, change of velocities, lift, and whether it was struck."""
+IMPACT = 3.0
+"""An impact changes a velocity by more than so many times what free fall does in a step."""
 Operation = tuple[str, int, int, int]
 _COUNTED = [KINDS[kind] for kind in COUNTED]
 
@@ -111,7 +114,7 @@ def _lifted(now: StateReader, moved: set[int], sped: set[int]) -> tuple[list[Ope
     if free and free <= moved:
         return [("RESTART", 0, 0, 0)], []
     lifted = sorted((moved & free) | sped)
-    end: list[Operation] = [("LET_DOWN", i, int(i in moved & free), 0) for i in lifted]
+    end: list[Operation] = [("LET_DOWN", i, (1 + (i in sped)) * (i in moved & free), 0) for i in lifted]
     end += [("FORGET_CONTACTS", i, 0, 0) for i in lifted if i in moved & free]
     end += [("POSED", 0, 0, 0)] if free & moved else []
     axes = [k for k, ends in enumerate(axis_bodies) if ends & (moved | sped)]
@@ -215,6 +218,7 @@ class _Writer:
         self.now, self.values, self.worlds, self.state = now, values, worlds, now.state
         self.table = now.coordinates.columns
         self.lifted: dict[int, Array] = {}
+        self.struck: dict[int, Array] = {}
 
     def _get(self, name: str, body: int) -> Array:
         return np.asarray(self.state[name][self.worlds, body], np.float64)
@@ -236,32 +240,56 @@ class _Writer:
         return matvec(r, matvec(inertia, matvec(r.swapaxes(-1, -2), omega)))
 
     def restart(self, i: int, j: int, column: int) -> None:
-        """Replace the velocities at half steps by those at t."""
+        """Replace the velocities at half steps by those at t. After an impact, free fall leads to t."""
         velocity = self.now.velocity()[self.worlds]
+        half = 0.5 * self.state["step_before"][self.worlds][:, None]
+        for body in range(len(self.now.model.bodies)):
+            fall = np.where(self._was_struck(body, velocity[:, body]), half * self._free_fall(body), 0.0)
+            velocity[:, body] += fall
         self.state["linear_velocity"][self.worlds] = velocity[..., :3]
         self.state["angular_momentum"][self.worlds] = velocity[..., 3:]
         self.state["step_before"][self.worlds] = 0.0
 
+    def _half_velocity(self, body: int) -> Array:
+        return np.concatenate([self._get("linear_velocity", body), self._get("angular_momentum", body)], axis=-1)
+
+    def _was_struck(self, body: int, now: Array) -> Array:
+        """Return where the body had an impact in its last step, for its velocity and its momentum, (n, 6).
+
+        An impact is a change that is not extrapolated to ``now``, and several times that of free fall.
+        """
+        half = self._half_velocity(body)
+        kick = self.state["kick_before"][self.worlds][:, None]
+        if self.now.model.bodies[body].kinematic or self.now.semi_implicit:
+            return np.zeros(half.shape, bool)
+        change, most = half - self._get("velocity_before", body), IMPACT * kick * self._free_fall(body)
+        change, most, lift = (x.reshape(-1, 2, 3) for x in (change, most, now - half))
+        struck = (lift == 0.0).all(axis=2) & (rotations.dot(change, change) > rotations.dot(most, most))
+        return np.repeat(struck, 3, axis=1)
+
     def lift(self, i: int, j: int, column: int) -> None:
         """Carry the velocities of body i from the half step to t, and store the change."""
-        half = np.concatenate([self._get("linear_velocity", i), self._get("angular_momentum", i)], axis=-1)
-        now = self.now.velocity([i])[self.worlds, 0]
-        self.lifted[i] = now - half
+        half, now = self._half_velocity(i), self.now.velocity([i])[self.worlds, 0]
+        self.struck[i], self.lifted[i] = self._was_struck(i, now), now - half
         for name, part in (("linear_velocity", slice(3)), ("angular_momentum", slice(3, 6))):
             self._set(name, i, now[:, part])
         for name in ("velocity_before", "velocity_before_last"):
             self._set(name, i, now)
 
     def let_down(self, i: int, j: int, column: int) -> None:
-        """Carry the velocities of body i, with their history, back to the half step. With j, in free fall."""
+        """Carry the velocities of body i, with their history, back to the half step.
+
+        j: 0 by the lift; 1 in free fall, except after impacts; 2 in free fall, with written velocities.
+        """
         times = ("step_before", "kick_before", "kick_before_last")
         h, kick, older = (self.state[name][self.worlds][:, None] for name in times)
         half = 0.5 * h
         way = half * self._free_fall(i) if j else self.lifted[i]
+        way = np.where(self.struck[i] & (j == 1), 0.0, way)
         # After a first step that began with a jump, no motion can be extrapolated. Semi-implicit velocities are already
         # at t.
         way = np.where((older < 0.0) | self.now.semi_implicit, 0.0, way)
-        velocity = np.concatenate([self._get("linear_velocity", i), self._get("angular_momentum", i)], axis=-1) - way
+        velocity = self._half_velocity(i) - way
         pull = np.where(h > 0.0, way / np.where(h > 0.0, half, 1.0), 0.0)
         before = velocity - kick * pull
         for name, part in (("linear_velocity", slice(3)), ("angular_momentum", slice(3, 6))):
