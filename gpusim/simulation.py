@@ -469,9 +469,9 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     def _pose(self, label: str) -> PoseSpec:
         """Return a named posture of the model."""
         poses = {pose.label: pose for pose in self.model.poses}
-        if label not in poses:
+        if str(label) not in poses:
             raise unknown_name("pose", str(label), poses)
-        return poses[label]
+        return poses[str(label)]
 
     def health(self) -> Array:
         """Return True for every world that runs, False for a world in quarantine at its last good state.

@@ -366,7 +366,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
             ModelError: names the element, the broken rule and the fix.
         """
         try:
-            return finalize(self, self.gravity, self.group_rules)
+            gravity = validate.numbers("ModelBuilder", "gravity", self.gravity, 3)
+            return finalize(self, gravity, self.group_rules)
         except KeyError as error:
             if isinstance(error, GpusimError):
                 raise

@@ -15,6 +15,7 @@ from gpusim.envs.distributions import Distribution
 from gpusim.errors import unknown_name
 from gpusim.machine_files import load_machine
 from gpusim.scene import Scene, load_scene
+from gpusim.signals.signal import name_list
 from gpusim.typing import Array
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ class Task:
 
     def _check(self) -> None:
         element = f"task '{self.name}'"
+        self._check_types(element)
         if not self.scene and type(self).make_scene is Task.make_scene:
             raise validate.fail(element, "has no scene", "set scene, or define make_scene")
         if type(self).reward is Task.reward:
@@ -133,9 +135,22 @@ class Task:
         if not 0 <= self.delays[0] <= self.delays[1]:
             raise validate.fail(element, f"delay = {self.delay!r} must be 0 or more", "give n or (least, most)")
         for name, ends in self.actions.items():
-            if len(ends) != 2 or not np.all(np.isfinite(ends)) or ends[0] == ends[1]:
+            lower, upper = validate.numbers(element, f"actions[{name!r}]", ends, 2)
+            if lower == upper:
                 rule = f"action {name!r} has the range {ends!r}"
                 raise validate.fail(element, rule, "give two different finite numbers")
+
+    def _check_types(self, element: str) -> None:
+        """Raise ModelError if an attribute has a wrong type."""
+        for name in ("parameters", "actions", "goals", "randomize", "start", "noise"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise validate.fail(element, f"{name} = {getattr(self, name)!r} is no dict", "give a dict by name")
+        if not isinstance(self.scene, str):
+            raise validate.fail(element, f"scene = {self.scene!r} is no name", "give a name, or define make_scene")
+        name_list(f"{element}: signals", self.signals)
+        delays = [self.delay] if isinstance(self.delay, int) else self.delay
+        if not isinstance(delays, Sequence) or not all(isinstance(n, int) for n in delays) or len(delays) > 2:
+            raise validate.fail(element, f"delay = {self.delay!r} is no number of steps", "give n or (least, most)")
 
     def make_scene(self) -> Scene:
         """Return the scene. By default the one that ``scene`` names."""

@@ -47,7 +47,16 @@ class Wiring:
         if first.ndim != 2 or len(first) != sim.num_worlds:
             rule = f"observation has the shape {first.shape} for {sim.num_worlds} worlds"
             raise validate.fail(f"task '{task.name}'", rule, "return (num_envs, n)")
+        self._check_finite(first)
         self.observations = first.shape[1]
+
+    def _check_finite(self, first: Array) -> None:
+        """Raise ModelError if an observation is not finite, e.g. a limit of a joint without limits."""
+        if not np.isfinite(first).all():
+            names = [name for name in self._observed.slices if not np.isfinite(self._signals[name]).all()]
+            of = f"; these signals are not finite: {', '.join(names)}" if names else ""
+            fix = "name other signals, or return finite numbers from observation()"
+            raise validate.fail(f"task '{self.task.name}'", f"its first observation is not finite{of}", fix)
 
     def read(self) -> Signals:
         """Read the signals at the current time."""

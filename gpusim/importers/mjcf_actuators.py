@@ -183,6 +183,7 @@ def _map(context: Context, a: int, name: str, command: str, factor: float = 1.0,
     m, k = context.m, _control(context, a)
     if factor == 0.0:
         context.lost("info", "ACTUATOR", a, "gain 0", "its ctrl has no effect")
+        context.builder.set_command_map(command, 1.0, 0.0, offset - 1e-9, offset + 1e-9, initial=offset)
         return
     clamped = m.actuator_ctrllimited[k] and not context.off("CLAMPCTRL")
     lower, upper = context.limited(clamped, m.actuator_ctrlrange[k])
@@ -234,6 +235,9 @@ def _add_on_site(context: Context, a: int, site: int) -> None:
         context.lost("motion", "ACTUATOR", a, "a force range of an actuator on a site", "no limit")
     name = context.name("ACTUATOR", a)
     parts = [part for part, values in (("force", gear[:3]), ("torque", gear[3:])) if np.any(values)]
+    if len(parts) > 1:
+        fix = f"give {name} and {name}_torque the same command"
+        context.lost("motion", "ACTUATOR", a, "a force and a torque", "two commands", fix)
     for part in parts:
         suffix = "" if part == parts[0] else f"_{part}"
         label = context.label("actuator", name + suffix)

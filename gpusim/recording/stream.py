@@ -83,7 +83,7 @@ class StreamRecorder:
         self._worlds = chosen_worlds("recording", worlds, sim.num_worlds)
         if not self._worlds.size:
             raise validate.fail("recording", f"worlds = {worlds!r} selects no world", "give at least one")
-        names = sim.observe([signals] if isinstance(signals, str) else list(signals)).names
+        names = sim.observe(signals).names
         self._model = getattr(sim, "model", None) if format_.poses else None
         bodies = tuple(body.label for body in self._model.bodies) if self._model is not None else ()
         poses = [f"body.{body}.{part}" for body in bodies for part in ("position", "orientation")]
@@ -248,6 +248,8 @@ def record(
         ModelError: the suffix is unknown, the file cannot be written, no viewer answers, a library is missing, or the
             rate is above the step rate.
     """
+    if not hasattr(sim, "runtime"):
+        raise validate.fail("recording", f"sim = {sim!r} is no simulation", "give a gpusim.Simulation")
     return SteppedRecorder(sim, path, signals, rate, worlds, dtype)
 
 

@@ -84,6 +84,8 @@ class ControlMap(MutableMapping[str, Any]):
         return self._runtime.backend.host_control()
 
     def _column(self, label: str) -> int:
+        if not isinstance(label, str):
+            raise validate.fail("sim.control", f"{label!r} is no label", "give that of a command, such as 'motor'")
         if label not in self._columns:
             raise unknown_name("command", label, self._columns)
         return self._columns[label]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy as np
 from gpusim import validate
 from gpusim.errors import ModelError
 
+MOST_POINTS = 1_000_000
+"""A sweep keeps all its points in memory."""
 Values = Sequence[Any] | tuple[float, float]
 Point = dict[str, Any]
 
@@ -28,6 +31,7 @@ def parse_values(name: str, text: str) -> Sequence[Any]:
     parts = text.split(":")
     try:
         if len(parts) == 3 and int(parts[2]) > 0:
+            _check_count(int(parts[2]))
             return [float(x) for x in np.linspace(float(parts[0]), float(parts[1]), int(parts[2]))]
         if len(parts) == 2 and float(parts[0]) < float(parts[1]):
             return Span((float(parts[0]), float(parts[1])))
@@ -38,6 +42,12 @@ def parse_values(name: str, text: str) -> Sequence[Any]:
         hint = "give LO:HI:N, LO:HI with --sample, or values A,B,C"
         raise ModelError(f"sweep: the values {text!r} of parameter '{name}' cannot be read; {hint}")
     return values
+
+
+def _check_count(count: int) -> None:
+    if count > MOST_POINTS:
+        rule = f"it has {count} points, and at most {MOST_POINTS} are possible"
+        raise validate.fail("sweep", rule, "give fewer values")
 
 
 def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
@@ -52,6 +62,7 @@ def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
             raise ModelError(f"sweep: parameter '{name}' is a range without a number of values; {hint}")
         if not len(values):
             raise ModelError(f"sweep: parameter '{name}' has no values; give at least one")
+    _check_count(math.prod(len(values) for values in axes.values()))
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 
@@ -61,7 +72,7 @@ def sample(axes: Mapping[str, Sequence[Any]], count: int, seed: int = 0) -> list
     Raises:
         ModelError: ``count`` is below 1, or a parameter has no values.
     """
-    validate.count("sweep", "num_samples", count)
+    _check_count(validate.count("sweep", "num_samples", count))
     if empty := [name for name, values in axes.items() if not len(values)]:
         raise ModelError(f"sweep: parameter '{empty[0]}' has no values; give at least one")
     draws = np.random.default_rng(seed)

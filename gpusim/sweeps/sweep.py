@@ -83,6 +83,8 @@ def _check_axes(scene: Any, parameters: Any) -> None:
     if not isinstance(parameters, Mapping):
         raise validate.fail("sweep", f"parameters = {parameters!r} is no dict", "give values by name")
     for name, values in parameters.items():
+        if not isinstance(name, str):
+            raise validate.fail("sweep", f"parameter {name!r} is no name", "give a dict by name")
         if isinstance(values, str) or not hasattr(values, "__len__"):
             raise validate.fail("sweep", f"parameter '{name}' = {values!r} is no list", "give a list of values")
     if callable(scene):

@@ -330,7 +330,7 @@ def test_a_missing_library_is_named_with_the_fix(tmp_path: Path, suffix: str, mo
     ("change", "error", "words"),
     [
         ({"rate": 1000.0}, ModelError, "rate 1000.0 200"),
-        ({"rate": -1.0}, ModelError, "rate -1.0"),
+        ({"rate": -1.0}, ModelError, "rate -1"),
         ({"dtype": "float16"}, UnknownNameError, "float16"),
         ({"worlds": 7}, ModelError, "7"),
         ({"worlds": []}, ModelError, "worlds"),

@@ -231,6 +231,7 @@ def test_an_interrupted_sweep_continues(tmp_path: Path, monkeypatch) -> None:
         ({"out": "a.csv"}, ModelError, "a.csv .parquet"),
         ({"num_samples": -1}, ModelError, "num_samples -1"),
         ({"num_samples": "3"}, ModelError, "num_samples '3'"),
+        ({"num_samples": 10**9}, ModelError, "1000000000 1000000"),
         ({"duration": "1 s"}, ModelError, "duration '1 s'"),
         ({"duration": -1.0}, ModelError, "duration -1"),
     ],

@@ -310,7 +310,10 @@ BAD = [
     ({"actions": {"push": (1.0, 1.0)}}, "'push' (1.0, 1.0)"), ({"noise": {"body.cart.position": 1.0}}, "noise signals"),
     ({"start": {"body.cart.mass": Uniform(1.0, 2.0)}}, "'body.cart.mass' randomize start"),
     ({"noise": {"joint.rail.position": -1.0}}, "noise negative"),
-    ({"goals": {"place": (0, 1)}}, "goals 'place' (0, 1)"),
+    ({"goals": {"place": (0, 1)}}, "goals 'place' (0, 1)"), ({"goals": None}, "goals None"),
+    ({"actions": [1, 2]}, "actions [1, 2]"), ({"actions": {"push": 3}}, "actions 'push'"),
+    ({"signals": 5}, "signals 5"), ({"delay": 2.5}, "delay 2.5"), ({"noise": 5}, "noise 5"),
+    ({"signals": ["joint.rail.*"]}, "joint.rail.limit_upper"),
 ]  # fmt: skip
 
 

@@ -217,6 +217,26 @@ def test_a_site_motor_without_ctrl_gives_no_force():
     assert [float(np.ravel(sim.control[c])[0]) for c in ("u", "u_torque")] == [0.0, 0.0]
 
 
+def test_a_force_and_a_torque_of_one_actuator_are_reported():
+    _, report = load_mjcf(mjcf(ARM, "<actuator><motor name='u' site='sa' gear='0 0 9 0 2 0'/></actuator>"))
+    assert "actuator 'u': a force and a torque" in facts(report, "motion")
+
+
+@pytest.mark.parametrize("bias", ["0 -20 -1", "2 0 0", "0 0 -1"])
+def test_commands_without_gain_have_no_effect(bias):
+    actuator = f"<general name='u' joint='a' gainprm='0' biastype='affine' biasprm='{bias}'/>"
+    builder, report = load_mjcf(mjcf(ARM, f"<actuator>{actuator}</actuator>"))
+    assert report.exact and not report.commands
+    ends = []
+    for command in (None, 0.5):
+        sim = gpusim.Simulation(builder.finalize(), backend="numpy")
+        if command is not None:
+            sim.control["u"] = command
+        sim.step(20)
+        ends.append(sim.read("joint.a.position")[0])
+    assert ends[0] == pytest.approx(ends[1], abs=1e-9)
+
+
 @pytest.mark.parametrize(
     ("actuator", "what"),
     [
