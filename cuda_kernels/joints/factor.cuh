@@ -79,11 +79,12 @@ GPUSIM_FN real take_diagonal(const World& w, int row) {
     return shown;
 }
 // Invert a positive definite matrix of n rows in place, rows ``width`` numbers apart (Gauss-Jordan, no pivoting).
-GPUSIM_SHARED void invert_block(real* matrix, int n, int width) {
+GPUSIM_SHARED void invert_block(real* matrix, int n, int width, const real* least = nullptr, real* weak = nullptr) {
     real* m = in_slab(matrix);
     for (int p = 0; p < n; ++p) {
         real* pivot = m + p * width;
         const real scale = real(1) / pivot[p];
+        watch_pivot(pivot[p], least, p, weak);
         pivot[p] = real(1);
         for (int c = 0; c < n; ++c) pivot[c] = pivot[c] * scale;
         for (int r = 0; r < n; ++r) {
@@ -119,6 +120,9 @@ template <int N> GPUSIM_FN void invert_rows(const real* from, real* out, const r
 }
 #endif
 
+// Blocks of more numbers do not fit into the registers of a GPU's thread.
+#define INVERT_IN_REGISTERS (GPUSIM_GPU && GPUSIM_MAX_BLOCK <= 6)
+#if INVERT_IN_REGISTERS
 // Write the inverse of a block to ``out``. The same operations, in registers.
 GPUSIM_FN void invert_copy(const real* from, real* out, int n, const real* least, real* weak) {
     real m[MOST_ROWS][MOST_ROWS];
@@ -137,6 +141,7 @@ GPUSIM_FN void invert_copy(const real* from, real* out, int n, const real* least
     }
     EACH_ROW(r, n) EACH_ROW(c, n) out[n * r + c] = m[r][c];
 }
+#endif
 
 // Compute the diagonal of A, and the scale that keeps the compliance of free rows (1e30) out of the others.
 GPUSIM_PHASE void scale_row(const World& w, int row) {
@@ -196,7 +201,12 @@ GPUSIM_PHASE void invert_pivot(const World& w, int level, int i) {
 #if WHOLE_BLOCKS
     RETURN_BY_BLOCK(n, invert_rows<N>(from, out, least, w.weak()));
 #endif
+#if INVERT_IN_REGISTERS
     invert_copy(from, out, n, least, w.weak());
+#else
+    for (int k = 0; k < n * n; ++k) out[k] = from[k];
+    invert_block(out, n, n, least, w.weak());
+#endif
 }
 #if WHOLE_BLOCKS
 template <int N> GPUSIM_FN void divide_rows(const real* a, const real* d, real* out) {
