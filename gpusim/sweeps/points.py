@@ -29,9 +29,10 @@ def parse_values(name: str, text: str) -> Sequence[Any]:
         ModelError: the text is none of these. The message names the parameter.
     """
     parts = text.split(":")
+    if len(parts) == 3 and parts[2].strip().isdecimal():
+        _check_count(int(parts[2]))
     try:
         if len(parts) == 3 and int(parts[2]) > 0:
-            _check_count(int(parts[2]))
             return [float(x) for x in np.linspace(float(parts[0]), float(parts[1]), int(parts[2]))]
         if len(parts) == 2 and float(parts[0]) < float(parts[1]):
             return Span((float(parts[0]), float(parts[1])))

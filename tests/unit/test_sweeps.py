@@ -165,6 +165,11 @@ def test_unreadable_values_name_the_parameter(text: str) -> None:
         parse_values("mass", text)
 
 
+def test_a_text_with_too_many_values_is_refused() -> None:
+    with pytest.raises(ModelError, match=naming("100000000 1000000")):
+        parse_values("mass", "1:2:100000000")
+
+
 def test_grid_and_samples() -> None:
     assert grid({"a": [1, 2], "b": ["x", "y"]})[1] == {"a": 1, "b": "y"}
     drawn = sample({"a": Span((2.0, 3.0)), "b": ["x", "y"]}, 50, seed=3)
