@@ -6,7 +6,7 @@ pay for many threads. The bits do not depend on the number of threads.
 
 from __future__ import annotations
 
-# A trial ends after so many steps, or after so many seconds.
+# A trial ends after TRIAL steps, or after TRIAL_TIME s.
 TRIAL, TRIAL_TIME = 8, 0.02
 # Time before the first trial and longest time between two trials, s. At most 1 / RARE of the time is for trials.
 FIRST, LONGEST, RARE = 0.1, 2.0, 20.0

@@ -39,7 +39,7 @@ CODES = {name: number for number, name in enumerate(OPERATIONS)}
 REMEMBERED = 21
 """Numbers stored per body during a write: its previous pose, change of velocities, lift, and whether it was struck."""
 IMPACT = 3.0
-"""An impact changes a velocity by more than so many times what free fall does in a step."""
+"""An impact changes a velocity by more than this factor times the change of free fall in a step."""
 Operation = tuple[str, int, int, int]
 _COUNTED = [KINDS[kind] for kind in COUNTED]
 
