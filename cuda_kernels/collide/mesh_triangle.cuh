@@ -7,12 +7,25 @@
 #define MESH_FLAT 1e-6    // sine of an angle between triangles that make one plane
 #define MESH_LOOK 1e-3    // of the shape's size: distance past an open edge at which another triangle continues it
 #define MESH_LARGE 4.0    // of the shape's size: larger triangles are cut near the shape
+#define MESH_PARTLY 4     // result of a triangle's face: it has contacts, but its nearest point may be another triangle's
+#define MESH_LIST 24
 #define MESH_CORNERS 9    // most corners of a triangle after cuts along three axes
 
-// Scan with the tables of the mesh. The box around the shape includes the margin.
+// Scan with the tables of the mesh. The box and the ball around the shape include the margin. The first scan lists the
+// triangles that may have contacts: `listed` of them, more than MESH_LIST if the list is too short.
 struct MeshScan : FieldScan, MeshTables {
-    double lower[3], upper[3];
+    double lower[3], upper[3], ball;
+    int listed, list[MESH_LIST];
 };
+
+// Return the radius of a ball around the center of a symmetric shape. The points of a triangle in front of which the shape
+// is are in this ball too.
+GPUSIM_FN double mesh_ball(const Shape& s) {
+    const double* z = s.size;
+    if (s.kind == SHAPE_BOX) return norm3(z);
+    if (s.kind == SHAPE_CYLINDER || s.kind == SHAPE_BARREL) return sqrt_(z[0] * z[0] + z[1] * z[1]);
+    return s.kind == SHAPE_HULL || s.kind == SHAPE_CONE || s.kind == SHAPE_SUPERELLIPSOID ? UNBOUNDED : shape_extent(s);
+}
 
 // A triangle. n points to the side where most of the shape is: `side` is -1 if the corners run clockwise from there.
 // outward: unit vectors in the plane, perpendicular to edge k (corner k to k + 1).
@@ -129,16 +142,20 @@ GPUSIM_FN double mesh_middle(const MeshScan& s, const MeshTriangle& t) {
     return 0.5 * (mesh_height(t, high) + mesh_height(t, low));
 }
 
-// Get triangle `number`. Return false if its box does not reach the shape.
+// Get triangle `number`. Return false if its box does not reach the box and the ball around the shape.
 GPUSIM_SHARED bool mesh_triangle(const MeshScan& s, int number, MeshTriangle& t) {
     t.number = number;
     t.vertex = s.corners + 3 * number;
     for (int k = 0; k < 3; ++k) copy3(s.field->points + 3 * t.vertex[k], t.corner + 3 * k);
     const double* c = t.corner;
-    for (int k = 0; k < 3; ++k)
-        if (min_(min_(c[k], c[3 + k]), c[6 + k]) > s.upper[k] || max_(max_(c[k], c[3 + k]), c[6 + k]) < s.lower[k])
-            return false;
-    double e[3];
+    double e[3], square = 0.0;
+    for (int k = 0; k < 3; ++k) {
+        const double low = min_(min_(c[k], c[3 + k]), c[6 + k]), high = max_(max_(c[k], c[3 + k]), c[6 + k]);
+        if (low > s.upper[k] || high < s.lower[k]) return false;
+        const double d = max_(max_(low - s.body->center[k], s.body->center[k] - high), 0.0);
+        square = square + d * d;
+    }
+    if (square > s.ball * s.ball) return false;
     mesh_normal(c, t.n);
     t.side = mesh_middle(s, t) < 0.0 ? -1.0 : 1.0;
     for (int k = 0; k < 3; ++k) {

@@ -88,7 +88,7 @@ GPUSIM_SHARED int mesh_clip(const MeshScan& s, const MeshTriangle& t, double* po
     return n;
 }
 
-// Take contacts with the triangle's own face. Return FIELD_FAR, FIELD_MET or FIELD_MISSED.
+// Take contacts with the triangle's own face. Return FIELD_FAR, FIELD_MET, FIELD_MISSED or MESH_PARTLY.
 GPUSIM_SHARED int mesh_face(MeshScan& s, const MeshTriangle& t) {
     const double down[3] = {-t.n[0], -t.n[1], -t.n[2]};
     double nearest[3], polygon[3 * FIELD_CORNERS], foot[3];
@@ -114,7 +114,7 @@ GPUSIM_SHARED int mesh_face(MeshScan& s, const MeshTriangle& t) {
         if (field_may_take(s, polygon + 3 * i, distance)) field_take(s, polygon + 3 * i, t.n, distance, feature);
     }
     if (!met && inside) field_take(s, nearest, t.n, gap, FIELD_SUPPORT);
-    return met || inside ? FIELD_MET : FIELD_MISSED;
+    return met || inside ? FIELD_MET : MESH_PARTLY;
 }
 
 // Return whether the surface has this normal at the point x on the triangle's rim: nothing around x rises beyond the
@@ -215,14 +215,27 @@ GPUSIM_SHARED void mesh_rim(MeshScan& s, const MeshTriangle& t) {
     }
 }
 
+// Take all contacts with a triangle. Return whether there may be any.
+GPUSIM_FN bool mesh_take(MeshScan& s, int number) {
+    MeshTriangle t;
+    const int met = mesh_triangle(s, number, t) ? mesh_face(s, t) : FIELD_FAR;
+    const bool rim = (met == FIELD_MISSED || met == MESH_PARTLY) && mesh_has_ridge(s, t);
+    if (rim) mesh_rim(s, t);
+    return rim || met == FIELD_MET || met == MESH_PARTLY;
+}
+
 // Scan all triangles near the shape.
 GPUSIM_SHARED void field_scan(MeshScan& s) {
     for (int k = 0; k < 5; ++k) s.best[k].found = false;
-    MeshTriangle t;
+    const bool first = s.listed < 0, all = first || s.listed > MESH_LIST;
     MeshWalk walk = mesh_walk(s, s.lower, s.upper);
-    for (int number = mesh_next(s, walk); number >= 0; number = mesh_next(s, walk)) {
-        if (!mesh_triangle(s, number, t)) continue;
-        if (mesh_face(s, t) == FIELD_MISSED && mesh_has_ridge(s, t)) mesh_rim(s, t);
+    if (first) s.listed = 0;
+    for (int i = 0; all || i < s.listed; ++i) {
+        const int number = all ? mesh_next(s, walk) : s.list[i];
+        if (number < 0) break;
+        if (!mesh_take(s, number) || !first) continue;
+        if (s.listed < MESH_LIST) s.list[s.listed] = number;
+        s.listed += 1;
     }
 }
 GPUSIM_FN void field_rescue(MeshScan&, const Shape&) {}
@@ -237,6 +250,8 @@ GPUSIM_SHARED int triangle_mesh_manifolds(const Shape& mesh, const Shape& b, dou
         s.upper[k] = s.upper[k] + margin;
         if (s.lower[k] > mesh.size[3 + k] || s.upper[k] < mesh.size[k]) return 0;
     }
+    s.listed = -1;
+    s.ball = mesh_ball(b) + margin + MESH_INSIDE * s.size;
     mesh_tables(mesh, s);
     return ground_manifolds(mesh, body, s, most, out);
 }
