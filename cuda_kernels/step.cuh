@@ -6,6 +6,7 @@
 #include "joints/prepare.cuh"
 #include "joints/kick.cuh"
 #include "solve/direct_solve.cuh"
+#include "solve/self_stress.cuh"
 #include "solve/colored_solve.cuh"
 #include "contacts/contact_newton.cuh"
 #include "solve/contact_direct.cuh"

@@ -161,6 +161,8 @@ WORK_FIELDS: tuple[Field, ...] = (
     Field("position_error", (), "real", "rad", "greatest error of a loop's position, gaps over the usual lever"),
     Field("error_before", (), "real", "rad", "the same that the newest correction is for; -1 before the first one"),
     Field("position_turn", (), "real", "rad^2", "square of the greatest turn of its correction"),
+    Field("load_size", (), "real", "J", "greatest square of an impulse times the row's response, without self-stress"),
+    Field("self_stress", (), "real", "J", "the same of the self-stress"),
     Field("worst", (), "real", "m/s", "greatest residual of the rigid rows"),
     Field("wanted_change", (), "real", "N s", "greatest change of an impulse that swept soft rows still want"),
     Field("greatest_impulse", (), "real", "N s", "of swept rows"),

@@ -217,6 +217,17 @@ _TABLE = (
     Phase("scale_change", "rows", reads="scale", writes="delta"),
     Phase("correct_row", "rows", reads="delta", writes="solved"),
     Phase("correct_body", "body_items(w)", bound="bodies * 6", reads="delta mass_jacobian", writes="twist"),
+    Phase("start_stress", writes="load_size self_stress"),
+    Phase("respond_body", "bodies", reads="mass_jacobian solved", writes="kept_twist"),
+    Phase(
+        "load_row",
+        "row_items(w, w.constraints())",
+        bound="rows",
+        reads="coupled_gamma factored_gamma jacobian kept_twist solved",
+        writes="rhs",
+    ),
+    Phase("weigh_stress", "rows", reads="delta diagonal solved", writes="load_size self_stress"),
+    Phase("drop_stress", "rows", reads="delta factor_damping load_size self_stress", writes="solved"),
     Phase("count_pass", writes="refactor passes_left since_factor"),
     Phase(
         "want_mode",

@@ -248,6 +248,9 @@ WARM_START_CONTACTS = Routine("warm_start_contacts", (
     If(DIRECT, (If(ARTICULATED, (Whole("warm_articulated_contacts"),)),)),
 ), label="warm start contacts")  # fmt: skip
 CONDENSE_AGAIN = (If(CONDENSABLE, run("forget_condensed")),)
+DROP_SELF_STRESS = Routine("drop_self_stress", (
+    *run("start_stress respond_body load_row"), SOLVE_FACTORED, *run("weigh_stress drop_stress"),
+))  # fmt: skip
 DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
     If(PASSES_LEFT, (
         If(REFACTOR, (FACTORIZE, If(ARTICULATED, (*run("solve_path respond_path"), *CONDENSE_AGAIN)))),
@@ -274,7 +277,7 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
             *run("plan_bias"),
         )),
     )),
-)),))  # fmt: skip
+)), If(LOOPS, (DROP_SELF_STRESS,))))  # fmt: skip
 DIRECT_SOLVE = Routine("direct_solve", (
     *run("product_entry start_row start_axis"),
     If(COUPLED, run("start_coupled")),

@@ -43,7 +43,7 @@ from gpusim.reference.contacts import seams
 from gpusim.reference.joints import curvature, factor, free_turn, geometric_stiffness, laws, modes, ropes, wrapping
 from gpusim.reference.layout import ROW_GAP
 from gpusim.reference.signals import state_reader as now
-from gpusim.reference.solve import colored_solve, direct_solve, drift, positions, soft_rows
+from gpusim.reference.solve import colored_solve, direct_solve, drift, positions, self_stress, soft_rows
 from gpusim.solver.schedule import stages
 from gpusim.solver.step import reference_file
 
@@ -114,6 +114,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "GAIN": direct_solve.GAIN,
         "ROUNDING": direct_solve.ROUNDING[real],
         "SETTLED": direct_solve.SETTLED[real],
+        "SELF_STRESS": self_stress.SELF_STRESS[real],
         "REGULARIZATION": factor.REGULARIZATION[real],
         "WEAK_PIVOT": factor.WEAK_PIVOT[real],
         "SOFTENING": factor.SOFTENING[real],

@@ -30,7 +30,8 @@ from gpusim.solver.phases import PHASES
 FILES = (
     "math/rotations.cuh", "math/euler_angles.cuh", "joints/elements.cuh", "joints/rows.cuh", "joints/laws.cuh",
     "joints/geometric_stiffness.cuh", "joints/prepare.cuh", "joints/kick.cuh", "joints/curvature.cuh",
-    "joints/factor.cuh", "solve/direct_solve.cuh", "accuracy.cuh", "solve/positions.cuh", "solve/drift.cuh",
+    "joints/factor.cuh", "solve/direct_solve.cuh", "solve/self_stress.cuh", "accuracy.cuh", "solve/positions.cuh",
+    "solve/drift.cuh",
 )  # fmt: skip
 """Files whose phases are compiled over groups, in order of dependency."""
 _ALONE = re.compile(r"^#if !GPUSIM_WIDE\n(.*?)^#endif\n", re.MULTILINE | re.DOTALL)

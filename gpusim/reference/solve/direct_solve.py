@@ -43,7 +43,7 @@ from gpusim.reference.joints.curvature import curvature
 from gpusim.reference.joints.factor import REGULARIZATION, SOFTENING, Factor, diagonal, products
 from gpusim.reference.joints.laws import AT_LOWER, AT_UPPER, CONTACT_BITS, STICK, solve_row
 from gpusim.reference.joints.modes import adjacent_modes, first_move, turn_shares
-from gpusim.reference.solve import colored_solve, contact_direct
+from gpusim.reference.solve import colored_solve, contact_direct, self_stress
 from gpusim.reference.solve.drift import momentum_change
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
@@ -309,6 +309,7 @@ def solve(w: StepBuffers) -> None:
     w.direct = System(blocks, own, rows, mode, rows.gamma.copy(), Passes(w))
     w.direct.passes.hold |= swept if w.touch is None else swept | w.touch.touching
     _run_passes(w, w.direct)
+    self_stress.drop(w, np.ones(w.num_worlds, bool))
     w.stalled = w.direct.passes.stalled
     _refresh_bias(w, np.zeros(w.num_worlds, bool))
     _find_rate_next(w)
@@ -351,6 +352,7 @@ def resume(w: StepBuffers, worlds: Array) -> None:
     system.passes.resume(worlds)
     system.rows.fill(w, system.mode)
     _run_passes(w, system)
+    self_stress.drop(w, worlds)
 
 
 def _run_passes(w: StepBuffers, system: System) -> None:

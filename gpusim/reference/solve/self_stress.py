@@ -1,0 +1,36 @@
+"""Self-stress of loops: impulses of dependent rows that cancel each other.
+
+Round-off and the curvature of redundant rows grow in these directions. They move nothing. But sensors would report
+them, and the geometric stiffness would take them for tension. The factor's softer diagonal releases them in A^-1 A p.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.reference.joints import coupled_laws
+from gpusim.reference.step_buffers import StepBuffers
+from gpusim.typing import Array
+
+# Self-stress above this share of the other impulses is dropped. The factor in float32 also releases directions that
+# bear loads. Damping near singular poses releases loads too, so there the self-stress must exceed them.
+SELF_STRESS = {np.dtype(np.float64): 1e-3, np.dtype(np.float32): 0.1}
+
+
+def drop(w: StepBuffers, worlds: Array) -> None:
+    """Drop the self-stress from ``w.solved`` in some worlds (bool, (num_worlds,)), if the model has loops."""
+    t, system = w.topology, w.direct
+    if not t.loops.any():
+        return
+    swept = t.swept[:, None]
+    impulse = np.where(swept, w.real.type(0), w.solved)
+    load = w.row_velocity(w.apply_impulse(impulse)).reshape(impulse.shape) + system.factored_gamma * impulse
+    at = t.coupled_constraint
+    if at.size:
+        load[:, at] += rotations.matvec(coupled_laws.off_diagonal(w), impulse[:, at])
+    kept = w.factor.solve(np.where(swept, w.real.type(0), load))
+    size, stress = ((x * x * system.own).max(axis=(1, 2)) for x in (kept, impulse - kept))
+    share = np.where(w.factor_damping == 0.0, SELF_STRESS[w.real] ** 2, 1.0).astype(w.real)
+    drops = worlds & (stress > share * size)
+    w.solved = np.where(drops[:, None, None] & ~swept, kept, w.solved)
