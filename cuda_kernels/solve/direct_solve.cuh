@@ -292,6 +292,12 @@ GPUSIM_PHASE void want_mode(const World& w, int k) {
     set_flag(w.changed());
     lower_to(w.first_axis(), k);
 }
+// In loops, find the modes again without self-stress if any would change.
+GPUSIM_PHASE void judge_modes(const World& w, int) {
+    *w.stressed() = *w.changed();
+    *w.changed() = 0;
+    *w.first_axis() = NO_AXIS;
+}
 // Switching all rows at once is fast but may cycle. Careful worlds only make the first move of the first row
 // (least-index rule).
 GPUSIM_PHASE void switch_mode(const World& w, int k) {

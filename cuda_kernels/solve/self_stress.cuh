@@ -7,7 +7,8 @@
 #if !GPUSIM_WIDE
 GPUSIM_PHASE void start_stress(const World& w, int) { *w.load_size() = *w.self_stress() = real(0); }
 #endif
-GPUSIM_PHASE void respond_body(const World& w, int b) { impulse_response(w, b, w.solved(), w.kept_twist() + 6 * b); }
+// The memory of the turn operators is free until the bias is found again.
+GPUSIM_PHASE void respond_body(const World& w, int b) { impulse_response(w, b, w.solved(), w.turn() + 18 * b); }
 GPUSIM_PHASE void load_row(const World& w, int item) {
     const RowPart at = row_part(w, item);
     const int taken = w.constraint_slots()[at.block];
@@ -20,7 +21,7 @@ GPUSIM_PHASE void load_row(const World& w, int item) {
             for (int k = 0; k < n; ++k)
                 if (first + k != row) load += law[(row - first) * n + k] * w.solved()[first + k];
         const real* j = w.jacobian() + 6 * (at.block * slots * n + row - first);
-        for (int s = 0; s < taken; ++s) load += dot6(j + 6 * s * n, w.kept_twist() + 6 * body[s]);
+        for (int s = 0; s < taken; ++s) load += dot6(j + 6 * s * n, w.turn() + 18 * body[s]);
         w.rhs()[row] = is_left_to_sweeps(w, row) ? real(0) : load;
     }
 }
@@ -31,8 +32,9 @@ GPUSIM_PHASE void weigh_stress(const World& w, int row) {
     raise_where(true, w.self_stress(), stress * stress * own);
 }
 GPUSIM_PHASE void drop_stress(const World& w, int row) {
-    if (is_left_to_sweeps(w, row)) return;
     const real share = choose(mask(*w.factor_damping() == 0.0), real(SELF_STRESS * SELF_STRESS), real(1));
-    const mask drops = *w.self_stress() > share * *w.load_size();
-    w.solved()[row] = choose(drops, w.delta()[row], w.solved()[row]);
+    const mask drops = (*w.self_stress() > share * *w.load_size()) & mask(!is_left_to_sweeps(w, row));
+    const real before = w.solved()[row], after = choose(drops, w.delta()[row], before);
+    w.solved()[row] = after;
+    w.delta()[row] = after - before;
 }

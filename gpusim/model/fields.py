@@ -187,6 +187,7 @@ WORK_FIELDS: tuple[Field, ...] = (
             ("passes_left", "passes that are left"),
             ("correcting", "1: takes part in this pass"),
             ("closing", "1: takes part in this correction of positions"),
+            ("stressed", "1: axes of a loop would change their modes"),
             ("since_factor", "passes since the last factorization"),
             ("switches", "factorizations again"),
             ("refreshes", "times that the curvature bias was recomputed for settled modes"),

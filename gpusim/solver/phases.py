@@ -218,16 +218,16 @@ _TABLE = (
     Phase("correct_row", "rows", reads="delta", writes="solved"),
     Phase("correct_body", "body_items(w)", bound="bodies * 6", reads="delta mass_jacobian", writes="twist"),
     Phase("start_stress", writes="load_size self_stress"),
-    Phase("respond_body", "bodies", reads="mass_jacobian solved", writes="kept_twist"),
+    Phase("respond_body", "bodies", reads="mass_jacobian solved", writes="turn"),
     Phase(
         "load_row",
         "row_items(w, w.constraints())",
         bound="rows",
-        reads="coupled_gamma factored_gamma jacobian kept_twist solved",
+        reads="coupled_gamma factored_gamma jacobian solved turn",
         writes="rhs",
     ),
     Phase("weigh_stress", "rows", reads="delta diagonal solved", writes="load_size self_stress"),
-    Phase("drop_stress", "rows", reads="delta factor_damping load_size self_stress", writes="solved"),
+    Phase("drop_stress", "rows", reads="factor_damping load_size self_stress", writes="delta solved"),
     Phase("count_pass", writes="refactor passes_left since_factor"),
     Phase(
         "want_mode",
@@ -236,6 +236,7 @@ _TABLE = (
         "solved switches touching velocity_lower velocity_upper",
         writes="changed first_axis unconverged wanted_mode",
     ),
+    Phase("judge_modes", writes="changed first_axis stressed"),
     Phase(
         "switch_mode",
         "axes",

@@ -102,12 +102,13 @@ CORRECTING = Condition("correcting", "*w.correcting() != 0", each_world=True)
 DIRECT_LOOPS = Condition("direct_loops", "", lambda s: bool(s["direct"]) and LOOPS.host(s))
 CLOSING = Condition("closing", "*w.closing() != 0", LOOPS.host, True)
 UNCLOSED = Condition("unclosed", "is_unclosed(w)", LOOPS.host, True)
+STRESSED = Condition("stressed", "*w.stressed() != 0", LOOPS.host, True)
 ADVANCING = Condition("advancing", "*w.guard_action() < GUARD_RESTORE", each_world=True)
 RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 PUSHING = Condition("pushing", "*w.pushing() != 0", PAIRS.host, True, PAIRS.build)
 FLAGS = (
     SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, SOFTENS, SOFTENED, FREE_BIAS,
-    CORRECTING, CLOSING, UNCLOSED, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSING, AT_ONCE, UNCONDENSED,
+    CORRECTING, CLOSING, UNCLOSED, STRESSED, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSING, AT_ONCE, UNCONDENSED,
 )  # fmt: skip
 """Conditions that each world evaluates. A launch carries its conditions as bits in this order."""
 
@@ -270,7 +271,10 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
             SOLVE_BACKWARD,
             *run("correct_row correct_body count_pass"),
             If(AXES, (
-                REFIT, *run("want_mode switch_mode"),
+                REFIT, *run("want_mode"),
+                # Friction must not slip under self-stress.
+                If(LOOPS, (*run("judge_modes"), If(STRESSED, (DROP_SELF_STRESS, *run("correct_body want_mode"))))),
+                *run("switch_mode"),
                 If(COUPLED, (*run("refit_coupled"), If(SWEPT, run("prepare_coupled")))),
                 *run("end_refit"),
             )),

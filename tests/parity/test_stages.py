@@ -55,6 +55,9 @@ TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
 VELOCITY = {"float64": 1e-9, "float32": 2e-3}
 #: Pivots of a nearly singular block magnify the rounding of the elimination, which goes another way in LAPACK.
 SLACK = 30.0
+#: Loops that lock motions twice have self-stress of 20 times the load. Dropping it leaves its rounding in impulses and
+#: in the laws that are refitted, magnified by the softened factor.
+STRESS = 1e-6
 DT = 1.5e-3  # not the step before: a kick covers half of each
 #: Work of the factorization.
 UNCOMPARED = ("inverse", "lower", "scale")
@@ -102,7 +105,7 @@ def difference(outcome: Outcome) -> Array:
     return np.where(np.isnan(apart), np.inf, apart).max(axis=1, initial=0.0)
 
 
-def check(outcome: Outcome, walk: Walk, dtype: str) -> str:
+def check(outcome: Outcome, walk: Walk, dtype: str, locked: bool = False) -> str:
     """What is wrong with an array, or nothing."""
     if outcome.name in UNCOMPARED:
         return ""
@@ -111,7 +114,7 @@ def check(outcome: Outcome, walk: Walk, dtype: str) -> str:
     if np.all(apart <= allowed):
         return ""
     if walk.direct and outcome.stage in ("solve", "split_impulses"):
-        allowed = np.maximum(allowed, SLACK * walk.movement(outcome))
+        allowed = np.maximum(np.maximum(allowed, STRESS * by if locked else 0.0), SLACK * walk.movement(outcome))
         if outcome.name in ("twist", "rate_next", "midpoint"):
             allowed = np.minimum(allowed, VELOCITY[dtype] * by)
         if np.all(apart <= allowed):
@@ -135,7 +138,7 @@ def test_every_stage(seed: int, solver: str, scheme: str, dtype: str, monkeypatc
         walk = Walk(*make_pair(seed, dtype, **config(seed, solver, scheme)), DT)
     faults = [check(outcome, walk, "float64") for outcome in walk.start()]
     for stage in walk.stages():
-        faults += [check(outcome, walk, dtype) for outcome in walk.stage(stage)]
+        faults += [check(outcome, walk, dtype, locked_twice(seed)) for outcome in walk.stage(stage)]
     faults += [check(outcome, walk, "float64") for outcome in walk.end()]
     assert not any(faults), "\n".join(f for f in faults if f)
 

@@ -308,8 +308,7 @@ def solve(w: StepBuffers) -> None:
         contact_push.start_contacts(w, colored_solve.follow if swept else None)
     w.direct = System(blocks, own, rows, mode, rows.gamma.copy(), Passes(w))
     w.direct.passes.hold |= swept if w.touch is None else swept | w.touch.touching
-    _run_passes(w, w.direct)
-    self_stress.drop(w, np.ones(w.num_worlds, bool))
+    _run_passes(w, w.direct, np.ones(w.num_worlds, bool))
     w.stalled = w.direct.passes.stalled
     _refresh_bias(w, np.zeros(w.num_worlds, bool))
     _find_rate_next(w)
@@ -351,11 +350,10 @@ def resume(w: StepBuffers, worlds: Array) -> None:
     system: System = w.direct
     system.passes.resume(worlds)
     system.rows.fill(w, system.mode)
-    _run_passes(w, system)
-    self_stress.drop(w, worlds)
+    _run_passes(w, system, worlds)
 
 
-def _run_passes(w: StepBuffers, system: System) -> None:
+def _run_passes(w: StepBuffers, system: System, worlds: Array) -> None:
     t, rows, passes = w.topology, system.rows, system.passes
     while passes.active.any():
         _refresh_bias(w, passes.hold)
@@ -370,6 +368,7 @@ def _run_passes(w: StepBuffers, system: System) -> None:
             w.factor.replace(factor_worlds(w, system.blocks, rows.gamma, system.own, again), again)
             system.factored_gamma[again] = rows.gamma[again]
             contact_direct.respond_articulated(w, np.isin(np.arange(w.num_worlds), again))
+    self_stress.drop(w, worlds)
 
 
 def _refresh_bias(w: StepBuffers, hold: Array) -> None:
@@ -392,8 +391,8 @@ def _correct(w: StepBuffers, system: System, residual: Array) -> Array:
     held = system.rows.gamma <= w.real.type(LOOSE)
     passes.guard(w, _total(np.where(held[..., None], y.astype(np.float64) * x, 0.0)), _total(plain * held))
     active = passes.active & ~passes.released
-    # Later passes must correct in the joints what the first pass leaves of the contacts, so the first has twice as many
-    # sweeps. Sweeps that include joints are expensive, so they get half of both numbers.
+    # Later passes must correct in the joints the contact errors of the first pass, so it has twice as many sweeps.
+    # Sweeps that include joints are expensive and get half.
     most = w.config.iterations
     first, later = (most, (most + 1) // 2) if w.topology.swept.any() else (2 * most, most)
     contact_direct.sweep_contacts(w, active, np.where(passes.since == 0, first, later))
@@ -429,9 +428,9 @@ def _total(energy: Array) -> Array:
 def _refit(w: StepBuffers, system: System) -> Array:
     """Refit laws and modes to the newest velocities. Return the worlds to factor again, bool, (num_worlds,)."""
     rows, mode, passes = system.rows, system.mode, system.passes
-    before = None if w.active.all() else w.rate_next
+    before = w.rate_next
     _find_rate_next(w)
-    if before is not None:
+    if not w.active.all():
         w.rate_next = np.where(w.active, w.rate_next, before)
     actuate.relinearize(w, w.rate_next)
     # A world that may not factor again must not switch either, because its factor would no longer fit its rows.
@@ -440,8 +439,7 @@ def _refit(w: StepBuffers, system: System) -> Array:
     if not (changed.any() or w.nonlinear):
         return changed
     rows.fill(w, mode)
-    moved = np.abs(rows.gamma - system.factored_gamma)
-    stale = (moved > STALE * system.factored_gamma).any(axis=(1, 2))
+    stale = (np.abs(rows.gamma - system.factored_gamma) > STALE * system.factored_gamma).any(axis=(1, 2))
     return np.asarray(w.active[:, 0] & (changed | stale) & may)
 
 
@@ -467,7 +465,7 @@ def _start_modes(w: StepBuffers, mode: Array, response: Array) -> None:
 
 
 def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
-    """Move rows that left their piece of the law to the adjacent one. Return True for worlds where one moved.
+    """Move rows that left their piece of the law to the adjacent one. Return the worlds where one moved.
 
     Switching all rows at once is fast but may cycle. Careful worlds make only the first move of the first row, which
     terminates for every linear complementarity problem of a mechanism (least-index rule, Murty 1974). Clamped terms act
@@ -475,19 +473,28 @@ def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
     """
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)
-    mode, further = system.mode, system.passes.switches - CAREFUL_AFTER
-    careful = further >= 0
-    impulse = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
-    touching = w.touch.touching if w.touch is not None else False
-    share = turn_shares(careful & touching, further)
-    new = adjacent_modes(w.law, mode, w.rate_next, impulse, system.rows.response, share)
+    mode, careful = system.mode, system.passes.switches >= CAREFUL_AFTER
+    new = _wanted_modes(w, system)
     differs = (new != mode) & ~w.layout.axis_swept
+    if w.topology.loops.any() and differs.any():  # friction must not slip under self-stress
+        change = self_stress.drop(w, w.active[:, 0] & may & differs.any(axis=1))
+        w.twist = w.twist + w.apply_impulse(change)
+        new = _wanted_modes(w, system)
+        differs = (new != mode) & ~w.layout.axis_swept
     w.unconverged |= w.active[:, 0] & ~may & differs.any(axis=1)
     changed = w.active[:, 0] & may & differs.any(axis=1)
     for world in np.flatnonzero(changed & careful):
         first = int(np.argmax(differs[world]))
         differs[world, first + 1 :] = False
         new[world, first] = first_move(int(mode[world, first]), int(new[world, first]))
-    pick = differs & changed[:, None]
-    mode[pick] = new[pick]
+    mode[:] = np.where(differs & changed[:, None], new, mode)
     return np.asarray(changed)
+
+
+def _wanted_modes(w: StepBuffers, system: System) -> Array:
+    """Return the adjacent mode that each axis's impulse and rate ask for, (num_worlds, axes)."""
+    further = system.passes.switches - CAREFUL_AFTER
+    impulse = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
+    touching = w.touch.touching if w.touch is not None else False
+    share = turn_shares((further >= 0) & touching, further)
+    return adjacent_modes(w.law, system.mode, w.rate_next, impulse, system.rows.response, share)

@@ -18,11 +18,15 @@ from gpusim.typing import Array
 SELF_STRESS = {np.dtype(np.float64): 1e-3, np.dtype(np.float32): 0.1}
 
 
-def drop(w: StepBuffers, worlds: Array) -> None:
-    """Drop the self-stress from ``w.solved`` in some worlds (bool, (num_worlds,)), if the model has loops."""
+def drop(w: StepBuffers, worlds: Array) -> Array:
+    """Drop the self-stress from ``w.solved`` in some worlds (bool, (num_worlds,)), if the model has loops.
+
+    Returns:
+        The change of the impulses, (num_worlds, constraints, block).
+    """
     t, system = w.topology, w.direct
     if not t.loops.any():
-        return
+        return np.zeros_like(w.solved)
     swept = t.swept[:, None]
     impulse = np.where(swept, w.real.type(0), w.solved)
     load = w.row_velocity(w.apply_impulse(impulse)).reshape(impulse.shape) + system.factored_gamma * impulse
@@ -33,4 +37,6 @@ def drop(w: StepBuffers, worlds: Array) -> None:
     size, stress = ((x * x * system.own).max(axis=(1, 2)) for x in (kept, impulse - kept))
     share = np.where(w.factor_damping == 0.0, SELF_STRESS[w.real] ** 2, 1.0).astype(w.real)
     drops = worlds & (stress > share * size)
-    w.solved = np.where(drops[:, None, None] & ~swept, kept, w.solved)
+    before = w.solved
+    w.solved = np.where(drops[:, None, None] & ~swept, kept, before)
+    return w.solved - before
