@@ -349,7 +349,6 @@ class _Maker:
                 )
         for k in range(count):
             a, c = self.bodies[f"shoe{k}"], self.bodies[f"shoe{(k + 1) % count}"]
-            # A full ring of hinges has three redundant constraints, which sweeps tolerate and the direct solver does
             # A full ring of hinges has three redundant constraints. Sweeps tolerate them, the direct solver does not.
             closing = k == count - 1 and plan.solver == "direct"
             add = b.add_joint_planar_pin if closing else b.add_joint_revolute
