@@ -31,9 +31,11 @@ def check_output_file(path: str | os.PathLike[str], suffixes: Sequence[str], nam
         The path.
 
     Raises:
-        ModelError: the suffix is not in ``suffixes``, the name is too long, the path is a folder or a device, or its
-            folder is missing or read-only.
+        ModelError: not a path, the suffix is not in ``suffixes``, the name is too long, the path is a folder or a
+            device, or its folder is missing or read-only.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise ModelError(f"{name}: {path!r} is not a path; give e.g. {f'run{suffixes[0]}'!r}")
     file = Path(path)
     if file.suffix.lower() not in suffixes:
         stem = "run" if not file.suffix and file.name.startswith(".") else file.stem  # ".png" has no suffix

@@ -33,7 +33,7 @@ class Frames:
     ) -> None:  # fmt: skip
         self._sim, self._size = sim, size
         self._options = {"camera": scene.camera, **options}
-        self._worlds = list(range(sim.num_worlds)) if worlds is None else list(worlds)
+        self._worlds = list(range(sim.num_worlds) if worlds is None else np.ravel(np.asarray(worlds)).tolist())
         if not self._worlds or not set(self._worlds) <= set(range(sim.num_worlds)):
             rule = f"render_worlds = {worlds!r} are not among {sim.num_worlds} worlds"
             raise validate.fail("VectorEnv", rule, "give indices from 0, or None for all")

@@ -253,6 +253,6 @@ def _mode(wish: AutoresetMode | str) -> AutoresetMode:
     modes = {mode.name.lower(): mode for mode in AutoresetMode} | {mode.value: mode for mode in AutoresetMode}
     if isinstance(wish, AutoresetMode):
         return wish
-    if wish not in modes:
+    if not isinstance(wish, str) or wish not in modes:
         raise unknown_name("autoreset mode", str(wish), modes)
     return modes[wish]

@@ -26,7 +26,8 @@ def project_velocities(runtime: Runtime, hold: str | Sequence[str], tolerance: f
     """Make the velocities fit the loops; see :meth:`gpusim.Simulation.project_velocities`."""
     tolerance = validate.not_negative("Simulation.project_velocities", "tolerance", tolerance)
     table = runtime.signal_table().by_name
-    held = [_held(table[name]) for name in (matching("signal", hold, table) if hold else ())]
+    nothing = isinstance(hold, Sequence) and not hold
+    held = [_held(table[name]) for name in (() if nothing else matching("signal", hold, table))]
     report = project(runtime.backend.work, runtime.state, runtime.now, held, tolerance)
     _start_here(runtime, "linear_velocity", "angular_momentum")
     return report

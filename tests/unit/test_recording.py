@@ -183,6 +183,11 @@ def test_output_paths_that_cannot_be_written_are_named(tmp_path, name: str, rule
         recorded(1).save(tmp_path / name)
 
 
+def test_output_paths_are_paths() -> None:
+    with pytest.raises(ModelError, match=naming("--out None")):
+        check_output_file(None, (".npz",), "--out")  # type: ignore[arg-type]
+
+
 def test_read_only_folder_is_named(tmp_path, monkeypatch) -> None:
     def refuse(*args: object, **kwargs: object) -> None:
         raise PermissionError(13, "Permission denied")

@@ -136,6 +136,9 @@ def test_only_velocities_are_held() -> None:
     sim = Simulation(slider_crank(), backend="numpy", config=SolverConfig(dt=1e-3))
     with pytest.raises(ModelError, match=naming("joint.main.position")):
         sim.project_velocities("joint.main.position")
+    for hold in (np.zeros(2), 3, None):
+        with pytest.raises(ModelError, match=naming("signals")):
+            sim.project_velocities(hold)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("tolerance", [-1.0, float("nan"), "x"])

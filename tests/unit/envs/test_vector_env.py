@@ -326,12 +326,14 @@ def test_bad_tasks(changes: dict[str, Any], words: str) -> None:
 def test_bad_arguments() -> None:
     with pytest.raises(UnknownNameError, match=naming("autoreset mode 'never'")):
         cart(autoreset_mode="never")
+    with pytest.raises(UnknownNameError, match=naming("autoreset mode []")):
+        cart(autoreset_mode=[])
     with pytest.raises(UnknownNameError, match=naming("'human'")):
         cart(render_mode="human")
     with pytest.raises(UnknownNameError, match=naming("arrays 'jax'")):
         cart(arrays="jax")
     with pytest.raises(ModelError, match=naming("render_worlds 3")):
-        cart(render_worlds=[4])
+        cart(render_worlds=4)
     with pytest.raises(ModelError, match=naming("task 'nowhere:Cart'")):
         cart(task="nowhere:Cart")  # type: ignore[arg-type]
     env = cart()
