@@ -18,8 +18,8 @@ struct MeshScan : FieldScan, MeshTables {
     int listed, list[MESH_LIST];
 };
 
-// Return the radius of a ball around the center of a symmetric shape. The points of a triangle in front of which the shape
-// is are in this ball too.
+// Return the radius of a ball that holds a symmetric shape and is centered on it. A triangle outside the ball has no
+// contact, since the shape's points over it have their feet in the ball too.
 GPUSIM_FN double mesh_ball(const Shape& s) {
     const double* z = s.size;
     if (s.kind == SHAPE_BOX) return norm3(z);

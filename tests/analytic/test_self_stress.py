@@ -70,7 +70,7 @@ def _momentum(sim: Simulation) -> np.ndarray:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_light_links_do_not_turn_the_assembly(backend: str) -> None:
-    """At h omega = 0.12. Self-stress looked like tension, which made links heavier: 17 times the energy in 0.6 s."""
+    """At h omega = 0.12. Self-stress looked like tension and made links heavier: 17 times the energy after 0.3 s."""
     sim = Simulation(_bar_on_links(3, "fixed", 3.0 * SPIN, 0.04).finalize(), backend=backend, config=CONFIG)
     energy, momentum = float(sim.read("sim.kinetic_energy")[0]), _momentum(sim)
     sim.step(300 if backend == "native" else 150)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim import rotations
 from gpusim.reference.joints import coupled_laws
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
@@ -32,7 +31,7 @@ def drop(w: StepBuffers, worlds: Array) -> Array:
     load = w.row_velocity(w.apply_impulse(impulse)).reshape(impulse.shape) + system.factored_gamma * impulse
     at = t.coupled_constraint
     if at.size:
-        load[:, at] += rotations.matvec(coupled_laws.off_diagonal(w), impulse[:, at])
+        load[:, at] += coupled_laws.give(w, impulse)
     kept = w.factor.solve(np.where(swept, w.real.type(0), load))
     size, stress = ((x * x * system.own).max(axis=(1, 2)) for x in (kept, impulse - kept))
     share = np.where(w.factor_damping == 0.0, SELF_STRESS[w.real] ** 2, 1.0).astype(w.real)

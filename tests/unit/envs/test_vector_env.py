@@ -332,8 +332,9 @@ def test_bad_arguments() -> None:
         cart(render_mode="human")
     with pytest.raises(UnknownNameError, match=naming("arrays 'jax'")):
         cart(arrays="jax")
-    with pytest.raises(ModelError, match=naming("render_worlds 3")):
-        cart(render_worlds=4)
+    for worlds in ([4], 4):
+        with pytest.raises(ModelError, match=naming("render_worlds 3")):
+            cart(render_worlds=worlds)
     with pytest.raises(ModelError, match=naming("task 'nowhere:Cart'")):
         cart(task="nowhere:Cart")  # type: ignore[arg-type]
     env = cart()
