@@ -102,7 +102,7 @@ CORRECTING = Condition("correcting", "*w.correcting() != 0", each_world=True)
 DIRECT_LOOPS = Condition("direct_loops", "", lambda s: bool(s["direct"]) and LOOPS.host(s))
 CLOSING = Condition("closing", "*w.closing() != 0", LOOPS.host, True)
 UNCLOSED = Condition("unclosed", "is_unclosed(w)", LOOPS.host, True)
-STRESSED = Condition("stressed", "*w.stressed() != 0", LOOPS.host, True)
+STRESSED = Condition("stressed", "*w.stressed() != 0", DEPENDENT.host, True)
 ADVANCING = Condition("advancing", "*w.guard_action() < GUARD_RESTORE", each_world=True)
 RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 PUSHING = Condition("pushing", "*w.pushing() != 0", PAIRS.host, True, PAIRS.build)
@@ -273,7 +273,7 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
             If(AXES, (
                 REFIT, *run("want_mode"),
                 # Friction must not slip under self-stress.
-                If(LOOPS, (*run("judge_modes"), If(STRESSED, (DROP_SELF_STRESS, *run("correct_body want_mode"))))),
+                If(SOFTENED, (*run("judge_modes"), If(STRESSED, (DROP_SELF_STRESS, *run("correct_body want_mode"))))),
                 *run("switch_mode"),
                 If(COUPLED, (*run("refit_coupled"), If(SWEPT, run("prepare_coupled")))),
                 *run("end_refit"),
@@ -281,7 +281,7 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
             *run("plan_bias"),
         )),
     )),
-)), If(LOOPS, (DROP_SELF_STRESS,))))  # fmt: skip
+)), If(SOFTENED, (DROP_SELF_STRESS,))))  # fmt: skip
 DIRECT_SOLVE = Routine("direct_solve", (
     *run("product_entry start_row start_axis"),
     If(COUPLED, run("start_coupled")),

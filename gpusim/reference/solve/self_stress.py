@@ -18,13 +18,14 @@ SELF_STRESS = {np.dtype(np.float64): 1e-3, np.dtype(np.float32): 0.1}
 
 
 def drop(w: StepBuffers, worlds: Array) -> Array:
-    """Drop the self-stress from ``w.solved`` in some worlds (bool, (num_worlds,)), if the model has loops.
+    """Drop the self-stress from ``w.solved`` in those of the worlds (bool, (num_worlds,)) with dependent rows.
 
     Returns:
         The change of the impulses, (num_worlds, constraints, block).
     """
     t, system = w.topology, w.direct
-    if not t.loops.any():
+    worlds = worlds & (w.softening > 0.0)
+    if not worlds.any():
         return np.zeros_like(w.solved)
     swept = t.swept[:, None]
     impulse = np.where(swept, w.real.type(0), w.solved)
