@@ -28,12 +28,57 @@ struct GroupSet {
     }
 };
 
+#ifdef __AVX2__
+// Transpose four numbers of 8 bytes in each of four arrays.
+GPUSIM_FN void transpose_fours(const double* const* from, double* const* to) {
+    const __m256d a = _mm256_loadu_pd(from[0]), b = _mm256_loadu_pd(from[1]);
+    const __m256d c = _mm256_loadu_pd(from[2]), d = _mm256_loadu_pd(from[3]);
+    const __m256d even = _mm256_unpacklo_pd(a, b), more_even = _mm256_unpacklo_pd(c, d);
+    const __m256d odd = _mm256_unpackhi_pd(a, b), more_odd = _mm256_unpackhi_pd(c, d);
+    _mm256_storeu_pd(to[0], _mm256_permute2f128_pd(even, more_even, 0x20));
+    _mm256_storeu_pd(to[1], _mm256_permute2f128_pd(odd, more_odd, 0x20));
+    _mm256_storeu_pd(to[2], _mm256_permute2f128_pd(even, more_even, 0x31));
+    _mm256_storeu_pd(to[3], _mm256_permute2f128_pd(odd, more_odd, 0x31));
+}
+// Copy the first numbers by fours. Return how many.
+GPUSIM_FN int fours_to_vectors(char* const* lanes, double* vectors, int count) {
+    for (int i = 0; i + 4 <= count; i += 4)
+        for (int l = 0; l < WORLD_LANES; l += 4) {
+            const double* from[4];
+            double* to[4];
+            for (int k = 0; k < 4; ++k) {
+                from[k] = reinterpret_cast<const double*>(lanes[l + k]) + i;
+                to[k] = vectors + WORLD_LANES * (i + k) + l;
+            }
+            transpose_fours(from, to);
+        }
+    return count & ~3;
+}
+GPUSIM_FN int fours_to_numbers(const double* vectors, char* const* lanes, int count) {
+    for (int i = 0; i + 4 <= count; i += 4)
+        for (int l = 0; l < WORLD_LANES; l += 4) {
+            const double* from[4];
+            double* to[4];
+            for (int k = 0; k < 4; ++k) {
+                from[k] = vectors + WORLD_LANES * (i + k) + l;
+                to[k] = reinterpret_cast<double*>(lanes[l + k]) + i;
+            }
+            transpose_fours(from, to);
+        }
+    return count & ~3;
+}
+#else
+GPUSIM_FN int fours_to_vectors(char* const*, double*, int) { return 0; }
+GPUSIM_FN int fours_to_numbers(const double*, char* const*, int) { return 0; }
+#endif
+GPUSIM_FN int fours_to_vectors(char* const*, int*, int) { return 0; }
+GPUSIM_FN int fours_to_numbers(const int*, char* const*, int) { return 0; }
 template <class T> GPUSIM_FN void numbers_to_vectors(char* const* from, T* to, int count) {
-    for (int i = 0; i < count; ++i)
+    for (int i = fours_to_vectors(from, to, count); i < count; ++i)
         for (int l = 0; l < WORLD_LANES; ++l) to[WORLD_LANES * i + l] = reinterpret_cast<const T*>(from[l])[i];
 }
 template <class T> GPUSIM_FN void vectors_to_numbers(const T* from, char* const* to, int count) {
-    for (int i = 0; i < count; ++i)
+    for (int i = fours_to_numbers(from, to, count); i < count; ++i)
         for (int l = 0; l < WORLD_LANES; ++l) reinterpret_cast<T*>(to[l])[i] = from[WORLD_LANES * i + l];
 }
 template <class T, class F> GPUSIM_FN char* gather_parameter(int count, char* out, F get) {

@@ -39,11 +39,13 @@ GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real h
         for (int k = 0; k < 3; ++k) rate[k] = rate[k] - first[k];
     }
 }
+// Return whether the square of a body's rotation in a step, rad, is below round-off. Then nothing bends.
+GPUSIM_FN mask is_slow(real angle) { return !(angle > real(SLOW_TURN)); }
 // The same for body b over the substep, in the world frame.
 GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out) {
     const double* rotation = w.rotation() + 9 * b;
     const real *inertia = w.inertia() + 9 * b, half = real(0.5 * w.h);
-    const mask round = is_round(inertia);
+    const mask round = is_round(inertia) | is_slow(real(w.h) * norm3(twist + 6 * b + 3));
     if (all(round)) return copy3(twist + 6 * b + 3, out);
     real rate[3], momentum[3];
     turn_back3(rotation, twist + 6 * b + 3, rate);
@@ -58,7 +60,7 @@ GPUSIM_PHASE void bend_body(const World& w, int b) {
     real *middle = w.midpoint() + 3 * b, *turned = w.turn() + 18 * b, *beyond = turned + 9;
     const real h = real(w.h), *omega = w.twist() + 6 * b + 3;
     w.turn_angle()[b] = h * norm3(omega);
-    const mask still = (omega[0] == real(0)) & (omega[1] == real(0)) & (omega[2] == real(0));
+    const mask still = is_slow(w.turn_angle()[b]);
     if (all(still)) {
         for (int k = 0; k < 18; ++k) turned[k] = real(0);
         for (int k = 0; k < 3; ++k) middle[k] = omega[k];
@@ -217,6 +219,11 @@ GPUSIM_FN bool keeps_bias(const World& w, int row) {
     return (void)w, (void)row, false;
 #endif
 }
+// Return whether both bodies of element e rotate slowly. Points and angles then change by h J v, lines still bend.
+GPUSIM_FN mask is_straight(const World& w, int e) {
+    if (e >= w.dots() + w.spins()) return mask(false);
+    return is_slow(w.turn_angle()[w.element_body_a()[e]]) & is_slow(w.turn_angle()[w.element_body_b()[e]]);
+}
 // Store the bias of element e and of its row.
 GPUSIM_FN void store_bias(const World& w, int e, real bias) {
     // The expansion fails at large rotations. A bounded bias keeps the step stable there.
@@ -234,19 +241,24 @@ GPUSIM_PHASE void bend_element(const World& w, int item) {
     const ElementPart part = element_part(w, item);
     const int dots = w.dots(), spins = w.spins(), first = part.first;
     const real* keep = w.element_vectors() + VECTORS * first;
+    const mask straight = is_straight(w, first);
+    if (all(straight)) {
+        for (int e = first; e < part.end; ++e) store_bias(w, e, real(0));
+        return;
+    }
 #if GPUSIM_WRAPS
     if (first >= dots + spins && w.line_wrap()[first - dots - spins] >= 0)
         return store_bias(w, first, wrapped_bias(w, first - dots - spins, keep));
 #endif
     if (first >= dots + spins) return store_bias(w, first, line_bias(w, first - dots - spins, keep));
-    if (first >= dots) return store_bias(w, first, spin_bias(w, first - dots, keep));
+    if (first >= dots) return store_bias(w, first, choose(straight, real(0), spin_bias(w, first - dots, keep)));
     real change[3], beyond[3];
     dot_change(w, first, keep, change, beyond);
     const real over = real(1) / real(w.h);
     real share[3];
     for (int e = first; e < part.end; ++e, keep += VECTORS) {
         if (e == first || w.dot_body_u()[e] != w.dot_body_u()[e - 1]) dot_share(w, e, keep + 9, change, beyond, share);
-        store_bias(w, e, dot3(keep, share) * over);
+        store_bias(w, e, choose(straight, real(0), dot3(keep, share) * over));
     }
 }
 GPUSIM_PHASE void bend_coupling(const World& w, int c) {

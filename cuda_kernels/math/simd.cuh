@@ -16,6 +16,12 @@
 #else
 #define WIDE_REGISTERS 0
 #endif
+// Four worlds fill a register of AVX2.
+#if defined(__AVX2__) && WORLD_LANES == 4
+#define WIDE_FOURS 1
+#else
+#define WIDE_FOURS 0
+#endif
 
 namespace wide {
 
@@ -62,11 +68,15 @@ struct Truth {
     MEMBER explicit Truth(unsigned mask) {
         for (int l = 0; l < WORLD_LANES; ++l) bits[l] = -(long long)(mask >> l & 1u);
     }
+#if WIDE_FOURS
+    MEMBER unsigned lanes() const { return unsigned(_mm256_movemask_pd((__m256d)bits)); }
+#else
     MEMBER unsigned lanes() const {
         unsigned mask = 0;
         for (int l = 0; l < WORLD_LANES; ++l) mask |= bits[l] ? 1u << l : 0u;
         return mask;
     }
+#endif
     friend MEMBER Truth operator&(Truth a, Truth b) { return Truth(a.bits & b.bits); }
     friend MEMBER Truth operator|(Truth a, Truth b) { return Truth(a.bits | b.bits); }
     MEMBER Truth operator!() const { return Truth(~bits); }
@@ -164,6 +174,9 @@ template <class T> GPUSIM_FN Truth is_nan(Wide<T> x) { return !(x == x); }
 #if WIDE_REGISTERS
 GPUSIM_FN Wide<double> sqrt_(Wide<double> x) { return Wide<double>(Raw<double>::type(_mm512_sqrt_pd(x.v))); }
 GPUSIM_FN Wide<float> sqrt_(Wide<float> x) { return Wide<float>(Raw<float>::type(_mm256_sqrt_ps(x.v))); }
+#elif WIDE_FOURS
+GPUSIM_FN Wide<double> sqrt_(Wide<double> x) { return Wide<double>(Raw<double>::type(_mm256_sqrt_pd(__m256d(x.v)))); }
+GPUSIM_FN Wide<float> sqrt_(Wide<float> x) { return Wide<float>(Raw<float>::type(_mm_sqrt_ps(__m128(x.v)))); }
 #else
 template <class T> GPUSIM_FN Wide<T> sqrt_(Wide<T> x) {
     for (int l = 0; l < WORLD_LANES; ++l) x.v[l] = ::sqrt_(T(x.v[l]));

@@ -93,16 +93,15 @@ PASSES_LEFT = Condition("passes_left", "*w.passes_left() > 0", each_world=True)
 REFACTOR = Condition("refactor", "*w.refactor() != 0", each_world=True)
 LOOPS = Condition("loops", "w.loop_constraints()", lambda s: s["loop_constraints"] > 0)
 NO_LOOPS = Condition("no_loops", "!w.loop_constraints()", lambda s: not s["loop_constraints"])
-DEPENDENT = Condition("dependent", "w.dependent_constraints()", lambda s: s["dependent_constraints"] > 0)
-SOFTENED = Condition("softened", "*w.softening() != 0", DEPENDENT.host, True)
-SOFTENS = Condition("softens", "*w.softens() != 0", DEPENDENT.host, True)
+SOFTENED = Condition("softened", "*w.softening() != 0", LOOPS.host, True)
+SOFTENS = Condition("softens", "*w.softens() != 0", LOOPS.host, True)
 FREE_BIAS = Condition("free_bias", "!*w.hold_bias()", each_world=True)
 UNBENT = Condition("unbent", "!*w.bias_fits()", each_world=True)
 CORRECTING = Condition("correcting", "*w.correcting() != 0", each_world=True)
 DIRECT_LOOPS = Condition("direct_loops", "", lambda s: bool(s["direct"]) and LOOPS.host(s))
 CLOSING = Condition("closing", "*w.closing() != 0", LOOPS.host, True)
 UNCLOSED = Condition("unclosed", "is_unclosed(w)", LOOPS.host, True)
-STRESSED = Condition("stressed", "*w.stressed() != 0", DEPENDENT.host, True)
+STRESSED = Condition("stressed", "*w.stressed() != 0", LOOPS.host, True)
 ADVANCING = Condition("advancing", "*w.guard_action() < GUARD_RESTORE", each_world=True)
 RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 PUSHING = Condition("pushing", "*w.pushing() != 0", PAIRS.host, True, PAIRS.build)
@@ -183,7 +182,7 @@ ELIMINATE = Routine("eliminate", (
 ))  # fmt: skip
 FACTORIZE = Routine("factorize", (
     ELIMINATE,
-    If(DEPENDENT, (*run("judge_pivots"), If(SOFTENS, (ELIMINATE, *run("end_softening"))))),
+    If(LOOPS, (*run("judge_pivots"), If(SOFTENS, (ELIMINATE, *run("end_softening"))))),
 ))  # fmt: skip
 SOLVE_FORWARD = Routine("solve_forward", (
     *run("scale_right"),
@@ -375,7 +374,7 @@ CLOSE_LOOPS = (*run("start_closing"), Sweeps(MOST_CORRECTIONS, (
 POSITIONS = Stage("positions", (
     *run("turn_body"),
     If(DIRECT, (
-        If(DEPENDENT, (If(SOFTENED, (If(AXES, run("let_axis_go")), ELIMINATE)),)),
+        If(LOOPS, (If(SOFTENED, (If(AXES, run("let_axis_go")), ELIMINATE)),)),
         If(LOOPS, CLOSE_LOOPS), If(NO_LOOPS, (*run("error_row"), SOLVE_FACTORED, *run("shift_body"))),
         If(SWEPT, (CORRECTIONS,)),
     )),

@@ -14,7 +14,7 @@ CONFIG = SolverConfig(dt=2e-3, joint_solver="direct")
 
 
 def _bar_on_links(links: int, closing: str, spin: np.ndarray, scale: float = 1.0) -> ModelBuilder:
-    """Return a bar on parallel links on a base, all held by friction, which spins about its center of mass.
+    """Return a bar on parallel links on a base, all held by friction or welded, which spins about its center of mass.
 
     Masses go with the cube and moments with the fifth power of ``scale``. Force sensors ``load0``, ``load1``, ... are
     between the links and the bar.
@@ -34,7 +34,8 @@ def _bar_on_links(links: int, closing: str, spin: np.ndarray, scale: float = 1.0
     for k, x in enumerate(np.linspace(-SIZE, SIZE, links)):
         link = body(LINK, (1e-4, 1e-4, 2e-5), x, SIZE)
         foot, head = (tuple(scale * np.array([x, 0.0, z - height])) for z in (0.0, 2.0 * SIZE))
-        b.add_joint_revolute(base, link, at=foot, axis=(0, 1, 0), friction=100.0)
+        friction = 0.0 if closing == "welded" else 100.0
+        b.add_joint_revolute(base, link, at=foot, axis=(0, 1, 0), friction=friction)
         if closing == "hinge":
             joint = b.add_joint_revolute(link, bar, at=head, axis=(0, 1, 0), friction=100.0)
         else:
@@ -44,7 +45,7 @@ def _bar_on_links(links: int, closing: str, spin: np.ndarray, scale: float = 1.0
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("closing", ["ball", "fixed", "hinge"])
+@pytest.mark.parametrize("closing", ["ball", "fixed", "hinge", "welded"])
 @pytest.mark.parametrize("links", [2, 3])
 def test_links_bear_the_bar_in_equal_shares(links: int, closing: str, backend: str) -> None:
     """Each pulls with m omega^2 r/links, and somewhat more or less for the tilt.

@@ -130,6 +130,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "WRAP_LEAST": wrapping.LEAST_RADIUS,
         "WRAP_ROUNDING": wrapping.ROUNDING,
         "MIDPOINT_PASSES": curvature.MIDPOINT_PASSES,
+        "SLOW_TURN": curvature.SLOW_TURN,
         "FULL_BIAS_BELOW": curvature.FULL_BIAS_BELOW,
         "FREE_TURN": free_turn.FREE_TURN,
         "LEAST_FREE_TURN": free_turn.LEAST_FREE_TURN,

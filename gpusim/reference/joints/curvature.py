@@ -24,6 +24,8 @@ from gpusim.typing import Array
 
 matvec, dot, norm = rotations.matvec, rotations.dot, rotations.norm
 MIDPOINT_PASSES = 4
+# The square of a smaller rotation in a step, rad, is below round-off. Robots at rest need no curvature.
+SLOW_TURN = 1e-8
 FULL_BIAS_BELOW = 0.5
 
 
@@ -32,11 +34,11 @@ def curvature(w: StepBuffers) -> None:
     if w.scheme == "semi_implicit":
         return
     layout = w.layout
-    turning = bool(w.twist[..., 3:].any())
-    if turning:
+    slow = is_slow(w, w.twist)
+    if not slow.all():
         w.midpoint = midpoint_rate(w, w.twist)
         if w.topology.num_elements:
-            operator = _turn_operators(w)
+            operator = np.where(slow[..., None, None], w.real.type(0.0), _turn_operators(w))
             if layout.dots.stop > layout.dots.start:
                 _dot_bias(w, operator)
             if layout.spins.stop > layout.spins.start:
@@ -44,8 +46,11 @@ def curvature(w: StepBuffers) -> None:
             if w.topology.line.length.size:
                 _line_bias(w, operator)
             _limit_large_turns(w)
+            straight = slow[:, w.topology.element_body_a] & slow[:, w.topology.element_body_b]
+            straight[:, w.layout.lines] = False
+            w.element_bias[straight] = 0.0
     else:
-        # No body rotates: dots and spins change by exactly h J v, while lines still bend.
+        # Dots and spins change by h J v, while lines still bend.
         w.midpoint = w.twist[..., 3:].copy()
         w.element_bias[:] = 0.0
         if w.topology.line.length.size:
@@ -63,7 +68,8 @@ def midpoint_rate(w: StepBuffers, twist: Array) -> Array:
     back = w.rotation_real.swapaxes(-1, -2)
     momentum = matvec(w.inertia, matvec(back, twist[..., 3:]))
     rate = midpoint_passes(w.inertia, momentum, w.real.type(0.5 * w.h))
-    return np.where(is_round(w)[..., None], twist[..., 3:], matvec(w.rotation_real, rate))
+    constant = is_round(w) | is_slow(w, twist)
+    return np.where(constant[..., None], twist[..., 3:], matvec(w.rotation_real, rate))
 
 
 def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
@@ -87,6 +93,12 @@ def is_round(w: StepBuffers) -> Array:
     """Return bodies with equal inertia about all axes, (worlds, bodies), whose rate stays constant."""
     first: Array = w.inertia[..., :1, :1]
     return np.all(w.inertia == first * np.eye(3, dtype=w.inertia.dtype), axis=(-2, -1))
+
+
+def is_slow(w: StepBuffers, twist: Array) -> Array:
+    """Return bodies that rotate too slowly to bend anything in a step, (worlds, bodies)."""
+    slow: Array = ~(w.real.type(w.h) * norm(twist[..., 3:]) > SLOW_TURN)
+    return slow
 
 
 def _turn_operators(w: StepBuffers) -> Array:
