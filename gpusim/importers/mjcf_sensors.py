@@ -144,11 +144,7 @@ def _site_of(context: Context, kind: int, target: int, name: str) -> str | None:
 
 def _of_subtree(context: Context, root: int, quantity: str) -> SubtreeInfo | None:
     """Return a sum over a body and all bodies that it carries. None without mass."""
-    m, inside = context.m, {root}
-    for b in range(1, m.nbody):  # parents come first
-        if int(m.body_parentid[b]) in inside:
-            inside.add(b)
-    parts = tuple(_part(context, b) for b in sorted(inside) if m.body_mass[b] > 0.0)
+    parts = tuple(_part(context, b) for b in context.carried(root) if context.m.body_mass[b] > 0.0)
     return SubtreeInfo("", quantity=quantity, parts=parts) if parts else None
 
 

@@ -253,6 +253,52 @@ def test_actuators_that_the_builder_lacks_are_reported(actuator, what):
     assert f"actuator 'u': {what}" in facts(report, "motion")
 
 
+RANGED = "actuatorfrcrange='-1 1'"
+SHARED = "actuatorfrcrange with several actuators"
+TWICE = "<motor joint='a'/><motor joint='a'/>"
+SUMS = {
+    "two on a joint": (RANGED, TWICE, f"joint 'a': {SHARED}"),
+    "one on the joint and one on a site of the arm": (
+        RANGED,
+        "<motor joint='a'/><motor site='end' gear='0 0 1 0 0 0'/>",
+        f"joint 'a': {SHARED}",
+    ),
+    "one on a site": (RANGED, "<motor site='end' gear='0 0 1 0 0 0'/>", "joint 'a': actuatorfrcrange, while"),
+    "one on a fixed tendon": (RANGED, "<motor tendon='sum'/>", "joint 'a': actuatorfrcrange, while"),
+    "one on a spatial tendon": (RANGED, "<motor tendon='rope'/>", "joint 'a': actuatorfrcrange, while"),
+    "two on a tendon": ("", "<motor tendon='short'/><motor tendon='short'/>", f"tendon 'short': {SHARED}"),
+    "gravity compensation": (
+        f"{RANGED} actuatorgravcomp='true'",
+        "<motor joint='a'/>",
+        "joint 'a': actuatorfrcrange with actuatorgravcomp",
+    ),
+    "gravity compensation without actuators": (
+        "actuatorgravcomp='true'",
+        "",
+        "joint 'a': actuatorgravcomp, but no actuator acts",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_ranges_of_sums_of_actuator_forces_are_reported(name):
+    joint, actuators, what = SUMS[name]
+    arm = solid(f"<joint name='a' {joint}/><site name='end' pos='1 0 0'/>").replace(" name='body'", " gravcomp='1'")
+    bodies = arm + "<site name='base' pos='0 0 2'/>" + solid("<joint name='other'/>", name="two", pos="0 3 0")
+    tendons = (
+        "<fixed name='sum'><joint joint='a' coef='1'/></fixed>"
+        "<fixed name='short' actuatorfrcrange='-1 1'><joint joint='other' coef='1'/></fixed>"
+        "<spatial name='rope'><site site='base'/><site site='end'/></spatial>"
+    )
+    text = mjcf(bodies, f"<tendon>{tendons}</tendon><actuator>{actuators}</actuator>")
+    found = facts(load_mjcf(text)[1], "motion")
+    assert what in found
+    assert found.count("actuatorfrcrange") <= 1
+    only_other = text.replace(actuators, "<motor joint='other'/>") if actuators else text.replace(joint, "")
+    if "gravcomp='true'" not in joint or not actuators:
+        assert load_mjcf(only_other)[1].exact  # the range has nothing to limit
+
+
 def test_disabled_parts_are_left_out():
     option = "><flag actuation='disable' limit='disable' gravity='disable'/></option><option"
     more = "<actuator><motor name='u' joint='a'/></actuator>"

@@ -8,6 +8,8 @@ import pytest
 from gpusim import Simulation, SolverConfig
 from gpusim.importers import load_mjcf
 
+from .mjcf_tools import facts, mjcf, solid
+
 mujoco = pytest.importorskip("mujoco", reason='needs pip install "gpusim[mjcf]"')
 
 XML = """<mujoco><option timestep="0.0002" integrator="RK4" gravity="0 0 -9.81"/>
@@ -141,3 +143,11 @@ def test_touch_reads_the_weight_and_noise_is_reported():
     found = {finding.element: finding.what for finding in report.findings if "sensor" in finding.element}
     assert any("noise" in text for text in found.values()) and any("e_potential" in text for text in found.values())
     assert report.exact
+
+
+def test_delays_of_sensors_are_reported():
+    more = "<sensor><jointpos name='late' joint='h' {}/></sensor>"
+    body = solid("<joint name='h'/>")
+    text = facts(load_mjcf(mjcf(body, more.format("delay='.1' interval='.02' nsample='8'")))[1], "info")
+    assert "sensor 'late': a delay or an interval" in text
+    assert "a delay" not in facts(load_mjcf(mjcf(body, more.format("")))[1], "info")
