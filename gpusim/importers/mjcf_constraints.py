@@ -171,6 +171,7 @@ def _add_joint(context: Context, e: int) -> None:
     builder.add_mimic(
         at.index, leader.index, multiplier=slope, offset=offset, axis=at.axis, leader_axis=leader.axis, label=label
     )
+    context.report.add_mimic((at.index, at.axis), (leader.index, leader.axis), slope, offset)
 
 
 def _add_tendon(context: Context, e: int) -> None:

@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -201,6 +201,15 @@ class ImportReport(Findings):
     poses: list[str] = field(default_factory=list)
     cameras: list[str] = field(default_factory=list)
     sensors: dict[str, SensorInfo] = field(default_factory=dict)
+
+    def add_mimic(
+        self, follower: tuple[int, int], leader: tuple[int, int], multiplier: float, offset: float = 0.0
+    ) -> None:
+        """Write into the facts about a joint that it follows another one. Both are joint index and coordinate."""
+        names = {(info.index, info.axis): name for name, info in self.joints.items()}
+        if follower in names and leader in names:
+            name, mimic = names[follower], Mimic(names[leader], multiplier, offset)
+            self.joints[name] = replace(self.joints[name], mimic=mimic)
 
     def __repr__(self) -> str:
         """Return one line: the source, and the numbers of bodies, joints and findings."""

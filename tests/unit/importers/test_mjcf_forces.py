@@ -5,7 +5,7 @@ import pytest
 
 import gpusim
 from gpusim.errors import UnknownNameError
-from gpusim.importers import load_mjcf
+from gpusim.importers import Mimic, add_holding_servos, load_mjcf
 from tests.message_snapshot import naming
 
 from .mjcf_tools import facts, mjcf, mujoco, positions_after, solid
@@ -129,6 +129,14 @@ def test_tendon_equality_couples_lengths():
     assert report.exact
     total = sum(float(sim.read(f"joint.{j}.position")[0]) for j in "ab")
     assert total == pytest.approx(0.2, abs=1e-6)
+
+
+def test_followers_get_no_holding_servo():
+    equality = "<equality><joint joint1='b' joint2='a' polycoef='0.1 -2 0 0 0'/></equality>"
+    builder, report = load_mjcf(mjcf(ARM, equality))
+    assert report.joints["b"].mimic == Mimic("a", -2.0, 0.1)
+    servos = add_holding_servos(builder, report)
+    assert "a" in servos and "b" not in servos
 
 
 def test_weld_to_a_mocap_body_pulls_softly_and_holds_a_load():
