@@ -54,6 +54,8 @@ class SensorInfo:
             value = self._relative(sim, value)
         if self.index >= 0 and value.ndim > 1:
             value = value[:, self.index]
+        if self.form == "range":
+            return np.where(_read(sim, f"{self.signal}.shape")[:, self.index] < 0, -1.0, value)
         if self.form == "wxyz":
             return value[:, [3, 0, 1, 2]]
         if self.form == "local":

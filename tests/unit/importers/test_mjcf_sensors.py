@@ -151,3 +151,25 @@ def test_delays_of_sensors_are_reported():
     text = facts(load_mjcf(mjcf(body, more.format("delay='.1' interval='.02' nsample='8'")))[1], "info")
     assert "sensor 'late': a delay or an interval" in text
     assert "a delay" not in facts(load_mjcf(mjcf(body, more.format("")))[1], "info")
+
+
+def test_rays_without_a_hit_and_beyond_the_cutoff_read_as_in_mujoco():
+    eye = "<geom size='.1'/><site name='up'/><site name='down' euler='180 0 0'/>"
+    ray = "<rangefinder name='{0}{1}' site='{0}' cutoff='{1}'/>"
+    rays = "".join(ray.format(site, cutoff) for site in ("up", "down") for cutoff in (0, 0.4, 2))
+    text = mjcf(
+        f"<geom type='plane' size='0 0 1'/><body pos='0 0 1'><freejoint/>{eye}</body>",
+        f"<sensor>{rays}<rangefinder name='normal' site='down' data='normal'/></sensor>",
+    )
+    m = mujoco.MjModel.from_xml_string(text)
+    d = mujoco.MjData(m)
+    mujoco.mj_forward(m, d)
+    builder, report = load_mjcf(text)
+    sim = Simulation(builder.finalize(), backend="numpy")
+    assert len(report.sensors) == 6 and "'normal': sensor type rangefinder" in facts(report, "info")
+    for name, info in report.sensors.items():
+        assert info.read(sim)[0] == pytest.approx(_value(m, d, name), abs=1e-12), name
+    assert "rays" not in facts(report, "info")
+    marker = "<geom pos='0 0 3' size='.1' contype='0' conaffinity='0'/><geom type='plane' size='1 1 1'"
+    found = facts(load_mjcf(text.replace("<geom type='plane' size='0 0 1'", marker))[1], "info")
+    assert "rays that hit geoms without contacts" in found and "rays that pass planes beyond their size" in found
