@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpusim.importers.mjcf_context import FREE, Context
-
-_DEFAULT_SOLREF, _DEFAULT_SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)
+from gpusim.importers.mjcf_shapes import is_soft
 
 
 def report_losses(context: Context) -> None:
@@ -36,21 +33,16 @@ def _options(context: Context) -> None:
         losses.add("contact", "option", "", "override of contact parameters", "left out")
 
 
-def _soft(reference: Any, impedance: Any) -> bool:
-    """Return True for other numbers than MuJoCo's defaults."""
-    return not (np.allclose(reference, _DEFAULT_SOLREF) and np.allclose(impedance, _DEFAULT_SOLIMP))
-
-
 def _joints(context: Context) -> None:
     """Report limits and dry friction that MuJoCo makes soft in an own way."""
     m = context.m
     for j in range(m.njnt):
         dof = int(m.jnt_dofadr[j])
-        if m.dof_frictionloss[dof] and _soft(m.dof_solref[dof], m.dof_solimp[dof]):
+        if m.dof_frictionloss[dof] and is_soft(m.dof_solref[dof], m.dof_solimp[dof]):
             context.lost("contact", "JOINT", j, "its own solref or solimp of the friction", "dry friction is rigid")
         if not m.jnt_limited[j] or m.jnt_type[j] == FREE:
             continue
-        if _soft(m.jnt_solref[j], m.jnt_solimp[j]):
+        if is_soft(m.jnt_solref[j], m.jnt_solimp[j]):
             context.lost("contact", "JOINT", j, "its own solref or solimp of the limits", "limits are rigid")
         if m.jnt_margin[j]:
             context.lost("contact", "JOINT", j, "a margin of the limits", "limits act where they are")
@@ -60,11 +52,11 @@ def _tendons(context: Context) -> None:
     """Report the same of tendons."""
     m = context.m
     for t in context.tendons:
-        if m.tendon_frictionloss[t] and _soft(m.tendon_solref_fri[t], m.tendon_solimp_fri[t]):
+        if m.tendon_frictionloss[t] and is_soft(m.tendon_solref_fri[t], m.tendon_solimp_fri[t]):
             context.lost("contact", "TENDON", t, "its own solref or solimp of the friction", "dry friction is rigid")
         if not m.tendon_limited[t]:
             continue
-        if _soft(m.tendon_solref_lim[t], m.tendon_solimp_lim[t]):
+        if is_soft(m.tendon_solref_lim[t], m.tendon_solimp_lim[t]):
             context.lost("contact", "TENDON", t, "its own solref or solimp of the limits", "limits are rigid")
         if m.tendon_margin[t]:
             context.lost("contact", "TENDON", t, "a margin of the limits", "limits act where they are")
@@ -76,7 +68,7 @@ def _pairs(context: Context) -> None:
     for p in range(m.npair):
         name = "/".join(context.name("GEOM", int(g)) for g in (m.pair_geom1[p], m.pair_geom2[p]))
         facts = (
-            (_soft(m.pair_solref[p], m.pair_solimp[p]), "its own solref or solimp", "contacts are rigid"),
+            (is_soft(m.pair_solref[p], m.pair_solimp[p]), "its own solref or solimp", "contacts are rigid"),
             (m.pair_margin[p] or m.pair_gap[p], "a margin or gap of contacts", "contacts act where the geoms touch"),
             (np.any(adhesion[p]), "adhesion", "left out"),
         )

@@ -131,6 +131,14 @@ def test_tendon_equality_couples_lengths():
     assert total == pytest.approx(0.2, abs=1e-6)
 
 
+@pytest.mark.parametrize("softness", ["solref='0.01 1'", "solimp='0.8 0.9 0.01'"])
+def test_softness_of_a_constraint_is_reported(softness):
+    more = "<equality><joint joint1='b' joint2='a' {}/></equality>"
+    what = "its own solref or solimp"
+    assert what in facts(load_mjcf(mjcf(ARM, more.format(softness)))[1], "contact")
+    assert what not in facts(load_mjcf(mjcf(ARM, more.format("")))[1], "contact")
+
+
 def test_followers_get_no_holding_servo():
     equality = "<equality><joint joint1='b' joint2='a' polycoef='0.1 -2 0 0 0'/></equality>"
     builder, report = load_mjcf(mjcf(ARM, equality))
