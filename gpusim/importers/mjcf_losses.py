@@ -137,7 +137,8 @@ def _driven(context: Context, a: int) -> tuple[set[int], int]:
 
 def _above(context: Context, b: int) -> set[int]:
     """Return the joints between a body and the world."""
-    m, found = context.m, set()
+    m = context.m
+    found: set[int] = set()
     while b > 0:
         found.update(range(m.body_jntadr[b], m.body_jntadr[b] + m.body_jntnum[b]))
         b = int(m.body_parentid[b])

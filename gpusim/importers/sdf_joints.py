@@ -312,12 +312,10 @@ def _mimic(
         raise mimic.error(f"{joint.node.title}: <mimic>: no joint {name!r}; name a joint of the same model")
     multiplier, reference = mimic.number("multiplier", 1.0), mimic.number("reference", 0.0)
     offset = mimic.number("offset", 0.0) - multiplier * reference
-    ends = []
-    for other, number in ((joint, axis), (leader, int(mimic.get("axis") == "axis2"))):
-        ends.append((report.joints[other.label].index, number + (other.kind == "screw")))
-    (follower, own), (first, second) = ends
-    builder.add_mimic(follower, first, multiplier, offset, own, second, label=joint.label)
-    report.add_mimic(*ends, multiplier, offset)
+    follower = (report.joints[joint.label].index, axis + (joint.kind == "screw"))
+    first = (report.joints[leader.label].index, int(mimic.get("axis") == "axis2") + (leader.kind == "screw"))
+    builder.add_mimic(follower[0], first[0], multiplier, offset, follower[1], first[1], label=joint.label)
+    report.add_mimic(follower, first, multiplier, offset)
     if abs(offset) > 1e-9:
         text = f"starts at 0, but follows joint {leader.label!r} at {offset:g}"
         report.add("info", joint.node.title, text, "it moves there in the first step", "start it where it belongs")
