@@ -89,31 +89,37 @@ def _sensors(context: Context) -> None:
 
 def _effort_ranges(context: Context) -> None:
     """Report ranges of the sum of all actuator forces on a joint or a tendon. Here each actuator has the range."""
-    m, driven = context.m, [_driven(context, a) for a in range(context.actuators)]
-    if context.off("ACTUATION") or not driven:
-        for j in np.flatnonzero(context.field("jnt_actgravcomp", np.zeros(m.njnt))).tolist():
-            if np.any(m.body_gravcomp[context.carried(int(m.jnt_bodyid[j]))]):
+    m, pulls = context.m, [driven(context, a) for a in range(context.actuators)]
+    if context.off("ACTUATION") or not pulls:
+        for j in range(m.njnt):
+            if compensates(context, j):
                 what = "actuatorgravcomp, but no actuator acts"
                 context.lost("motion", "JOINT", j, what, "gravity is compensated, in MuJoCo not", "remove gravcomp")
         return
     effect = "it limits each of its actuators, not their sum"
     for j in np.flatnonzero(context.field("jnt_actfrclimited", np.zeros(m.njnt))).tolist():
-        own = [a for a, (joints, _) in enumerate(driven) if j in joints]
+        own = [a for a, (joints, _) in enumerate(pulls) if j in joints]
         if len(own) > 1:
             context.lost("motion", "JOINT", j, "actuatorfrcrange with several actuators", effect)
         elif own and m.actuator_trntype[own[0]] > 1:
             what = "actuatorfrcrange, while a tendon or a site pulls"
             context.lost("motion", "JOINT", j, what, "no limit", "give the actuator a forcerange")
-        below = context.carried(int(m.jnt_bodyid[j]))
-        if context.field("jnt_actgravcomp", np.zeros(m.njnt))[j] and np.any(m.body_gravcomp[below]):
+        if compensates(context, j):
             what = "actuatorfrcrange with actuatorgravcomp"
             context.lost("motion", "JOINT", j, what, "it does not limit the compensation of gravity")
     for t in np.flatnonzero(context.field("tendon_actfrclimited", np.zeros(m.ntendon))).tolist():
-        if sum(tendon == t for _, tendon in driven) > 1:
+        if sum(tendon == t for _, tendon in pulls) > 1:
             context.lost("motion", "TENDON", t, "actuatorfrcrange with several actuators", effect)
 
 
-def _driven(context: Context, a: int) -> tuple[set[int], int]:
+def compensates(context: Context, j: int) -> bool:
+    """Return whether the actuator force of a joint includes the compensation of gravity."""
+    below = context.carried(int(context.m.jnt_bodyid[j]))
+    on = context.field("jnt_actgravcomp", np.zeros(context.m.njnt))[j]
+    return bool(on) and bool(np.any(context.m.body_gravcomp[below]))
+
+
+def driven(context: Context, a: int) -> tuple[set[int], int]:
     """Return the joints that an actuator turns or pulls, and its tendon or -1."""
     m, kinds, target = context.m, context.mj.mjtTrn, int(context.m.actuator_trnid[a][0])
     kind, wraps = kinds(int(m.actuator_trntype[a])), context.mj.mjtWrap

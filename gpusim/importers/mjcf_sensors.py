@@ -10,6 +10,7 @@ import numpy as np
 from gpusim.description.rays import Rays
 from gpusim.description.specs import WORLD
 from gpusim.importers.mjcf_context import Context, frame, vector
+from gpusim.importers.mjcf_losses import compensates, driven
 from gpusim.importers.mjcf_shapes import PLANE
 from gpusim.importers.sensor_info import Part, SensorInfo, SubtreeInfo
 
@@ -28,7 +29,7 @@ _SITE = {
     "gyro": ("angular_rate", ""),
     "velocimeter": ("linear_velocity", "local"),
 }
-_JOINT = {"jointpos": "position", "jointvel": "velocity", "jointactuatorfrc": "drive_force"}
+_JOINT = {"jointpos": "position", "jointvel": "velocity", "jointactfrc": "drive_force"}
 _TENDON = {"tendonpos": "position", "tendonvel": "velocity"}
 _SUBTREE = {
     "subtreecom": "center_of_mass",
@@ -36,6 +37,7 @@ _SUBTREE = {
     "subtreeangmom": "angular_momentum",
 }
 _FIXES = {
+    "jointactfrc": "drive_force of the joint has the forces of its own actuators and springs",
     "force": "use add_force_sensor of a joint",
     "torque": "use add_force_sensor of a joint",
     "contact": "use add_contact_sensor",
@@ -77,6 +79,8 @@ def _signal(context: Context, s: int, kind: str) -> SensorInfo | None:
         return _of_site(context, target, *_SITE[kind])
     if kind in _FRAME:
         return _of_frame(context, s, *_FRAME[kind])
+    if kind == "jointactfrc" and not _only_own_actuators(context, target):
+        return None
     if kind in _JOINT and target in context.coordinates:
         at = context.coordinates[target]
         return SensorInfo(f"joint.{at.label}.{_JOINT[kind]}", at.axis)
@@ -99,6 +103,13 @@ def _signal(context: Context, s: int, kind: str) -> SensorInfo | None:
     if kind == "rangefinder" and on_site and m.sensor_dim[s] == 1 and _gives_distance(context, s):
         return _range(context, s, target)
     return None
+
+
+def _only_own_actuators(context: Context, j: int) -> bool:
+    """Return whether only actuators on the joint itself count in its actuator force, and in ``drive_force``."""
+    m = context.m
+    others = [a for a in range(context.actuators) if m.actuator_trntype[a] > 1 and j in driven(context, a)[0]]
+    return not (others or m.jnt_stiffness[j] or compensates(context, j))
 
 
 def _of_site(context: Context, site: int, quantity: str, form: str) -> SensorInfo | None:

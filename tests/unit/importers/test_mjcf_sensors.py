@@ -173,3 +173,34 @@ def test_rays_without_a_hit_and_beyond_the_cutoff_read_as_in_mujoco():
     marker = "<geom pos='0 0 3' size='.1' contype='0' conaffinity='0'/><geom type='plane' size='1 1 1'"
     found = facts(load_mjcf(text.replace("<geom type='plane' size='0 0 1'", marker))[1], "info")
     assert "rays that hit geoms without contacts" in found and "rays that pass planes beyond their size" in found
+
+
+def test_actuator_forces_of_joints_are_mujocos_or_left_out():
+    """``drive_force`` counts springs too, but not what tendons and sites pull. Those sensors are left out."""
+    names = ("own", "sprung", "pulled", "pushed", "compensated")
+    joints = dict.fromkeys(names, "damping='.3'") | {
+        "sprung": "stiffness='5'",
+        "compensated": "actuatorgravcomp='true'",
+    }
+    bodies = "".join(
+        solid(f"<joint name='{name}' axis='0 1 0' {more}/><site name='{name}'/>", name=name, pos=f"{k} 0 0")
+        for k, (name, more) in enumerate(joints.items())
+    ).replace("<body name='compensated'", "<body name='compensated' gravcomp='1'")
+    sensors = "".join(f"<jointactuatorfrc name='{name}' joint='{name}'/>" for name in names)
+    motors = "".join(f"<motor joint='{name}' gear='3' ctrlrange='-1 1'/>" for name in names)
+    more = (
+        "<tendon><fixed name='t'><joint joint='pulled' coef='1'/></fixed></tendon>"
+        f"<actuator>{motors}<motor tendon='t'/><motor site='pushed' gear='0 0 1 0 0 0'/></actuator>"
+        f"<sensor>{sensors}</sensor>"
+    )
+    text = mjcf(bodies, more)
+    m = mujoco.MjModel.from_xml_string(text)
+    d = mujoco.MjData(m)
+    d.ctrl[:] = 0.7
+    mujoco.mj_forward(m, d)
+    builder, report = load_mjcf(text)
+    assert list(report.sensors) == ["own"] and "sensor type jointactfrc" in facts(report, "info")
+    sim = Simulation(builder.finalize(), backend="numpy")
+    for command in sim.control:
+        sim.control[command] = 0.7
+    assert report.sensors["own"].read(sim)[0] == pytest.approx(_value(m, d, "own"), abs=1e-9)
