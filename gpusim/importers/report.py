@@ -14,6 +14,7 @@ import numpy as np
 
 from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.sensor_info import SensorInfo
+from gpusim.transform import Transform
 
 SEVERITIES = ("motion", "contact", "look", "info")
 
@@ -201,6 +202,14 @@ class ImportReport(Findings):
     poses: list[str] = field(default_factory=list)
     cameras: list[str] = field(default_factory=list)
     sensors: dict[str, SensorInfo] = field(default_factory=dict)
+
+    def displace(self, pose: Transform) -> None:
+        """Move the file's world: frames of links that merged into it, and sensors."""
+        place = np.eye(4)
+        place[:3, :3], place[:3, 3] = pose.matrix(), pose.position
+        for link in [link for link, body in self.merged.items() if body == "world"]:
+            self.link_frames[link] = place @ self.link_frames[link]
+        self.sensors = {name: sensor.moved("", pose) for name, sensor in self.sensors.items()}
 
     def add_mimic(
         self, follower: tuple[int, int], leader: tuple[int, int], multiplier: float, offset: float = 0.0
