@@ -37,7 +37,7 @@ _SUBTREE = {
     "subtreeangmom": "angular_momentum",
 }
 _FIXES = {
-    "jointactfrc": "drive_force of the joint has the forces of its own actuators and springs",
+    "jointactfrc": "read drive_force of the joint, the force of actuators and springs on it",
     "force": "use add_force_sensor of a joint",
     "torque": "use add_force_sensor of a joint",
     "contact": "use add_contact_sensor",
