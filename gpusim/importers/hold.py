@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import ModelError
-from gpusim.importers.report import ImportReport, JointInfo
+from gpusim.importers.report import ImportReport
 
 _DRIVABLE = ("revolute", "continuous", "prismatic")
 
@@ -51,7 +51,7 @@ def add_holding_servos(
     for name, joint in report.joints.items():
         if joint.kind not in _DRIVABLE or joint.mimic is not None:
             continue
-        inertia = _total_load(report, joint)
+        inertia = _total_load(report, name)
         builder.add_servo(
             joint.index,
             mode="position",
@@ -69,10 +69,10 @@ def add_holding_servos(
     return labels
 
 
-def _total_load(report: ImportReport, joint: JointInfo) -> float:
+def _total_load(report: ImportReport, name: str) -> float:
     """Return the inertia at a joint including its followers. A follower counts with its squared gear ratio."""
-    total = joint.load_inertia
-    for follower in report.joints.values():
-        if follower.mimic is not None and follower.mimic.leader == joint.label:
-            total += follower.mimic.multiplier**2 * _total_load(report, follower)
+    total = report.joints[name].load_inertia
+    for other, follower in report.joints.items():
+        if follower.mimic is not None and follower.mimic.leader == name:
+            total += follower.mimic.multiplier**2 * _total_load(report, other)
     return total

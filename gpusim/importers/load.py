@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.shape_kinds import shape_type
@@ -186,12 +184,10 @@ def _move(report: ImportReport, prefix: str, first: Mapping[str, int], parent: s
     def named(label: str) -> str:
         return parent if label == "world" else prefix + label
 
-    place = np.eye(4)
-    place[:3, :3], place[:3, 3] = pose.matrix(), pose.position
-    on_world = {link for link, body in report.merged.items() if body == "world"}
-    report.link_frames = {
-        prefix + link: place @ frame if link in on_world else frame for link, frame in report.link_frames.items()
-    }
+    report.displace(pose)
+    report.link_frames = {prefix + link: frame for link, frame in report.link_frames.items()}
+    report.sensors = {prefix + name: info.moved(prefix, Transform()) for name, info in report.sensors.items()}
+    report.cameras = [prefix + name for name in report.cameras]
     report.merged = {prefix + link: named(body) for link, body in report.merged.items()}
     for attribute, kind in (("shapes", "shape"), ("visuals", "visual")):
         shifted = {prefix + link: [i + first[kind] for i in own] for link, own in getattr(report, attribute).items()}

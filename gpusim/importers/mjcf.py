@@ -159,6 +159,8 @@ def _load(
     builder, report = import_model(compile_model(source, assets, asset_dirs), options, pose)
     if strict:
         report.raise_if_not_exact()
+    if xform is not None:
+        report.displace(xform)
     return displaced(builder, xform), report
 
 

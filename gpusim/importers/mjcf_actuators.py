@@ -114,13 +114,7 @@ def _joint_limit(context: Context, j: int) -> tuple[float, float]:
     """Return ``actuatorfrcrange`` of a joint."""
     m = context.m
     flags = context.field("jnt_actfrclimited", np.zeros(m.njnt))
-    if not flags[j]:
-        return -math.inf, math.inf
-    on_joint = [a for a in range(context.actuators) if m.actuator_trntype[a] <= 1 and m.actuator_trnid[a][0] == j]
-    if len(on_joint) > 1:
-        effect = "it limits each of its actuators, not their sum"
-        context.lost("motion", "JOINT", j, "actuatorfrcrange with several actuators", effect)
-    return context.limited(True, m.jnt_actfrcrange[j])
+    return context.limited(flags[j], m.jnt_actfrcrange[j])
 
 
 def _law(context: Context, a: int, joint_limit: tuple[float, float], offset: float) -> _Law:

@@ -11,13 +11,14 @@ import numpy as np
 from gpusim.description.specs import WORLD
 from gpusim.errors import ModelError
 from gpusim.importers.mjcf_context import SLIDE, Context, frame, shift
+from gpusim.importers.mjcf_shapes import is_soft
 from gpusim.signals.signal import matching
 from gpusim.transform import Transform
 
 End = tuple[int, Transform]
 
-DEFAULT_SOLREF, SLOW = (0.02, 1.0), 0.05
-"""MuJoCo's default time constant, s, and damping ratio, and the time constant of a constraint that is visibly soft."""
+SLOW = 0.05
+"""Time constant of a constraint that is visibly soft, s."""
 
 
 def add_equalities(context: Context) -> None:
@@ -143,7 +144,7 @@ def _check_softness(context: Context, e: int) -> None:
     if time > SLOW:
         effect = f"rigid, while MuJoCo closes it in {time:g} s"
         context.lost("motion", "EQUALITY", e, "a constraint softer than usual", effect, "add a spring or a bushing")
-    elif (time, ratio) != DEFAULT_SOLREF:
+    elif is_soft((time, ratio), context.m.eq_solimp[e]):
         context.lost("contact", "EQUALITY", e, "its own solref or solimp", "rigid")
 
 
@@ -171,6 +172,7 @@ def _add_joint(context: Context, e: int) -> None:
     builder.add_mimic(
         at.index, leader.index, multiplier=slope, offset=offset, axis=at.axis, leader_axis=leader.axis, label=label
     )
+    context.report.add_mimic((at.index, at.axis), (leader.index, leader.axis), slope, offset)
 
 
 def _add_tendon(context: Context, e: int) -> None:

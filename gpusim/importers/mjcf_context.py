@@ -151,6 +151,14 @@ class Context:
         body, place = self.homes[int(self.m.site_bodyid[site])]
         return body, place * frame(self.m.site_pos[site], self.m.site_quat[site])
 
+    def carried(self, b: int) -> list[int]:
+        """Return a MuJoCo body and all bodies that it carries."""
+        found = {b}
+        for child in range(b + 1, self.m.nbody):  # parents come first
+            if int(self.m.body_parentid[child]) in found:
+                found.add(child)
+        return sorted(found)
+
 
 def word(text: str, default: str) -> str:
     """Return a name without dots, spaces and control letters, as the builder's labels need."""

@@ -178,9 +178,9 @@ def _add_d6(context: Context, joints: list[int], parent: int, child: int, start:
     index = context.builder.add_joint_d6(
         parent,
         child,
-        start * at * turned.inverse() * moved.inverse(),
+        start * at * moved.inverse() * turned.inverse(),
         at,
-        linear_axes=[vector(m.jnt_axis[j]) for j in slides],
+        linear_axes=[vector(turned.rotate(m.jnt_axis[j])) for j in slides],  # the frame is turned back
         angular_axes=[vector(m.jnt_axis[j]) for j in turns],
         limit_lower=tuple(lower for lower, _ in bounds),
         limit_upper=tuple(upper for _, upper in bounds),

@@ -10,6 +10,8 @@ import numpy as np
 from gpusim.description.rays import Rays
 from gpusim.description.specs import WORLD
 from gpusim.importers.mjcf_context import Context, frame, vector
+from gpusim.importers.mjcf_losses import compensates, driven
+from gpusim.importers.mjcf_shapes import PLANE
 from gpusim.importers.sensor_info import Part, SensorInfo, SubtreeInfo
 
 _FRAME = {
@@ -27,7 +29,7 @@ _SITE = {
     "gyro": ("angular_rate", ""),
     "velocimeter": ("linear_velocity", "local"),
 }
-_JOINT = {"jointpos": "position", "jointvel": "velocity", "jointactuatorfrc": "drive_force"}
+_JOINT = {"jointpos": "position", "jointvel": "velocity", "jointactfrc": "drive_force"}
 _TENDON = {"tendonpos": "position", "tendonvel": "velocity"}
 _SUBTREE = {
     "subtreecom": "center_of_mass",
@@ -35,12 +37,13 @@ _SUBTREE = {
     "subtreeangmom": "angular_momentum",
 }
 _FIXES = {
+    "jointactfrc": "read drive_force of the joint, the force of actuators and springs on it",
     "force": "use add_force_sensor of a joint",
     "torque": "use add_force_sensor of a joint",
     "contact": "use add_contact_sensor",
 }
-_FAR = 100.0
-"""Greatest distance of a rangefinder without a cutoff, m."""
+_FAR = 1000.0
+"""Greatest distance of a rangefinder, m. MuJoCo's cutoff clips the value, and a ray without a hit gives -1."""
 
 
 def add_sensors(context: Context) -> None:
@@ -52,7 +55,7 @@ def add_sensors(context: Context) -> None:
         if info is None:
             context.lost("info", "SENSOR", s, f"sensor type {kind}", "left out", _FIXES.get(kind, ""))
             continue
-        lower, upper = _range_of_value(context, s, kind)
+        lower, upper = _range_of_value(context, s)
         noise = float(m.sensor_noise[s])
         context.report.sensors[context.name("SENSOR", s)] = replace(info, lower=lower, upper=upper, noise=noise)
         if noise > 0.0:
@@ -60,12 +63,12 @@ def add_sensors(context: Context) -> None:
             context.lost("info", "SENSOR", s, "noise", "the signal has none", fix)
 
 
-def _range_of_value(context: Context, s: int, kind: str) -> tuple[float, float]:
-    """Return the range to which MuJoCo's cutoff clips the value. That of a rangefinder is the length of the ray."""
+def _range_of_value(context: Context, s: int) -> tuple[float, float]:
+    """Return the range to which MuJoCo's cutoff clips the value."""
     cutoff = float(context.m.sensor_cutoff[s])
     types, own = context.mj.mjtDataType, int(context.m.sensor_datatype[s])
     real, positive = int(types.mjDATATYPE_REAL), int(types.mjDATATYPE_POSITIVE)
-    if cutoff <= 0.0 or kind == "rangefinder" or own not in (real, positive):
+    if cutoff <= 0.0 or own not in (real, positive):
         return -math.inf, math.inf
     return (-cutoff if own == real else -math.inf), cutoff
 
@@ -76,6 +79,8 @@ def _signal(context: Context, s: int, kind: str) -> SensorInfo | None:
         return _of_site(context, target, *_SITE[kind])
     if kind in _FRAME:
         return _of_frame(context, s, *_FRAME[kind])
+    if kind == "jointactfrc" and not _only_own_actuators(context, target):
+        return None
     if kind in _JOINT and target in context.coordinates:
         at = context.coordinates[target]
         return SensorInfo(f"joint.{at.label}.{_JOINT[kind]}", at.axis)
@@ -94,9 +99,17 @@ def _signal(context: Context, s: int, kind: str) -> SensorInfo | None:
         return SensorInfo("sim.time")
     if kind == "touch":
         return _touch(context, s, target)
-    if kind == "rangefinder" and int(m.sensor_objtype[s]) == int(context.mj.mjtObj.mjOBJ_SITE):
+    on_site = int(m.sensor_objtype[s]) == int(context.mj.mjtObj.mjOBJ_SITE)
+    if kind == "rangefinder" and on_site and m.sensor_dim[s] == 1 and _gives_distance(context, s):
         return _range(context, s, target)
     return None
+
+
+def _only_own_actuators(context: Context, j: int) -> bool:
+    """Return whether only actuators on the joint itself count in its actuator force, and in ``drive_force``."""
+    m = context.m
+    others = [a for a in range(context.actuators) if m.actuator_trntype[a] > 1 and j in driven(context, a)[0]]
+    return not (others or m.jnt_stiffness[j] or compensates(context, j))
 
 
 def _of_site(context: Context, site: int, quantity: str, form: str) -> SensorInfo | None:
@@ -144,11 +157,7 @@ def _site_of(context: Context, kind: int, target: int, name: str) -> str | None:
 
 def _of_subtree(context: Context, root: int, quantity: str) -> SubtreeInfo | None:
     """Return a sum over a body and all bodies that it carries. None without mass."""
-    m, inside = context.m, {root}
-    for b in range(1, m.nbody):  # parents come first
-        if int(m.body_parentid[b]) in inside:
-            inside.add(b)
-    parts = tuple(_part(context, b) for b in sorted(inside) if m.body_mass[b] > 0.0)
+    parts = tuple(_part(context, b) for b in context.carried(root) if context.m.body_mass[b] > 0.0)
     return SubtreeInfo("", quantity=quantity, parts=parts) if parts else None
 
 
@@ -179,10 +188,21 @@ def _touch(context: Context, s: int, site: int) -> SensorInfo | None:
     return SensorInfo(f"sensor.{label}.force", form="size")
 
 
+def _gives_distance(context: Context, s: int) -> bool:
+    """Return whether a rangefinder gives the distance, in versions of MuJoCo that let it give other data too."""
+    data = context.field("sensor_intprm", np.ones((context.m.nsensor, 1)))[s][0]
+    return int(data) in (0, 1)
+
+
 def _range(context: Context, s: int, site: int) -> SensorInfo:
     """Add a ray along the z axis of the site."""
-    cutoff = float(context.m.sensor_cutoff[s])
-    far = cutoff if cutoff > 0.0 and math.isfinite(cutoff) else _FAR
+    m, own = context.m, int(context.m.site_bodyid[site])
     label = context.label("sensor", context.name("SENSOR", s))
-    context.builder.add_ray_sensor(site, Rays(np.array([[0.0, 0.0, 1.0]])), max_range=far, label=label)
-    return SensorInfo(f"sensor.{label}", 0)
+    context.builder.add_ray_sensor(site, Rays(np.array([[0.0, 0.0, 1.0]])), max_range=_FAR, label=label)
+    others = [g for g in range(m.ngeom) if m.geom_bodyid[g] != own]
+    if any(g not in context.shapes for g in others):
+        fix = "give them a contype and exclude their contacts"
+        context.lost("info", "SENSOR", s, "rays that hit geoms without contacts", "rays pass through them", fix)
+    if any(m.geom_type[g] == PLANE and m.geom_size[g][0] > 0.0 for g in others):
+        context.lost("info", "SENSOR", s, "rays that pass planes beyond their size", "planes are infinite")
+    return SensorInfo(f"sensor.{label}", 0, form="range")

@@ -21,6 +21,11 @@ MOST_VERTICES = 128
 DEFAULT_SOLREF, DEFAULT_SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)
 
 
+def is_soft(reference: Any, impedance: Any) -> bool:
+    """Return True for another solref or solimp than MuJoCo's default."""
+    return not (np.allclose(reference, DEFAULT_SOLREF) and np.allclose(impedance, DEFAULT_SOLIMP))
+
+
 def touching(context: Context) -> list[int]:
     """Return the geoms that may collide."""
     m = context.m
@@ -136,7 +141,7 @@ def vertices(context: Context, g: int) -> Array:
 
 def _check_softness(context: Context, g: int) -> None:
     m = context.m
-    if not np.allclose(m.geom_solref[g], DEFAULT_SOLREF) or not np.allclose(m.geom_solimp[g], DEFAULT_SOLIMP):
+    if is_soft(m.geom_solref[g], m.geom_solimp[g]):
         context.lost("contact", "GEOM", g, "its own solref or solimp", "contacts are rigid")
     if m.geom_margin[g] or m.geom_gap[g]:
         context.lost("contact", "GEOM", g, "a margin or gap of contacts", "contacts act where the geoms touch")

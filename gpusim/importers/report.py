@@ -7,13 +7,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.sensor_info import SensorInfo
+from gpusim.transform import Transform
 
 SEVERITIES = ("motion", "contact", "look", "info")
 
@@ -201,6 +202,23 @@ class ImportReport(Findings):
     poses: list[str] = field(default_factory=list)
     cameras: list[str] = field(default_factory=list)
     sensors: dict[str, SensorInfo] = field(default_factory=dict)
+
+    def displace(self, pose: Transform) -> None:
+        """Move the file's world: frames of links that merged into it, and sensors."""
+        place = np.eye(4)
+        place[:3, :3], place[:3, 3] = pose.matrix(), pose.position
+        for link in [link for link, body in self.merged.items() if body == "world"]:
+            self.link_frames[link] = place @ self.link_frames[link]
+        self.sensors = {name: sensor.moved("", pose) for name, sensor in self.sensors.items()}
+
+    def add_mimic(
+        self, follower: tuple[int, int], leader: tuple[int, int], multiplier: float, offset: float = 0.0
+    ) -> None:
+        """Write into the facts about a joint that it follows another one. Both are joint index and coordinate."""
+        names = {(info.index, info.axis): name for name, info in self.joints.items()}
+        if follower in names and leader in names:
+            name, mimic = names[follower], Mimic(names[leader], multiplier, offset)
+            self.joints[name] = replace(self.joints[name], mimic=mimic)
 
     def __repr__(self) -> str:
         """Return one line: the source, and the numbers of bodies, joints and findings."""

@@ -17,6 +17,8 @@ from gpusim.transform import Transform
 
 WORLD = -1
 JOINT_TYPES = ("ball", "continuous", "fixed", "gearbox", "prismatic", "revolute", "revolute2", "screw", "universal")
+_RIGID = 1e8
+"""Default stiffness of limits in SDF."""
 SINGLE_AXIS = ("revolute", "continuous", "prismatic")
 
 
@@ -86,6 +88,10 @@ def _axis(node: Node, tag: str, old_frame: bool, rotation: Callable[[str], np.nd
     if frame:
         direction = rotation(frame) @ direction
     lower, upper = _bounds(node, axis)
+    if math.isfinite(lower) or math.isfinite(upper):
+        _report_soft_limit(node, axis, report)
+    if start := axis.number("initial_position", 0.0):
+        report.add("info", node.title, f"has <initial_position> {start:g}", "it starts at the poses of its links")
     damping, friction = (axis.number(f"dynamics/{name}", 0.0) for name in ("damping", "friction"))
     stiffness = axis.number("dynamics/spring_stiffness", 0.0)
     for name, value in (("damping", damping), ("friction", friction), ("spring_stiffness", stiffness)):
@@ -110,6 +116,14 @@ def _bounds(node: Node, axis: Node) -> tuple[float, float]:
     if lower > upper or lower == math.inf or upper == -math.inf:
         raise axis.error(f"{node.title}: limit lower {lower:g} exceeds upper {upper:g}; swap or fix them")
     return lower, upper
+
+
+def _report_soft_limit(node: Node, axis: Node, report: ImportReport) -> None:
+    """Report stiffness and damping of a limit other than SDF's defaults."""
+    values = [axis.number(f"limit/{name}", rigid) for name, rigid in (("stiffness", _RIGID), ("dissipation", 1.0))]
+    if values[0] < _RIGID or values[1] != 1.0:
+        text = f"has limits with stiffness {values[0]:g} and dissipation {values[1]:g}"
+        report.add("contact", node.title, text, "limits are rigid", "add a spring")
 
 
 def _greatest(axis: Node, name: str) -> float:
@@ -297,12 +311,11 @@ def _mimic(
     if leader is None:
         raise mimic.error(f"{joint.node.title}: <mimic>: no joint {name!r}; name a joint of the same model")
     multiplier, reference = mimic.number("multiplier", 1.0), mimic.number("reference", 0.0)
-    builder.add_mimic(
-        report.joints[joint.label].index,
-        report.joints[leader.label].index,
-        multiplier=multiplier,
-        offset=mimic.number("offset", 0.0) - multiplier * reference,
-        axis=axis,
-        leader_axis=1 if mimic.get("axis") == "axis2" else 0,
-        label=joint.label,
-    )
+    offset = mimic.number("offset", 0.0) - multiplier * reference
+    follower = (report.joints[joint.label].index, axis + (joint.kind == "screw"))
+    first = (report.joints[leader.label].index, int(mimic.get("axis") == "axis2") + (leader.kind == "screw"))
+    builder.add_mimic(follower[0], first[0], multiplier, offset, follower[1], first[1], label=joint.label)
+    report.add_mimic(follower, first, multiplier, offset)
+    if abs(offset) > 1e-9:
+        text = f"starts at 0, but follows joint {leader.label!r} at {offset:g}"
+        report.add("info", joint.node.title, text, "it moves there in the first step", "start it where it belongs")

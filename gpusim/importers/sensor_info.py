@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from gpusim import rotations
+from gpusim.transform import Transform
 from gpusim.typing import Array
 
 
@@ -48,12 +49,19 @@ class SensorInfo:
         value = np.clip(self._value(sim), self.lower, self.upper)
         return value if rng is None else value + self.noise * rng.standard_normal(value.shape)
 
+    def moved(self, prefix: str, pose: Transform) -> SensorInfo:
+        """Return the sensor of a model whose labels got a prefix and whose world lies at ``pose``."""
+        reference = self.reference and prefix + self.reference
+        return replace(self, signal=_named(prefix, self.signal), axes=_named(prefix, self.axes), reference=reference)
+
     def _value(self, sim: Any) -> Array:
         value = _read(sim, self.signal) + self.offset
         if self.reference:
             value = self._relative(sim, value)
         if self.index >= 0 and value.ndim > 1:
             value = value[:, self.index]
+        if self.form == "range":
+            return np.where(_read(sim, f"{self.signal}.shape")[:, self.index] < 0, -1.0, value)
         if self.form == "wxyz":
             return value[:, [3, 0, 1, 2]]
         if self.form == "local":
@@ -97,6 +105,12 @@ class Part:
     inertia: tuple[tuple[float, ...], ...]
     com: tuple[float, ...] = (0.0, 0.0, 0.0)
 
+    def moved(self, prefix: str, pose: Transform) -> Part:
+        """Return the part of a model whose labels got a prefix and whose world lies at ``pose``."""
+        if self.body:
+            return replace(self, body=prefix + self.body)
+        return replace(self, center=tuple(float(x) for x in pose.apply(self.center)))  # its inertia does not count
+
 
 @dataclass(frozen=True)
 class SubtreeInfo(SensorInfo):
@@ -110,6 +124,10 @@ class SubtreeInfo(SensorInfo):
 
     quantity: str = ""
     parts: tuple[Part, ...] = ()
+
+    def moved(self, prefix: str, pose: Transform) -> SensorInfo:
+        """Return the sum in a model whose labels got a prefix and whose world lies at ``pose``."""
+        return replace(self, parts=tuple(part.moved(prefix, pose) for part in self.parts))
 
     def _value(self, sim: Any) -> Array:
         states = [_state(sim, part) for part in self.parts]
@@ -140,6 +158,12 @@ def _state(sim: Any, part: Part) -> tuple[Array, Array, Array, Array]:
     turn = rotations.matrix_from_quaternion(orientation)
     arm = rotations.matvec(turn, center - np.array(part.com))
     return position + rotations.matvec(turn, center), velocity + rotations.cross(rate, arm), turn, rate
+
+
+def _named(prefix: str, signal: str) -> str:
+    """Return a signal whose element got a prefix."""
+    kind, _, rest = signal.partition(".")
+    return signal if kind in ("", "sim") else f"{kind}.{prefix}{rest}"
 
 
 def _read(sim: Any, signal: str) -> Array:

@@ -50,7 +50,7 @@ def emit(tree: Tree, groups: Bodies, builder: ModelBuilder, base: np.ndarray, re
                 offset=info.mimic.offset,
                 label=info.label,
             )
-    _describe_bodies(groups, report)
+    _describe_bodies(groups, report, base)
     return indices
 
 
@@ -64,12 +64,12 @@ def _add_body(builder: ModelBuilder, body: Body, base: np.ndarray) -> int:
     )
 
 
-def _describe_bodies(groups: Bodies, report: ImportReport) -> None:
+def _describe_bodies(groups: Bodies, report: ImportReport, base: np.ndarray) -> None:
     report.total_mass = math.fsum(body.mass.mass for body in groups.bodies.values())
     report.added_mass = math.fsum(body.added_mass for body in groups.bodies.values())
     if groups.world is not None:
         report.merged[groups.world] = "world"
-        report.link_frames[groups.world] = np.eye(4)
+        report.link_frames[groups.world] = base
     for body in groups.bodies.values():
         report.link_frames.update(body.frames)
         report.merged.update((link, body.name) for link in body.frames if link != body.name)

@@ -145,7 +145,6 @@ class _Import:
             carried = carried_masses(bodies, self.tree)
             load = lambda joint, axis: load_of(bodies, carried, joint, axis)  # noqa: E731
             Actuators(stage, self.builder, joints, self.indices, self.passive, load).add()
-        add_mimics(stage, self.builder, joints, self.indices)
         if collisions:
             add_shapes(stage, self.builder, bodies, colliders)
             filter_pairs(stage, self.builder, bodies, colliders, joints, self_collisions)
@@ -156,6 +155,7 @@ class _Import:
         add_lights(stage, self.builder, bodies)
         report_unread(stage)
         self._describe(bodies, joints)
+        add_mimics(stage, self.builder, joints, self.indices)
 
     def _joined(
         self, bodies: dict[str, UsdBody], merge: bool, keep: Sequence[str], fixed_base: bool | None

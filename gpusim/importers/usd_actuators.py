@@ -275,9 +275,10 @@ def add_mimics(stage: UsdStage, builder: ModelBuilder, joints: Sequence[UsdJoint
                 continue
             leader, leader_axis, other = places[path]
             scale = dof.unit / other.unit
-            builder.add_mimic(
-                indices[id(joint)], indices[id(leader)], multiplier * scale, offset * dof.unit, axis, leader_axis
-            )
+            ends = (indices[id(joint)], axis), (indices[id(leader)], leader_axis)
+            ratio, shift = multiplier * scale, offset * dof.unit
+            builder.add_mimic(ends[0][0], ends[1][0], ratio, shift, axis, leader_axis)
+            stage.report.add_mimic(*ends, ratio, shift)
 
 
 def _leader(stage: UsdStage, dof: Dof) -> tuple[str, float, float] | None:

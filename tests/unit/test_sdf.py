@@ -9,7 +9,7 @@ import pytest
 
 import gpusim
 from gpusim.errors import ModelError, UnknownNameError
-from gpusim.importers import JointLimits, add_holding_servos, load_sdf, load_urdf
+from gpusim.importers import JointLimits, Mimic, add_holding_servos, load_sdf, load_urdf
 from gpusim.robotics import Tree
 from tests.message_snapshot import naming
 from tests.unit.sdf_text import BOX, axis, collision, inertial, joint, link, model, sdf
@@ -172,6 +172,33 @@ def test_mimic():
     assert read(sim, "joint.ja.position") == pytest.approx(0.025, rel=1e-3)
     with pytest.raises(ModelError, match=naming("'jc'")):
         load_sdf(text.replace('mimic joint="ja"', 'mimic joint="jc"'))
+
+
+def test_a_follower_of_a_screw_follows_its_angle_and_gets_no_servo():
+    follow = '<mimic joint="screw"><multiplier>2</multiplier><offset>0.1</offset></mimic>'
+    text = sdf(model(
+        link("base"), link("a"), link("b"), joint("w", "fixed", "world", "base"),
+        joint("screw", "screw", "base", "a", axis() + "<screw_thread_pitch>0.5</screw_thread_pitch>"),
+        joint("jb", "revolute", "base", "b", axis(inside=follow)),
+    ), version="1.11")  # fmt: skip
+    builder, report = load_sdf(text, gravity=(0, 0, 0))
+    assert report.joints["jb"].mimic == Mimic("screw", 2.0, 0.1)
+    assert [f.element for f in report.findings] == ["joint 'jb'"]  # it does not start where it belongs
+    sim = gpusim.Simulation(builder.finalize(), backend="numpy")
+    sim.write_state({"joint.screw.velocity": (0.25 / math.pi, 1.0), "joint.jb.velocity": 2.0, "joint.jb.position": 0.1})
+    sim.step(100)
+    angle = read(sim, "joint.screw.position")[1]
+    assert angle > 0.05 and read(sim, "joint.jb.position") == pytest.approx(2.0 * angle + 0.1, rel=1e-6)
+    assert "jb" not in add_holding_servos(builder, report)
+
+
+def test_soft_limits_and_initial_positions_are_reported():
+    inside = "<limit><lower>-1</lower><upper>1</upper>{}</limit>"
+    soft = "<initial_position>0.2</initial_position>" + inside.format("<stiffness>100</stiffness>")
+    found = {f.severity for f in load_sdf(hanging("revolute", axis(inside=soft)))[1].findings}
+    assert found == {"contact", "info"}
+    rigid = inside.format("<stiffness>1e8</stiffness><dissipation>1</dissipation>")
+    assert not load_sdf(hanging("revolute", axis(inside=rigid)))[1].findings
 
 
 def test_ball_and_fixed_joints():

@@ -187,6 +187,14 @@ def test_mimic_and_world_root():
     check_poses(builder, report, DATA / "mimic.urdf")
 
 
+def test_the_frame_of_a_world_root_moves_with_the_model():
+    place = gpusim.Transform.from_axis_angle((1.0, 2.0, 3.0), (0.0, 0.0, 1.0), 0.5)
+    text = robot(link("world", ""), link("arm"), joint("hinge", "world", "arm"))
+    report = load_urdf(text, xform=place)[1]
+    assert report.merged == {"world": "world"}
+    np.testing.assert_allclose(report.link_frames["world"], pose(place), atol=1e-15)
+
+
 def test_world_root_is_a_plain_link_when_the_base_floats():
     builder, report = load_urdf(DATA / "mimic.urdf", fixed_base=False)
     assert report.base_joint == "world_to_world"

@@ -261,7 +261,9 @@ def test_followers():
     geared = joint(
         "Revolute", "geared", "", "c", HINGE, "rel physxMimicJoint:rotY:referenceJoint = </World/lead>", gear
     )
-    builder, _ = load_usd(usd(*parts, joint("Revolute", "lead", "", "a", HINGE), follow, geared))
+    builder, report = load_usd(usd(*parts, joint("Revolute", "lead", "", "a", HINGE), follow, geared))
+    assert report.joints["follow"].mimic == ("lead", -2.0, pytest.approx(math.radians(10)))
+    assert report.joints["geared"].mimic == ("lead", -3.0, 0.0)
     assert [coupling.offset for coupling in builder.couplings] == pytest.approx([math.radians(10), 0.0])
     assert [dict((j, f) for j, _, f in c.terms)[0] for c in builder.couplings] == [2.0, 3.0]
 

@@ -211,6 +211,33 @@ def test_soft_contacts_and_margins_are_reported():
     assert not facts(load_mjcf(mjcf(ball("a", "0 0 0")))[1], "contact")
 
 
+def test_soft_pairs_limits_and_frictions_are_reported():
+    joint = "<joint name='j' range='-1 1' {}/>"
+    limits = joint.format("solimplimit='.8 .9 .01' frictionloss='1' solreffriction='.1 1'")
+    tendon = "<fixed name='t' range='0 1' {}><joint joint='j' coef='1'/></fixed>"
+    soft = tendon.format("margin='.1' solreflimit='.1 1' frictionloss='1' solimpfriction='.8 .9 .01'")
+    pair = "<contact><pair geom1='f' geom2='g' {}/></contact>"
+    bodies = "<geom name='f' type='plane' size='1 1 1'/><body pos='0 0 1'>{}<geom name='g' size='.1'/></body>"
+    plain = mjcf(
+        bodies.format(joint.format("frictionloss='1'")), f"<tendon>{tendon.format('')}</tendon>{pair.format('')}"
+    )
+    assert not facts(load_mjcf(plain)[1], "contact")
+    own = pair.format("margin='.01' solref='.1 1'")
+    report = load_mjcf(mjcf(bodies.format(limits), f"<tendon>{soft}</tendon>{own}"))[1]
+    text = facts(report, "contact")
+    for what in (
+        "joint 'j': its own solref or solimp of the limits",
+        "joint 'j': its own solref or solimp of the friction",
+        "tendon 't': its own solref or solimp of the limits",
+        "tendon 't': its own solref or solimp of the friction",
+        "tendon 't': a margin of the limits",
+        "pair 'f/g': its own solref or solimp",
+        "pair 'f/g': a margin or gap of contacts",
+    ):
+        assert what in text
+    assert report.exact
+
+
 def test_visible_geoms_are_drawn():
     more = "<asset><material name='red' rgba='1 0 0 0.5'/></asset>"
     drawn = "<geom type='box' size='.1 .1 .1' contype='0' conaffinity='0' material='red' name='look'/>"

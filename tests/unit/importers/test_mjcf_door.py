@@ -204,6 +204,43 @@ def test_a_model_on_the_world_merges_its_base():
     np.testing.assert_allclose(b.bodies[1].xform.position, (3, 0, 0.2))
 
 
+def test_sensors_cameras_and_merged_links_move_with_the_model():
+    """Of a copy with a prefix on the world, a copy on a body, and of a model at ``xform``."""
+    place = Transform.from_axis_angle((1, 2, 3), (0, 0, 1), 0.5)
+    text = mjcf(
+        "<body name='post' pos='0 0 1'><geom size='.1' mass='2'/><site name='top'/></body><camera name='eye'/>"
+        + solid(
+            "<joint name='h' axis='0 1 0'/><site name='tip' pos='.4 0 0' euler='0 90 0'/>", name="arm", pos="0 0 2"
+        ),
+        "<sensor><framepos name='at' objtype='site' objname='tip'/><gyro name='rate' site='tip'/>"
+        "<framepos name='from' objtype='site' objname='tip' reftype='site' refname='top'/>"
+        "<subtreecom name='com' body='world'/><jointpos name='angle' joint='h'/></sensor>",
+    )
+
+    def readings(builder, report):
+        sim = gpusim.Simulation(builder.finalize(), backend="numpy")
+        return {name: np.squeeze(info.read(sim)[0]) for name, info in report.sensors.items()}
+
+    def check(found, prefix=""):
+        for name, value in here.items():
+            wanted = place.apply(value) if name in ("at", "com") else value
+            np.testing.assert_allclose(found[prefix + name], wanted, atol=1e-9, err_msg=name)
+
+    here = readings(*load_mjcf(text))
+    moved = load_mjcf(text, xform=place)
+    check(readings(*moved))
+    scene = ModelBuilder()
+    cart = scene.add_body(50.0, (1, 1, 1), label="cart")
+    scene.add_joint_fixed(-1, cart)
+    reports = [scene.add_model(text, None, place, "a_"), scene.add_model(text, "cart", place, "b_")]
+    for report, prefix in zip(reports, ("a_", "b_"), strict=True):
+        assert report.cameras == [f"{prefix}eye"]
+        assert f"{prefix}eye" in [camera.label for camera in scene.cameras]
+        check(readings(scene, report), prefix)
+    np.testing.assert_allclose(moved[1].link_frames["post"][:3, 3], place.apply((0, 0, 1)))
+    np.testing.assert_allclose(reports[0].link_frames["a_post"][:3, 3], place.apply((0, 0, 1)))
+
+
 def test_the_gravity_of_the_builder_acts_on_the_model():
     b = ModelBuilder(gravity=(0, 0, -1.0))
     part = "<body name='part'><geom size='0.1' mass='2'/></body>"

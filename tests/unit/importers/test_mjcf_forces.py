@@ -5,7 +5,7 @@ import pytest
 
 import gpusim
 from gpusim.errors import UnknownNameError
-from gpusim.importers import load_mjcf
+from gpusim.importers import Mimic, add_holding_servos, load_mjcf
 from tests.message_snapshot import naming
 
 from .mjcf_tools import facts, mjcf, mujoco, positions_after, solid
@@ -131,6 +131,22 @@ def test_tendon_equality_couples_lengths():
     assert total == pytest.approx(0.2, abs=1e-6)
 
 
+@pytest.mark.parametrize("softness", ["solref='0.01 1'", "solimp='0.8 0.9 0.01'"])
+def test_softness_of_a_constraint_is_reported(softness):
+    more = "<equality><joint joint1='b' joint2='a' {}/></equality>"
+    what = "its own solref or solimp"
+    assert what in facts(load_mjcf(mjcf(ARM, more.format(softness)))[1], "contact")
+    assert what not in facts(load_mjcf(mjcf(ARM, more.format("")))[1], "contact")
+
+
+def test_followers_get_no_holding_servo():
+    equality = "<equality><joint joint1='b' joint2='a' polycoef='0.1 -2 0 0 0'/></equality>"
+    builder, report = load_mjcf(mjcf(ARM, equality))
+    assert report.joints["b"].mimic == Mimic("a", -2.0, 0.1)
+    servos = add_holding_servos(builder, report)
+    assert "a" in servos and "b" not in servos
+
+
 def test_weld_to_a_mocap_body_pulls_softly_and_holds_a_load():
     """A load m g deflects MuJoCo's weld by g (1 - d) / (d^2 k). The bushing gives the same."""
     bodies = "<body name='target' mocap='true' pos='0 0 1'/>" + solid("<freejoint/>", pos="0 0 1.2", off=False)
@@ -251,6 +267,52 @@ def test_actuators_that_the_builder_lacks_are_reported(actuator, what):
     _, report = load_mjcf(mjcf(ARM, f"<actuator>{actuator}</actuator>"))
     assert not report.exact
     assert f"actuator 'u': {what}" in facts(report, "motion")
+
+
+RANGED = "actuatorfrcrange='-1 1'"
+SHARED = "actuatorfrcrange with several actuators"
+TWICE = "<motor joint='a'/><motor joint='a'/>"
+SUMS = {
+    "two on a joint": (RANGED, TWICE, f"joint 'a': {SHARED}"),
+    "one on the joint and one on a site of the arm": (
+        RANGED,
+        "<motor joint='a'/><motor site='end' gear='0 0 1 0 0 0'/>",
+        f"joint 'a': {SHARED}",
+    ),
+    "one on a site": (RANGED, "<motor site='end' gear='0 0 1 0 0 0'/>", "joint 'a': actuatorfrcrange, while"),
+    "one on a fixed tendon": (RANGED, "<motor tendon='sum'/>", "joint 'a': actuatorfrcrange, while"),
+    "one on a spatial tendon": (RANGED, "<motor tendon='rope'/>", "joint 'a': actuatorfrcrange, while"),
+    "two on a tendon": ("", "<motor tendon='short'/><motor tendon='short'/>", f"tendon 'short': {SHARED}"),
+    "gravity compensation": (
+        f"{RANGED} actuatorgravcomp='true'",
+        "<motor joint='a'/>",
+        "joint 'a': actuatorfrcrange with actuatorgravcomp",
+    ),
+    "gravity compensation without actuators": (
+        "actuatorgravcomp='true'",
+        "",
+        "joint 'a': actuatorgravcomp, but no actuator acts",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_ranges_of_sums_of_actuator_forces_are_reported(name):
+    joint, actuators, what = SUMS[name]
+    arm = solid(f"<joint name='a' {joint}/><site name='end' pos='1 0 0'/>").replace(" name='body'", " gravcomp='1'")
+    bodies = arm + "<site name='base' pos='0 0 2'/>" + solid("<joint name='other'/>", name="two", pos="0 3 0")
+    tendons = (
+        "<fixed name='sum'><joint joint='a' coef='1'/></fixed>"
+        "<fixed name='short' actuatorfrcrange='-1 1'><joint joint='other' coef='1'/></fixed>"
+        "<spatial name='rope'><site site='base'/><site site='end'/></spatial>"
+    )
+    text = mjcf(bodies, f"<tendon>{tendons}</tendon><actuator>{actuators}</actuator>")
+    found = facts(load_mjcf(text)[1], "motion")
+    assert what in found
+    assert found.count("actuatorfrcrange") <= 1
+    only_other = text.replace(actuators, "<motor joint='other'/>") if actuators else text.replace(joint, "")
+    if "gravcomp='true'" not in joint or not actuators:
+        assert load_mjcf(only_other)[1].exact  # the range has nothing to limit
 
 
 def test_disabled_parts_are_left_out():

@@ -32,6 +32,9 @@ CASES = {
     "slides, then hinges at right angles": solid(
         slide("x") + slide("y", "0 1 0") + hinge("a", "0 0 1") + hinge("b", "0 1 0"), pos="0 0 1"
     ),
+    "refs of a slide and of the hinge after it": solid(
+        slide(axis="1 0.2 0", more="ref='0.1'") + hinge(axis="0 1 0.5", more="ref='0.7' stiffness='2'"), pos="0 0 1"
+    ),
     "three hinges at right angles": solid(
         "".join(hinge(n, a, "range='-60 60'") for n, a in (("a", "1 0 0"), ("b", "0 1 0"), ("c", "0 0 1")))
     ),

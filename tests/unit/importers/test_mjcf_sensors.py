@@ -8,6 +8,8 @@ import pytest
 from gpusim import Simulation, SolverConfig
 from gpusim.importers import load_mjcf
 
+from .mjcf_tools import facts, mjcf, solid
+
 mujoco = pytest.importorskip("mujoco", reason='needs pip install "gpusim[mjcf]"')
 
 XML = """<mujoco><option timestep="0.0002" integrator="RK4" gravity="0 0 -9.81"/>
@@ -141,3 +143,64 @@ def test_touch_reads_the_weight_and_noise_is_reported():
     found = {finding.element: finding.what for finding in report.findings if "sensor" in finding.element}
     assert any("noise" in text for text in found.values()) and any("e_potential" in text for text in found.values())
     assert report.exact
+
+
+def test_delays_of_sensors_are_reported():
+    more = "<sensor><jointpos name='late' joint='h' {}/></sensor>"
+    body = solid("<joint name='h'/>")
+    text = facts(load_mjcf(mjcf(body, more.format("delay='.1' interval='.02' nsample='8'")))[1], "info")
+    assert "sensor 'late': a delay or an interval" in text
+    assert "a delay" not in facts(load_mjcf(mjcf(body, more.format("")))[1], "info")
+
+
+def test_rays_without_a_hit_and_beyond_the_cutoff_read_as_in_mujoco():
+    eye = "<geom size='.1'/><site name='up'/><site name='down' euler='180 0 0'/>"
+    ray = "<rangefinder name='{0}{1}' site='{0}' cutoff='{1}'/>"
+    rays = "".join(ray.format(site, cutoff) for site in ("up", "down") for cutoff in (0, 0.4, 2))
+    text = mjcf(
+        f"<geom type='plane' size='0 0 1'/><body pos='0 0 1'><freejoint/>{eye}</body>",
+        f"<sensor>{rays}<rangefinder name='normal' site='down' data='normal'/></sensor>",
+    )
+    m = mujoco.MjModel.from_xml_string(text)
+    d = mujoco.MjData(m)
+    mujoco.mj_forward(m, d)
+    builder, report = load_mjcf(text)
+    sim = Simulation(builder.finalize(), backend="numpy")
+    assert len(report.sensors) == 6 and "'normal': sensor type rangefinder" in facts(report, "info")
+    for name, info in report.sensors.items():
+        assert info.read(sim)[0] == pytest.approx(_value(m, d, name), abs=1e-12), name
+    assert "rays" not in facts(report, "info")
+    marker = "<geom pos='0 0 3' size='.1' contype='0' conaffinity='0'/><geom type='plane' size='1 1 1'"
+    found = facts(load_mjcf(text.replace("<geom type='plane' size='0 0 1'", marker))[1], "info")
+    assert "rays that hit geoms without contacts" in found and "rays that pass planes beyond their size" in found
+
+
+def test_actuator_forces_of_joints_are_mujocos_or_left_out():
+    """``drive_force`` counts springs too, but not what tendons and sites pull. Those sensors are left out."""
+    names = ("own", "sprung", "pulled", "pushed", "compensated")
+    joints = dict.fromkeys(names, "damping='.3'") | {
+        "sprung": "stiffness='5'",
+        "compensated": "actuatorgravcomp='true'",
+    }
+    bodies = "".join(
+        solid(f"<joint name='{name}' axis='0 1 0' {more}/><site name='{name}'/>", name=name, pos=f"{k} 0 0")
+        for k, (name, more) in enumerate(joints.items())
+    ).replace("<body name='compensated'", "<body name='compensated' gravcomp='1'")
+    sensors = "".join(f"<jointactuatorfrc name='{name}' joint='{name}'/>" for name in names)
+    motors = "".join(f"<motor joint='{name}' gear='3' ctrlrange='-1 1'/>" for name in names)
+    more = (
+        "<tendon><fixed name='t'><joint joint='pulled' coef='1'/></fixed></tendon>"
+        f"<actuator>{motors}<motor tendon='t'/><motor site='pushed' gear='0 0 1 0 0 0'/></actuator>"
+        f"<sensor>{sensors}</sensor>"
+    )
+    text = mjcf(bodies, more)
+    m = mujoco.MjModel.from_xml_string(text)
+    d = mujoco.MjData(m)
+    d.ctrl[:] = 0.7
+    mujoco.mj_forward(m, d)
+    builder, report = load_mjcf(text)
+    assert list(report.sensors) == ["own"] and "sensor type jointactfrc" in facts(report, "info")
+    sim = Simulation(builder.finalize(), backend="numpy")
+    for command in sim.control:
+        sim.control[command] = 0.7
+    assert report.sensors["own"].read(sim)[0] == pytest.approx(_value(m, d, "own"), abs=1e-9)
