@@ -45,5 +45,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(f"no {backend} backend: {reason}")
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("slow_numpy") and _runs_numpy(item) and not missing("native"):
+            item.add_marker("nightly")
     items.sort(key=lambda item: item.path.parent.name != "parity")
+
+
+def _runs_numpy(item: pytest.Item) -> bool:
+    """Return whether a parameter of a test is the NumPy backend."""
+    values = item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
+    return any(isinstance(value, str) and value == "numpy" for value in values)

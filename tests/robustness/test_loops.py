@@ -27,6 +27,7 @@ def test_fast_loops_close_in_every_step(seed: int) -> None:
     assert loops.run(seed) == ""
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 @pytest.mark.parametrize("seed", [734, 1193])
 def test_loops_close_when_the_passes_end_early(seed: int, backend: str) -> None:
@@ -161,6 +162,7 @@ def test_constraints_in_loops() -> None:
     assert not constraints_in_loops([{2, 0}, {2, 1}], dynamic).any()
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_a_loop_that_cannot_close_fails_its_world(backend: str) -> None:
     """Two rods of a metre between pins that move apart without end."""

@@ -51,6 +51,7 @@ def run(worlds: np.ndarray, steps: int, dtype: str, backend: str, **config: Any)
     return sim
 
 
+@pytest.mark.slow_numpy
 @on_backends
 @pytest.mark.parametrize(
     ("solver", "dtype", "steps"),
@@ -98,6 +99,7 @@ def test_run_to_run(solver: str, backend: str) -> None:
         assert different(bits(second, world), ends[world]) == []
 
 
+@pytest.mark.slow_numpy
 @on_backends
 def test_a_fresh_model_gives_the_same_bits(backend: str) -> None:
     """finalize() twice orders rows, colors and eliminations alike."""

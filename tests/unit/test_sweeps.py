@@ -59,6 +59,7 @@ def alone(point: dict[str, Any], plan: Plan) -> np.ndarray:
     return np.array(found)
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 @pytest.mark.parametrize("reads", ["", "signals", "observe"])
 def test_points_together_have_the_bits_of_points_alone(backend: str, reads: str) -> None:

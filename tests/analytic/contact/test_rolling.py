@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
+from tests.backends import FASTEST, on_backends
 
-from ..backends import FASTEST, on_backends
 from ..reference_data import load
 from . import models
 from .runs import march, read, simulation

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ..backends import FASTEST
+from tests.backends import FASTEST
+
 from ..reference_data import load
 from . import models
 from .runs import march, read, simulation

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from gpusim import ContactLaw, Material, ModelBuilder, Simulation, SolverConfig, Tire, Transform
+from tests.backends import FASTEST, on_backends
 
-from ..backends import FASTEST, on_backends
 from . import tires
 from .runs import march, read, simulation
 from .tires import LENGTH, LOAD, RADIAL, RADIUS, ROLLING_RADIUS, SLIP_STIFFNESS, TIRE, Car, brush, free_wheel, rig
@@ -48,6 +48,7 @@ def test_forces_of_steady_slip_are_those_of_a_brush(case: tuple[float, float, fl
     assert touch.mode_names()[-1] == "sliding" and touch.mode_names()[1] == "sticking"
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize(("backend", "dt"), [(FASTEST, 1e-3), (FASTEST, 1e-2), ("numpy", 1e-2)])
 def test_a_light_wheel_that_rolls_freely_has_the_whole_side_force(backend: str, dt: float) -> None:
     """What joints hold, and how easily it spins, make the tire no softer."""
@@ -90,6 +91,7 @@ def test_radial_spring(dt: float, error: float) -> None:
     assert frequency == pytest.approx(math.sqrt(RADIAL / (LOAD / tires.G)) / (2.0 * math.pi), rel=error)
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize(
     ("swing", "backend"), on_backends([0.1, 1.0, 2.0, 2.5, 10.0, 100.0], numpy=[2.5])
 )  # fmt: skip

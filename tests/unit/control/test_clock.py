@@ -92,6 +92,7 @@ def test_a_change_of_the_rate_leaves_a_delay_its_time(backend: str) -> None:
         assert age[0] == pytest.approx(0.05, abs=0.0101)
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("latency", [{"latency": 0.03}, {"latency": 0.03, "max_latency": 0.1}])
 def test_a_late_encoder_begins_with_its_first_reading(backend: str, latency: dict[str, float]) -> None:

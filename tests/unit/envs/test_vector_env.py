@@ -18,6 +18,7 @@ from gpusim import Simulation
 from gpusim.envs import Env, LogUniform, Offset, Scale, Task, Uniform, VectorEnv, register
 from gpusim.envs.registry import IDS
 from gpusim.errors import ModelError, UnknownNameError
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 from tests.unit.envs.tasks import Cart
 
@@ -27,7 +28,7 @@ STEPS = 25
 
 
 def cart(num_envs: int = 3, task: Task | None = None, **options: Any) -> VectorEnv:
-    return VectorEnv(task or Cart(), num_envs, backend="numpy", **options)
+    return VectorEnv(task or Cart(), num_envs, backend=FASTEST, **options)
 
 
 def pushes(num_envs: int, episode: int, step: int) -> np.ndarray:
