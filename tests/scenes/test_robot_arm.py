@@ -76,6 +76,7 @@ def test_the_checks_fail_without_a_start(case: str) -> None:
     assert "the tool goes once round and comes home" in broken and len(broken) >= 2
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_computed_torque_is_far_better_than_pid() -> None:
     """The same gains, poles and motors: the tool is 35 um and 1.47 mm from the path."""

@@ -57,7 +57,8 @@ def run(worlds: np.ndarray, steps: int, dtype: str, backend: str, **config: Any)
     ("solver", "dtype", "steps"),
     [
         pytest.param("direct", "float64", 200, marks=pytest.mark.nightly),
-        ("direct", "float32", 40),
+        ("direct", "float64", 40),
+        pytest.param("direct", "float32", 40, marks=pytest.mark.nightly),
         ("colored", "float64", 30),
         ("colored", "float32", 30),
     ],

@@ -117,6 +117,7 @@ def test_benchmarks_begin_with_the_humanoid_and_end_in_time(
     assert [one["failed"] for one in left] == ["not finished"] * len(begun)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_where_time_goes(gpu_check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By stage in either launch; what fails is told, and what there is no time for."""

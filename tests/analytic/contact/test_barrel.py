@@ -111,6 +111,7 @@ def bumps(kind: str, backend: str, turn: float, solver: str = "direct") -> tuple
     return float(height.min()), float(height.max())
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_rollers_hand_over_without_a_bump():
     """Eight barrels over a whole turn; ellipsoids lift the hub by a quarter of a millimeter at each of them."""

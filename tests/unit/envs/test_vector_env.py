@@ -82,6 +82,7 @@ def test_a_world_does_not_depend_on_the_number_of_worlds(task: type[Task]) -> No
     assert transitions(cart(3, task()), 3) == transitions(cart(30, task()), 3)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_world_0_of_3_and_of_300() -> None:
     few, many = (transitions(VectorEnv(LIFT, n, backend="native"), 3, count=160) for n in (3, 300))
