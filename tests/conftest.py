@@ -2,7 +2,8 @@
 
 ``pytest`` leaves out the tests marked ``nightly``; ``pytest -m nightly`` runs them alone, as CI does afterwards.
 
-The files that compile most come first: others find their builds, and no process ends alone with one of them.
+The files that compile most come first: others find their builds, and no process ends alone with one of them. Files of a
+folder need the same builds, so two processes get files of different folders: neither waits for what the other compiles.
 """
 
 from __future__ import annotations
@@ -51,6 +52,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("slow_numpy") and _runs_numpy(item) and not missing("native"):
             item.add_marker("nightly")
     items.sort(key=lambda item: item.path.parent.name != "parity")
+    files = list(dict.fromkeys(item.path for item in items))
+    half = (len(files) + 1) // 2
+    place = {path: (k % half, k // half) for k, path in enumerate(files)}
+    items.sort(key=lambda item: place[item.path])
 
 
 def _runs_numpy(item: pytest.Item) -> bool:
