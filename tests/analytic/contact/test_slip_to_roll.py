@@ -96,6 +96,7 @@ def test_numpy_comes_to_roll():
     assert found[1, 0] == pytest.approx(v_roll, abs=1e-6) and abs(found[1, 1]) < 1e-6
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_float32():
     _, v_roll = _end(2.0, 0.0)

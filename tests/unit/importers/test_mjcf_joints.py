@@ -155,6 +155,7 @@ def test_gravity_compensation_is_a_share_of_gravity():
 FLUID = "density='900' viscosity='0.5' wind='1 0.5 0'"
 
 
+@pytest.mark.nightly
 def test_drag_is_that_of_mujoco():
     row = {}
     model = mujoco.MjModel.from_xml_string(mjcf(solid("<freejoint/>", pos="0 0 1"), option=FLUID))
