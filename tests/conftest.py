@@ -34,8 +34,9 @@ def pytest_configure(config: pytest.Config) -> None:
     message_snapshot.pytest_configure(config)
     if not config.option.markexpr and not any("::" in arg for arg in config.args):
         config.option.markexpr = "not nightly"  # a test that is named runs in any case
-    # a build in the background would take a core from the tests
-    pytest.MonkeyPatch().setattr(specialization, "MAKES_AFTER", math.inf)
+    # a build in the background would take a core from the tests, and what the cache holds must not change them
+    for name in ("LOOKS_AFTER", "MAKES_AFTER"):
+        pytest.MonkeyPatch().setattr(specialization, name, math.inf)
     if os.environ.get("GPUSIM_TEST_BUILDS") != "shipped":
         optimize_less(pytest.MonkeyPatch())
 
