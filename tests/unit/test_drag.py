@@ -6,7 +6,7 @@ import pytest
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
 from tests.backends import FASTEST
 
-BACKENDS = [("numpy", "auto"), ("native", "fused"), ("native", "staged")]
+BACKENDS = [("numpy", "auto"), ("native", "fused"), pytest.param("native", "staged", marks=pytest.mark.nightly)]
 
 
 def _cube(gravity=-9.81, speed=(0.0, 0.0, 0.0), spin=(0.0, 0.0, 0.0), **drag):

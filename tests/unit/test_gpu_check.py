@@ -37,6 +37,7 @@ def options(out: Path, **others: Any) -> Namespace:
     return Namespace(**{"out": out, "backend": "native", "few": True, "limit": 600.0, "step": "launch", **others})
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_launches(gpu_check: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of models with joints and contacts, and of two simulations in turn."""

@@ -17,7 +17,7 @@ from gpusim.rotations import matrix_from_quaternion
 from tests.backends import FASTEST
 from tests.message_snapshot import naming
 
-from .helpers import NO_GRAVITY, SOLVERS, G, ball_body, both_backends, simulate
+from .helpers import NO_GRAVITY, G, ball_body, both_backends, simulate
 
 ACROSS = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * np.pi)
 """Frame whose z axis lies along y: drums whose ropes hang in the x-z plane."""
@@ -55,7 +55,7 @@ def test_atwood_machine(backend: str, shape: str) -> None:
     near(sim.read("joint.rope_part0.tension"), 2.0 * 2.0 * 3.0 * G / 5.0, rel=1e-9)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", ["direct", pytest.param("colored", marks=pytest.mark.nightly)])
 def test_rope_unwinds_from_a_drum(solver: str) -> None:
     """Without gravity the speed v stays, and the free length is s^2 = s0^2 + 2 r v t: the involute of the drum."""
     b, free, speed = ModelBuilder(gravity=NO_GRAVITY), 0.5, 2.0
