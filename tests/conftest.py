@@ -2,7 +2,8 @@
 
 ``pytest`` leaves out the tests marked ``nightly``; ``pytest -m nightly`` runs them alone, as CI does afterwards.
 
-The files that compile most come first: others find their builds, and no process ends alone with one of them.
+The files that compile most come first: others find their builds, and no process ends alone with one of them. Files of a
+folder need the same builds, so two processes get files of different folders: neither waits for what the other compiles.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ def pytest_configure(config: pytest.Config) -> None:
     message_snapshot.pytest_configure(config)
     if not config.option.markexpr and not any("::" in arg for arg in config.args):
         config.option.markexpr = "not nightly"  # a test that is named runs in any case
-    # a build in the background would take a core from the tests
-    pytest.MonkeyPatch().setattr(specialization, "MAKES_AFTER", math.inf)
+    # a build in the background would take a core from the tests, and what the cache holds must not change them
+    for name in ("LOOKS_AFTER", "MAKES_AFTER"):
+        pytest.MonkeyPatch().setattr(specialization, name, math.inf)
     if os.environ.get("GPUSIM_TEST_BUILDS") != "shipped":
         optimize_less(pytest.MonkeyPatch())
 
@@ -45,5 +47,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(f"no {backend} backend: {reason}")
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("slow_numpy") and _runs_numpy(item) and not missing("native"):
+            item.add_marker("nightly")
     items.sort(key=lambda item: item.path.parent.name != "parity")
+    files = list(dict.fromkeys(item.path for item in items))
+    half = (len(files) + 1) // 2
+    place = {path: (k % half, k // half) for k, path in enumerate(files)}
+    items.sort(key=lambda item: place[item.path])
+
+
+def _runs_numpy(item: pytest.Item) -> bool:
+    """Return whether a parameter of a test is the NumPy backend."""
+    values = item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
+    return any(isinstance(value, str) and value == "numpy" for value in values)

@@ -256,6 +256,7 @@ def test_voids_are_kept_reset_and_written(kind: str, backend: str) -> None:
     assert read(sim, "void_a") > 0.9e-4 and read(sim, "pressure_a") == 0.0
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("kind", KINDS[:2])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_cavitation_is_reported_once(kind: str, backend: str) -> None:
@@ -319,6 +320,7 @@ def motor_and_ram() -> ModelBuilder:
     return b
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize(
     ("backend", "dt"),
     [("numpy", 5e-3), *(pytest.param("native", dt, marks=pytest.mark.native) for dt in (1e-3, 1e-2))],

@@ -344,6 +344,7 @@ def test_a_motor_behind_a_compensated_valve_turns_at_any_step(dt: float, error: 
     assert found["x_wheel"][-1] == pytest.approx(exact["x_wheel"][-1], rel=error)
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 @pytest.mark.parametrize("first", [True, False])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from .backends import FASTEST, on_backends
+from tests.backends import FASTEST, on_backends
+
 from .bars import CHAIN, LEAST_ORDER, ORDERS, failures, order
 from .cases import run
 

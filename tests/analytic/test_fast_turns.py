@@ -32,6 +32,7 @@ def test_free_spin_keeps_its_energy(moments: tuple[float, float, float], turn: f
     assert abs(_energy_change(moments, turn, "second_order", backend)) < 1e-8
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("turn", [0.01, 0.1, 1.5])
 def test_free_spin_keeps_its_energy_in_the_semi_implicit_scheme(turn: float, backend: str) -> None:

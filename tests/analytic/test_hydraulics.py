@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from .backends import on_backends
+from tests.backends import on_backends
+
 from .bars import HYDRAULICS, MOTORS, SPRINGS, TEST_HORIZON, Row, failures
 from .cases import run
 

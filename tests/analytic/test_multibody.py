@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from .backends import on_backends
+from tests.backends import on_backends
+
 from .bars import (
     B03_COLORED_STRETCH,
     EIGHT_SUBSTEPS,
@@ -64,6 +65,7 @@ def test_float32_stays_together(case, backend):
     assert not failures(result, Bar(gap=GAP_FLOAT32))
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize(("case", "backend"), on_backends(MULTIBODY, ["B01"]))
 def test_papers_scheme_stays_together(case, backend):
     result = run(case, backend=backend, scheme="semi_implicit", horizon=0.5)

@@ -69,6 +69,7 @@ def _momentum(sim: Simulation) -> np.ndarray:
     return np.sum(np.cross(place, mass[:, None] * velocity) + spin, axis=0)
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_light_links_do_not_turn_the_assembly(backend: str) -> None:
     """At h omega = 0.12. Self-stress looked like tension and made links heavier: 17 times the energy after 0.3 s."""

@@ -7,8 +7,7 @@ import pytest
 
 import gpusim
 from gpusim.scene import load_scene
-
-from .backends import on_backends
+from tests.backends import on_backends
 
 pytestmark = pytest.mark.nightly
 

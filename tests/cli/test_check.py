@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.backends import FASTEST
 from tests.message_snapshot import names
 
 STONE = """\
@@ -23,7 +24,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_good_robot(cli, arm: Path) -> None:
-    result = cli("check", arm, "--backend", "numpy")
+    result = cli("check", arm, "--backend", FASTEST)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[0] == f"{arm}: fine, no findings"
@@ -40,9 +41,9 @@ add:
 """
     file = tmp_path / "pendulum.yaml"
     file.write_text(text)
-    result = cli("check", file, "--backend", "numpy")
+    result = cli("check", file, "--backend", FASTEST)
     assert result.exit_code == 0 and "  motion: joint 'hinge': starts at 0, outside of 0.1 to 0.2" in result.stdout
-    result = cli("check", file, "--backend", "numpy", "--strict")
+    result = cli("check", file, "--backend", FASTEST, "--strict")
     assert result.exit_code == 1 and ": failed, " in result.stdout.splitlines()[0]
 
 
@@ -56,7 +57,7 @@ add:
       - joint_ball: {label: "{n}", parent: world, child: bar, parent_xform: [= 2 * x, 0, 0], child_xform: [= x, 0, 0]}
 """
     (tmp_path / "bar.yaml").write_text(text)
-    result = cli("check", tmp_path / "bar.yaml", "--backend", "numpy")
+    result = cli("check", tmp_path / "bar.yaml", "--backend", FASTEST)
     assert result.exit_code == 1
     assert ": failed, " in result.stdout.splitlines()[0]
     assert "it cannot close: 0.5 remains" in result.stdout and "run: failed" in result.stdout
@@ -67,28 +68,28 @@ def test_plots_of_missing_signals(cli, tmp_path: Path) -> None:
     file = tmp_path / "plots.yaml"
     plot = "plots: [{title: height, unit: m, signals: [body.z.position]}]"
     file.write_text(f"add:\n  - body: {{label: bob, mass: 1, inertia: [1, 1, 1]}}\n{plot}\n")
-    result = cli("check", file, "--backend", "numpy")
+    result = cli("check", file, "--backend", FASTEST)
     assert result.exit_code == 1 and names(result.stdout, "plot 'height' signal 'body.z.position'"), result.output
-    result = cli("run", file, "--backend", "numpy", "--plot", tmp_path / "plot.png")
+    result = cli("run", file, "--backend", FASTEST, "--plot", tmp_path / "plot.png")
     assert result.exit_code == 2 and names(result.stderr, "plot 'height' signal 'body.z.position'"), result.output
 
 
 def test_json(cli, tmp_path: Path) -> None:
     (tmp_path / "stone.urdf").write_text(STONE)
-    result = cli("check", tmp_path / "stone.urdf", "--floating", "--backend", "numpy", "--json")
+    result = cli("check", tmp_path / "stone.urdf", "--floating", "--backend", FASTEST, "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert found["verdict"] == "fine, 1 finding" and found["failures"] == []
     assert found["import"]["robot_name"] == "stone"
     assert found["lint"][0]["effect"] == "they fall forever"
     assert found["run"]["steps"] == 50 and found["against"] is None
-    result = cli("check", tmp_path / "stone.urdf", "--floating", "--floor", "--backend", "numpy", "--json")
+    result = cli("check", tmp_path / "stone.urdf", "--floating", "--floor", "--backend", FASTEST, "--json")
     assert json.loads(result.stdout)["lint"] == []
 
 
 def test_against_mujoco(cli, arm: Path) -> None:
     pytest.importorskip("mujoco")
-    result = cli("check", arm, "--backend", "numpy", "--against", "mujoco")
+    result = cli("check", arm, "--backend", FASTEST, "--against", "mujoco")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[-1].startswith("against mujoco: equal, 2 bodies, poses within")
 
@@ -122,14 +123,14 @@ models:
   - {{file: {robot}, label_prefix: p_, fixed_base: false, xform: [0, 0, 5]}}
   - {{file: {robot}, label_prefix: q_, fixed_base: false, xform: [0, 3, 5]}}
 """)
-    one = json.loads(cli("check", robot, "--floating", "--backend", "numpy", "--json").stdout)["import"]
-    two = json.loads(cli("check", file, "--backend", "numpy", "--json").stdout)["import"]
+    one = json.loads(cli("check", robot, "--floating", "--backend", FASTEST, "--json").stdout)["import"]
+    two = json.loads(cli("check", file, "--backend", FASTEST, "--json").stdout)["import"]
     assert one["findings"] and len(two["findings"]) == 2 * len(one["findings"])
     elements = " ".join(finding["element"] for finding in two["findings"])
     assert "'p_a'" in elements and "'q_a'" in elements and set(two["shapes"]) == {"p_a", "q_a"}
-    strict = cli("check", file, "--backend", "numpy", "--strict")
+    strict = cli("check", file, "--backend", FASTEST, "--strict")
     assert strict.exit_code == 1 and "\nimport: " in strict.stdout
-    run = cli("run", file, "--backend", "numpy", "--duration", "0.01")
+    run = cli("run", file, "--backend", FASTEST, "--duration", "0.01")
     assert "warning: motion: link 'p_a'" in run.stderr, run.stderr
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from gpusim.viewer.pictures import Film, load_picture
+from tests.backends import FASTEST
 from tests.cli.recordings import record_motion
 from tests.message_snapshot import names
 from tests.unit.viewer.drawing import require_egl
@@ -30,7 +31,7 @@ def render(cli, tmp_path, monkeypatch):
 
     def invoke(*arguments: object):
         small = () if "--size" in arguments else ("--size", "64x36")
-        return cli("render", *arguments, *small, "--backend", "numpy")
+        return cli("render", *arguments, *small, "--backend", FASTEST)
 
     return invoke
 

@@ -18,20 +18,21 @@ from gpusim.recording.recorder import load_recording
 from gpusim.scene import Scene, load_scene
 from gpusim.viewer.operator import Operator
 from gpusim.viewer.window.sources import Live
+from tests.backends import FASTEST
 from tests.cli.recordings import record_motion
 from tests.message_snapshot import names
 from tests.unit.viewer.display import display_variables
 from tests.unit.viewer.drawing import require_egl
 from tests.unit.viewer.test_operator_recording import bits
 
-SCENE = ("hydraulic_lift", "--set", "command_time=0.02", "--backend", "numpy")
+SCENE = ("hydraulic_lift", "--set", "command_time=0.02", "--backend", FASTEST)
 STEPS = 200
 
 
 def record(path: Path, steps: int = STEPS, **parameters: Any) -> gpusim.Simulation:
     """An operator drives the lift, with the keys between its own schedule."""
     scene = load_scene("hydraulic_lift", **{"command_time": 0.02, **parameters})
-    sim = gpusim.Simulation(scene.builder.finalize(), backend="numpy", config=scene.config)
+    sim = gpusim.Simulation(scene.builder.finalize(), backend=FASTEST, config=scene.config)
     operator = Operator(sim, scene, parameters={"command_time": 0.02, **parameters})
     operator.record(path)
     for k in range(steps):
@@ -144,7 +145,7 @@ def swinging_lift() -> tuple[Scene, gpusim.Simulation]:
 
     config = dataclasses.replace(scene.config, substeps=3)
     scene = dataclasses.replace(scene, schedule=schedule, config=config)
-    return scene, gpusim.Simulation(scene.builder.finalize(), backend="numpy", config=config)
+    return scene, gpusim.Simulation(scene.builder.finalize(), backend=FASTEST, config=config)
 
 
 @pytest.mark.nightly
@@ -168,7 +169,7 @@ def test_what_was_recorded_in_a_window_has_the_same_bits(folder) -> None:
 
 def test_robots_in_many_worlds(cli, folder, made, arm) -> None:
     scene = model_scene(str(arm), hold=True)
-    sim = gpusim.Simulation(scene.builder.finalize(), 2, backend="numpy", config=scene.config)
+    sim = gpusim.Simulation(scene.builder.finalize(), 2, backend=FASTEST, config=scene.config)
     operator = Operator(sim, scene)
     operator.record("drive.jsonl")
     first = next(iter(operator.inputs))
@@ -181,7 +182,7 @@ def test_robots_in_many_worlds(cli, folder, made, arm) -> None:
         sim.step()
     operator.stop_recording()
     sim.read("sim.kinetic_energy")  # as the command does at its end: readings count the angles of the last poses
-    common = ("run", arm, "--backend", "numpy", "--replay", "drive.jsonl")
+    common = ("run", arm, "--backend", FASTEST, "--replay", "drive.jsonl")
     assert cli(*common, "--num-worlds", 2).exit_code == 0
     assert bits(made[-1]) == bits(sim)
     result = cli(*common, "--num-worlds", 3)
@@ -209,7 +210,7 @@ def test_what_does_not_fit_is_reported(cli, folder, arguments: tuple[str, ...], 
 def test_the_same_values_in_other_words_fit(cli, folder) -> None:
     record(folder / "drive.jsonl", 20, mass=400.0)
     result = cli("run", *SCENE[:1], "--set", "mass=4e2", "--set", "command_time=0.020", "--replay", "drive.jsonl",
-                 "--backend", "numpy")  # fmt: skip
+                 "--backend", FASTEST)  # fmt: skip
     assert result.exit_code == 0, result.output
 
 

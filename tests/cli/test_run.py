@@ -308,6 +308,7 @@ def test_interrupted_run_saves_what_it_has_and_exits_with_130(cli, tmp_path, mon
     assert len(load_recording(out)) == 21
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_interrupted_run_saves_a_checkpoint_between_two_steps(cli, tmp_path, monkeypatch, backend) -> None:
     """NumPy may be within a step, so its older checkpoint remains."""

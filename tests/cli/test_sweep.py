@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.backends import FASTEST
+
 
 def test_the_command_writes_the_table(cli, tmp_path: Path) -> None:
     from pyarrow import parquet
 
     out = tmp_path / "a.parquet"
-    arguments = ("sweep", "double_pendulum", "--duration", 0.01, "--backend", "numpy", "--out", out)
+    arguments = ("sweep", "double_pendulum", "--duration", 0.01, "--backend", FASTEST, "--out", out)
     result = cli(*arguments, "--set", "length1=0.5,1.0", "--set", "mass1=1:2:2", "--rate", 500)
     assert result.exit_code == 0, result.output
     table = parquet.read_table(out)

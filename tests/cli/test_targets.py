@@ -18,6 +18,7 @@ from gpusim.importers import ImportReport
 from gpusim.recording.motion import MotionRecorder
 from gpusim.viewer.operator import Operator, OperatorRecording
 from gpusim.viewer.pictures import load_picture
+from tests.backends import FASTEST
 from tests.message_snapshot import names
 from tests.unit.helpers import bits
 from tests.unit.viewer.drawing import require_egl
@@ -108,7 +109,7 @@ def test_kinds(target: str, kind: str | None) -> None:
 
 @pytest.mark.parametrize("target", ["pendulum.yaml", "pendulum.py", "pendulum.py:build", "pendulum:build"])
 def test_run(cli, folder: Path, target: str) -> None:
-    result = cli("run", target, "--backend", "numpy", "--set", "mass=3", "--out", "run.npz")
+    result = cli("run", target, "--backend", FASTEST, "--set", "mass=3", "--out", "run.npz")
     assert result.exit_code == 0, result.output
     assert "0.1 s in 50 steps" in result.stdout
     assert np.load("run.npz")["joint.hinge.position"].shape[0] == 51
@@ -125,7 +126,7 @@ def test_xacro_arguments_and_postures_of_an_srdf_file(cli, folder: Path, arm: Pa
     Path("arm.urdf.xacro").write_text(text.replace(">", f">{argument}", 1))
     state = '<group_state name="up" group="all"><joint name="shoulder" value="0.7"/></group_state>'
     Path("arm.srdf").write_text(f'<robot name="arm">{state}</robot>')
-    given = ("--signals", "joint.shoulder.position,body.slide.position", "--duration", "0.1", "--backend", "numpy")
+    given = ("--signals", "joint.shoulder.position,body.slide.position", "--duration", "0.1", "--backend", FASTEST)
     result = cli("run", "arm.urdf.xacro", "--set", "at=2", "--pose", "up", "--out", "run.npz", *given)
     assert result.exit_code == 0, result.output
     run = np.load("run.npz")
@@ -144,13 +145,13 @@ def test_xacro_arguments_and_postures_of_an_srdf_file(cli, folder: Path, arm: Pa
 def test_postures(cli, folder: Path, target: str) -> None:
     """A run starts in a posture of the machine, and so does a check."""
     signals = ("--signals", "joint.hinge.position,servo.drive.target")
-    result = cli("run", target, "--backend", "numpy", "--pose", "home", "--out", "run.npz", *signals)
+    result = cli("run", target, "--backend", FASTEST, "--pose", "home", "--out", "run.npz", *signals)
     assert result.exit_code == 0, result.output
     run = np.load("run.npz")
     assert run["joint.hinge.position"].ravel()[0] == pytest.approx(0.4)
     assert run["servo.drive.target"].ravel()[-1] == pytest.approx(0.3)
-    assert cli("check", target, "--backend", "numpy", "--pose", "home").exit_code == 0
-    assert cli("check", target, "--backend", "numpy", "--pose", "hone").exit_code == 2
+    assert cli("check", target, "--backend", FASTEST, "--pose", "home").exit_code == 0
+    assert cli("check", target, "--backend", FASTEST, "--pose", "hone").exit_code == 2
     options = RunOptions(target, settings=("mass=3",), pose="home")
     assert with_parameters(RunOptions(target), target_parameters(options)) == options
 
@@ -161,9 +162,9 @@ def test_all_kinds_are_one_machine(folder: Path) -> None:
 
 
 def test_builders_and_seeds(cli, folder: Path) -> None:
-    assert cli("run", "pendulum.py:bare", "--backend", "numpy", "--duration", "0.01").exit_code == 0
+    assert cli("run", "pendulum.py:bare", "--backend", FASTEST, "--duration", "0.01").exit_code == 0
     assert load_target(RunOptions("pendulum.py", seed=4)).builder.bodies[0].mass == 6.0
-    result = cli("run", "pendulum.yaml", "--backend", "numpy", "--seed", "4")
+    result = cli("run", "pendulum.yaml", "--backend", FASTEST, "--seed", "4")
     assert result.exit_code == 0 and "--seed changes nothing" in result.stderr
 
 
@@ -176,8 +177,8 @@ def test_models_without_moving_bodies(cli, folder: Path, arm: Path) -> None:
     for command in ("check post.xml", "run post.xml", "check ground.xml"):
         result = cli(*command.split())
         assert result.exit_code == 2 and names(result.stderr, "fixed world --floating"), result.output
-    assert cli("check", "post.xml", "--floating", "--backend", "numpy").exit_code == 0
-    result = cli("check", "ground.xml", "--floating", "--backend", "numpy")
+    assert cli("check", "post.xml", "--floating", "--backend", FASTEST).exit_code == 0
+    result = cli("check", "ground.xml", "--floating", "--backend", FASTEST)
     assert result.exit_code == 2 and names(result.stderr, "fixed world bodies"), result.output
     assert "visual" not in cli("list", arm).stdout
 
@@ -234,7 +235,7 @@ def test_motions_are_played(folder: Path, monkeypatch: pytest.MonkeyPatch, targe
     """A recording in another folder finds the file, and rebuilds the machine with the same parameters."""
     options = RunOptions(target, settings=("mass=3",))
     scene = load_target(options)
-    sim = Simulation(scene.builder.finalize(), backend="numpy", config=scene.config)
+    sim = Simulation(scene.builder.finalize(), backend=FASTEST, config=scene.config)
     given = {"target": recorded_target(options), "parameters": target_parameters(options)}
     with MotionRecorder(sim, folder / "motion.npz", **given) as recorder:
         for _ in range(20):
@@ -249,7 +250,7 @@ def test_motions_are_played(folder: Path, monkeypatch: pytest.MonkeyPatch, targe
 def test_motions_of_models_keep_their_options(folder: Path, arm: Path) -> None:
     options = RunOptions(str(arm), floating=True, floor=True)
     scene = load_target(options, visuals=False)
-    sim = Simulation(scene.builder.finalize(), backend="numpy", config=scene.config)
+    sim = Simulation(scene.builder.finalize(), backend=FASTEST, config=scene.config)
     given = {"target": recorded_target(options), "parameters": target_parameters(options)}
     with MotionRecorder(sim, "motion.npz", **given) as recorder:
         recorder.sample(sim.time)
@@ -265,7 +266,7 @@ def test_motions_of_models_keep_their_options(folder: Path, arm: Path) -> None:
 def test_replays(cli, folder: Path) -> None:
     options = RunOptions("pendulum.yaml", settings=("mass=3",))
     scene = load_target(options)
-    sim = Simulation(scene.builder.finalize(), backend="numpy", config=scene.config)
+    sim = Simulation(scene.builder.finalize(), backend=FASTEST, config=scene.config)
     operator = Operator(sim, scene, parameters=target_parameters(options))
     operator.record("drive.jsonl")
     for k in range(30):
@@ -274,12 +275,12 @@ def test_replays(cli, folder: Path) -> None:
         operator.before_steps(sim.time)
         sim.step()
     operator.stop_recording()
-    common = ("run", "pendulum.yaml", "--backend", "numpy", "--replay", "drive.jsonl")
+    common = ("run", "pendulum.yaml", "--backend", FASTEST, "--replay", "drive.jsonl")
     assert cli(*common, "--set", "mass=3").exit_code == 0
     result = cli(*common)
     assert result.exit_code == 2 and names(result.stderr, "mass 3 same options"), result.stderr
     replay = Replay(Path("drive.jsonl"), OperatorRecording.load("drive.jsonl"))
-    again = Simulation(load_target(options).builder.finalize(), backend="numpy", config=scene.config)
+    again = Simulation(load_target(options).builder.finalize(), backend=FASTEST, config=scene.config)
     replayed = replay.operator(again, scene)
     for _ in range(30):
         replayed.before_steps(again.time)
@@ -342,7 +343,7 @@ def test_a_floating_robot_falls_onto_the_floor(cli, folder: Path) -> None:
     shape = '<collision><geometry><box size="1 1 1"/></geometry></collision>'
     Path("stone.urdf").write_text(f'<robot name="stone"><link name="a">{solid}{shape}</link></robot>')
     for options, height in (((), 0.0), (("--floating",), -0.19), (("--floating", "--floor"), 0.0)):
-        given = ("--duration", "0.2", "--backend", "numpy", "--signals", "body.a.position", "--out", "run.npz")
+        given = ("--duration", "0.2", "--backend", FASTEST, "--signals", "body.a.position", "--out", "run.npz")
         result = cli("run", "stone.urdf", *options, *given)
         assert result.exit_code == 0, result.output
         assert abs(np.load("run.npz")["body.a.position"][-1, 0, 2] - height) < 0.01

@@ -15,13 +15,14 @@ import pytest
 from gpusim.recording.motion import load_motion
 from gpusim.viewer.operator import OperatorRecording
 from gpusim.viewer.pictures import load_picture
+from tests.backends import FASTEST
 from tests.cli.recordings import record_motion
 from tests.message_snapshot import names
 from tests.unit.viewer.display import display_variables
 from tests.unit.viewer.drawing import require_egl
 
 # long steps, so that NumPy keeps pace on a busy computer
-SMALL = ("--size", "128x96", "--backend", "numpy", "--dt", "0.01")
+SMALL = ("--size", "128x96", "--backend", FASTEST, "--dt", "0.01")
 
 
 @pytest.fixture
@@ -322,7 +323,7 @@ def test_files_that_cannot_be_shown(nowhere, cli, name: str, content: bytes | No
     ],
 )
 def test_bad_input_ends_with_one_sentence(nowhere, options: tuple[str, ...], reported: str) -> None:
-    result = nowhere("double_pendulum", "--backend", "numpy", *options)
+    result = nowhere("double_pendulum", "--backend", FASTEST, *options)
     assert result.exit_code == 2, result.output
     assert names(result.output, reported) and len(result.output.strip().splitlines()) == 1
     assert os.listdir() == []
@@ -330,7 +331,7 @@ def test_bad_input_ends_with_one_sentence(nowhere, options: tuple[str, ...], rep
 
 def test_no_display_with_a_recording_wished(nowhere) -> None:
     Path("a.npz").write_text("an older recording")
-    result = nowhere("double_pendulum", "--backend", "numpy", "--record", "a.npz")
+    result = nowhere("double_pendulum", "--backend", FASTEST, "--record", "a.npz")
     assert result.exit_code == 2
     assert Path("a.npz").read_text() == "an older recording"
 
@@ -398,6 +399,6 @@ def test_a_policy_drives_a_scene_next_to_the_operator(view, monkeypatch) -> None
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Window, "run", run)
-    view("hydraulic_lift", "--policy", "lift.npz", "--size", "128x96", "--backend", "numpy")
+    view("hydraulic_lift", "--policy", "lift.npz", "--size", "128x96", "--backend", FASTEST)
     assert found["dt"] == 5e-3 and found["command"] == 1.0
     assert found["height"] == pytest.approx(0.33, abs=0.02)

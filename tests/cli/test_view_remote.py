@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from gpusim.viewer.web import web_view
+from tests.backends import FASTEST
 from tests.cli.recordings import record_motion
 from tests.message_snapshot import names
 from tests.unit.test_rerun_stream import Viewer
 
-SMALL = ("--backend", "numpy", "--dt", "0.01")
+SMALL = ("--backend", FASTEST, "--dt", "0.01")
 PAGE = ("--web", "--port", "0", "--duration", "0.4", *SMALL)
 
 

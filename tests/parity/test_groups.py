@@ -150,6 +150,7 @@ def lanes(worlds: int, model: Model, **options: Any) -> int:
     return int(Simulation(model, worlds, backend="native", **options).backend.world_lanes)  # type: ignore[union-attr]
 
 
+@pytest.mark.nightly
 def test_fast_worlds_get_groups() -> None:
     assert lanes(32, machine_model(0), dtype="float32", fast=True) == compile_native.vector_bytes() // 8
 

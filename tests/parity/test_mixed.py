@@ -182,6 +182,7 @@ def test_every_step_from_the_same_state(scheme: str) -> None:
             assert mine == pytest.approx(theirs, rel=1e-8, abs=1e-9), (step, name)
 
 
+@pytest.mark.nightly
 def test_a_row_that_is_added_later_keeps_the_groups() -> None:
     """Damping written to a pin that was built without."""
     sim = make("native", "fused")

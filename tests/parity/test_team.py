@@ -170,6 +170,7 @@ def star(arms: int) -> Model:
     return b.finalize()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 def test_overflow(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Mass splitting sums over bodies."""

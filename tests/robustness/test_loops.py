@@ -21,12 +21,13 @@ def test_random_machines_with_loops(first: int) -> None:
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("seed", [288, 313, 464, 852, 991])
+@pytest.mark.parametrize("seed", [288, 313, 464, 852, pytest.param(991, marks=pytest.mark.nightly)])
 def test_fast_loops_close_in_every_step(seed: int) -> None:
     """One linear correction of positions left 0.1 to 4 mm: links turn by up to half a radian in a step."""
     assert loops.run(seed) == ""
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 @pytest.mark.parametrize("seed", [734, 1193])
 def test_loops_close_when_the_passes_end_early(seed: int, backend: str) -> None:
@@ -59,7 +60,9 @@ def _jam(seed: int) -> ModelBuilder:
 
 @pytest.mark.native
 @pytest.mark.parametrize("dt", [1e-3, 5e-3])
-@pytest.mark.parametrize("seed", [2, 10, 12, 13, 32, 38, 46])
+@pytest.mark.parametrize(
+    "seed", [2, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in (10, 12, 13, 32, 38, 46))]
+)
 def test_friction_that_slides_does_not_open_a_loop(seed: int, dt: float) -> None:
     """A row that slides takes no impulse: what rounding leaves of it counted as a solve that runs away."""
     sim = Simulation(_jam(seed).finalize(), backend="native", config=SolverConfig(dt=dt))
@@ -161,6 +164,7 @@ def test_constraints_in_loops() -> None:
     assert not constraints_in_loops([{2, 0}, {2, 1}], dynamic).any()
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_a_loop_that_cannot_close_fails_its_world(backend: str) -> None:
     """Two rods of a metre between pins that move apart without end."""

@@ -12,6 +12,11 @@ from tests.robustness.table import SETTINGS, SETUPS, run
 
 #: Settings that every change is tested at; the others are marked ``nightly``.
 FAST = ("direct_1ms", "direct_10ms", "colored_10ms")
+#: Set-ups that take a third of the time of all or a build of kernels for themselves; nightly at every setting.
+LONG = (
+    "big_chain_on_ground", "corridor_squeeze_robot", "hull_flat_needle", "motor_squeeze_box", "ragdoll_into_wall",
+    "thin_rod_boxes", "thin_rods", "wheel_on_edge_field",
+)  # fmt: skip
 
 
 def cases() -> list[object]:
@@ -19,7 +24,7 @@ def cases() -> list[object]:
     params = []
     for setting in SETTINGS:
         for name in SETUPS:
-            marks = [] if setting in FAST else [pytest.mark.nightly]
+            marks = [] if setting in FAST and name not in LONG else [pytest.mark.nightly]
             if reason := KNOWN.get((name, setting)):
                 marks.append(pytest.mark.xfail(reason=reason, strict=True, raises=AssertionError))
             params.append(pytest.param(name, setting, marks=marks, id=f"{setting}-{name}"))
@@ -37,3 +42,4 @@ def test_known_failures_are_of_set_ups_that_there_are() -> None:
     """A set-up that is renamed takes its entry with it."""
     assert {name for name, _ in KNOWN} <= set(SETUPS)
     assert {setting for _, setting in KNOWN} <= set(SETTINGS)
+    assert set(LONG) <= set(SETUPS)

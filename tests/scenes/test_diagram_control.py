@@ -108,6 +108,7 @@ def test_the_lift_stops_and_warns() -> None:
     assert sim.read(late)[0] == 0.0
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_krt100m_steers_within_its_bounds() -> None:
     """The wheel turns the robot to its side, no faster than its rate, and less at speed; a parked robot stands."""

@@ -76,6 +76,7 @@ def test_the_checks_fail_without_a_start(case: str) -> None:
     assert "the tool goes once round and comes home" in broken and len(broken) >= 2
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_computed_torque_is_far_better_than_pid() -> None:
     """The same gains, poles and motors: the tool is 35 um and 1.47 mm from the path."""
@@ -93,6 +94,7 @@ def test_errors_are_of_the_first_order_of_the_sample_time() -> None:
     assert 1.8 < far / near < 2.3 and 1.8 < near / nearest < 2.3
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_an_unknown_load_sags_and_is_made_up_for() -> None:
     """It sags at once when it is let go, and the integral takes it up, while PID had it right from the start."""

@@ -178,7 +178,7 @@ def test_joints_next_to_contacts_are_advised_a_smaller_step(solver: str) -> None
     assert sim.health_report() == f"world 0: 3 substeps ended before the solve converged{reported[solver]}"
 
 
-@pytest.mark.parametrize("launch", ["fused", "staged"])
+@pytest.mark.parametrize("launch", ["fused", pytest.param("staged", marks=pytest.mark.nightly)])
 @pytest.mark.native
 def test_backends_agree(launch: str) -> None:
     """All figures, NumPy and kernels; the two launches have the same bits by tests/parity."""

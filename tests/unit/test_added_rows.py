@@ -107,6 +107,7 @@ def test_acts_as_if_built_so(backend: str, solver: str, dtype: str) -> None:
     assert all(different(bits(late, k), bits(early, k)) == [] for k in range(WORLDS))
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_is_zero_costs_nothing(backend: str) -> None:
     """Built values are read; writing them again makes no row and changes no bit."""

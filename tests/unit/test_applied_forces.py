@@ -21,6 +21,7 @@ def floating(backend: str, worlds: int = 2, **options: Any) -> Simulation:
     return Simulation(b.finalize(), worlds, backend, config=SolverConfig(dt=1e-3), **options)
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_accelerates_its_world_until_written_again(backend: str) -> None:
     sim = floating(backend)

@@ -25,6 +25,7 @@ def hanging(mass: float = 2.0, **latch: Any) -> ModelBuilder:
     return b
 
 
+@pytest.mark.slow_numpy
 @both_backends
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_growing_force_breaks_it_at_the_step_where_it_passes_the_limit(solver: str, backend: str) -> None:
@@ -43,6 +44,7 @@ def test_a_growing_force_breaks_it_at_the_step_where_it_passes_the_limit(solver:
     assert 49.0 < load[first - 1] <= 50.0 < load[first] and np.abs(load[first + 1 :]).max() < 1e-9
 
 
+@pytest.mark.slow_numpy
 @both_backends
 @pytest.mark.parametrize("substeps", [1, 3])
 def test_worlds_break_alone_within_one_launch(substeps: int, backend: str) -> None:
@@ -101,6 +103,7 @@ def test_a_bob_leaves_a_swinging_arm_where_its_pull_is_twice_its_weight(backend:
     assert np.linalg.norm(path - held) > 0.2 and sim.read("joint.grip.attached")[0] == 0.0
 
 
+@pytest.mark.slow_numpy
 @both_backends
 def test_it_stays_open_until_a_write_or_a_reset(backend: str) -> None:
     """A write locks the pose of that moment, and a reset the first one, both in one world alone."""

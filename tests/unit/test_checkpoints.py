@@ -53,6 +53,7 @@ def job(path: Path, name: str = EVERYTHING, steps: int = 20, **options: Any) -> 
 # The same bits.
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_new_process_continues_with_the_same_bits(backend: str, tmp_path: Path) -> None:
     """Nine worlds, two of them failed, one stopped and two reset to a pose, after writes that added rows."""
@@ -106,6 +107,7 @@ def test_every_scene(name: str, backend: str, tmp_path: Path) -> None:
     assert in_a_new_process(jobs) == expected
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_fork_continues_like_its_source(backend: str) -> None:
     """World 0 in worlds 2 and 3, a failed one in world 4; and three worlds in another simulation, in another order."""

@@ -8,6 +8,7 @@ import pytest
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig
 from gpusim.control import Diagram
 from gpusim.typing import Array
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 
 DT = 1e-3
@@ -20,7 +21,7 @@ def hinge(prefix: str = "", **options: float) -> ModelBuilder:
     return b
 
 
-def simulation(b: ModelBuilder, worlds: int = 1, backend: str = "numpy") -> Simulation:
+def simulation(b: ModelBuilder, worlds: int = 1, backend: str = FASTEST) -> Simulation:
     return Simulation(b.finalize(), worlds, backend=backend, config=SolverConfig(dt=DT))
 
 
@@ -148,6 +149,7 @@ def test_what_was_commanded_before_a_stop_does_not_act_after_it(backend: str) ->
         assert sim.control["servo.applied"].tolist() == [held, 1.0 if k >= 5 else 0.1]
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_what_a_diagram_commands_during_a_stop_does_not_act_after_it(backend: str) -> None:
     b = hinge(delay=0.02)

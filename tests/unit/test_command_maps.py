@@ -35,6 +35,7 @@ def simulation(b: ModelBuilder, worlds: int = 2, backend: str = "numpy", launch:
     return Simulation(b.finalize(), worlds, backend=backend, config=config, launch=launch)
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize(("backend", "launch"), BACKENDS)
 def test_the_actuator_takes_the_mapped_command(backend: str, launch: str) -> None:
     b = machine()

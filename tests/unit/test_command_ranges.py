@@ -118,6 +118,7 @@ def test_what_has_no_range_is_not_limited(backend: str) -> None:
     assert ends[1] == pytest.approx(5.0 * ends[0], rel=1e-6)
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_commands_of_diagrams(backend: str) -> None:
     """A diagram gives a motor, a valve, a brake and a servo 9 times their greatest command: as one that gives that."""

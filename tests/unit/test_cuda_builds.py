@@ -151,7 +151,7 @@ def test_many_worlds_change_over_to_a_build_of_their_own_sizes(
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("specialize", [False, True])
+@pytest.mark.parametrize("specialize", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_who_decides_on_sizes_gets_no_other_build(stand_in: Compiler, specialize: bool) -> None:
     sim = many_lifts("cuda", specialize=specialize)
     assert isinstance(sim.backend, CudaBackend)
@@ -168,6 +168,7 @@ def pile(backend: str = "cuda") -> Simulation:
     return Simulation(load_scene("pile").builder.finalize(), 2, backend, config=SolverConfig(dt=1e-3), launch="fused")
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_quick_builds_with_contacts_are_linked_of_parts(stand_in: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each compiled at ptxas's best; where the driver does not link them, all in one and quickly."""
@@ -242,6 +243,7 @@ def test_full_builds_are_made_one_after_another_and_failures_stay_there() -> Non
     assert first.ended and broken.ended and stuck.ended
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_builds_that_fail_keep_no_other_waiting(stand_in: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
     """A staged model has two: both follow, and the one that comes is taken."""

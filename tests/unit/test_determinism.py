@@ -51,12 +51,14 @@ def run(worlds: np.ndarray, steps: int, dtype: str, backend: str, **config: Any)
     return sim
 
 
+@pytest.mark.slow_numpy
 @on_backends
 @pytest.mark.parametrize(
     ("solver", "dtype", "steps"),
     [
         pytest.param("direct", "float64", 200, marks=pytest.mark.nightly),
-        ("direct", "float32", 40),
+        ("direct", "float64", 40),
+        pytest.param("direct", "float32", 40, marks=pytest.mark.nightly),
         ("colored", "float64", 30),
         ("colored", "float32", 30),
     ],
@@ -98,6 +100,7 @@ def test_run_to_run(solver: str, backend: str) -> None:
         assert different(bits(second, world), ends[world]) == []
 
 
+@pytest.mark.slow_numpy
 @on_backends
 def test_a_fresh_model_gives_the_same_bits(backend: str) -> None:
     """finalize() twice orders rows, colors and eliminations alike."""

@@ -17,6 +17,9 @@ from gpusim.scene import list_scenes, load_scene
 from tests.message_snapshot import naming
 from tests.unit.helpers import bits, simulate
 
+#: Scenes whose copies take longest.
+LARGE = ("biped_walk", "excavator", "rtk_m")
+
 
 def copied(builder: ModelBuilder) -> ModelBuilder:
     """The builder after a trip through JSON text."""
@@ -91,7 +94,9 @@ def everything() -> ModelBuilder:
     return b
 
 
-@pytest.mark.parametrize("name", list_scenes())
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.nightly) if n in LARGE else n for n in list_scenes()]
+)
 def test_scenes_keep_every_bit(name: str) -> None:
     scene = load_scene(name)
     again = copied(scene.builder)
@@ -114,7 +119,9 @@ def test_everything_else_keeps_every_bit() -> None:
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("name", ["biped_walk", "biped_valve", "omni_vehicle"])
+@pytest.mark.parametrize(
+    "name", [*(pytest.param(n, marks=pytest.mark.nightly) for n in ("biped_walk", "omni_vehicle")), "biped_valve"]
+)
 def test_diagrams_move_in_the_same_way(name: str) -> None:
     scene = load_scene(name)
     found = []

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
+from tests.backends import FASTEST
 
-BACKENDS = [("numpy", "auto"), ("native", "fused"), ("native", "staged")]
+BACKENDS = [("numpy", "auto"), ("native", "fused"), pytest.param("native", "staged", marks=pytest.mark.nightly)]
 
 
 def _cube(gravity=-9.81, speed=(0.0, 0.0, 0.0), spin=(0.0, 0.0, 0.0), **drag):
@@ -15,7 +16,7 @@ def _cube(gravity=-9.81, speed=(0.0, 0.0, 0.0), spin=(0.0, 0.0, 0.0), **drag):
     return b.finalize()
 
 
-def _simulate(model, backend="numpy", launch="auto", worlds=1, dt=1e-3):
+def _simulate(model, backend=FASTEST, launch="auto", worlds=1, dt=1e-3):
     return Simulation(model, worlds, backend=backend, launch=launch, config=SolverConfig(dt=dt))
 
 

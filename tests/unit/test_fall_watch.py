@@ -9,6 +9,7 @@ import pytest
 
 from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim.signals.fall_watch import FIRST
+from tests.backends import FASTEST
 
 FLOORS = {
     "height field": lambda b: b.add_shape_height_field(-1, np.full((5, 5), -0.5), (0.5, 0.5)),
@@ -28,7 +29,7 @@ def ball(b: ModelBuilder, x: float, label: str = "ball", z: float = 0.5) -> int:
 
 
 def said(b: ModelBuilder, steps: int = 256, worlds: int = 1) -> list[str]:
-    sim = Simulation(b.finalize(), worlds, backend="numpy", config=SolverConfig(dt=5e-3))
+    sim = Simulation(b.finalize(), worlds, backend=FASTEST, config=SolverConfig(dt=5e-3))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for _ in range(steps // 16):

@@ -17,6 +17,7 @@ from gpusim.control import Diagram
 from gpusim.cosim.fmi_units import fmi_unit
 from gpusim.cosim.fmu import write_fmu
 from gpusim.scene import list_scenes, load_scene
+from tests.backends import FASTEST
 from tests.message_snapshot import names, naming
 from tests.unit.fmu_host import Host
 
@@ -24,7 +25,7 @@ SEEN = ["cylinder.lift.position", "cylinder.lift.pressure_a", "body.load.positio
 NAMES = (*SEEN[:2], "body.load.position[2]")
 
 
-def lift(backend: str = "numpy") -> gpusim.Simulation:
+def lift(backend: str = FASTEST) -> gpusim.Simulation:
     scene = load_scene("hydraulic_lift")
     return gpusim.Simulation(scene.builder.finalize(), config=scene.config, backend=backend)
 
@@ -40,6 +41,7 @@ def box() -> gpusim.Simulation:
     return gpusim.Simulation(builder.finalize(), backend="numpy")
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_an_fmu_has_the_bits_of_the_simulation_and_rolls_back(backend: str, tmp_path: Path) -> None:
     sim, path = lift(backend), tmp_path / "lift.fmu"

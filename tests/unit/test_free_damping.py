@@ -16,6 +16,7 @@ def _ball(backend, gravity=-9.81, **joint):
     return Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=1e-3))
 
 
+@pytest.mark.slow_numpy
 def test_damped_fall_and_spin(backend):
     sim = _ball(backend, damping=(4.0, 4.0, 4.0, 0.2, 0.2, 0.2), armature=(1.0, 1.0, 1.0, 0.3, 0.3, 0.3))
     sim.step(800)
@@ -25,6 +26,7 @@ def test_damped_fall_and_spin(backend):
     assert np.allclose(sim.read("body.ball.angular_velocity")[0, 2], 3.0 * np.exp(-0.2 / 0.4 * 0.8), rtol=1e-6)
 
 
+@pytest.mark.slow_numpy
 def test_dry_friction_holds_and_stops(backend):
     sim = _ball(backend, friction=(0.0, 0.0, 20.0, 0.0, 0.0, 0.05))
     sim.step(400)
@@ -33,6 +35,7 @@ def test_dry_friction_holds_and_stops(backend):
     assert np.allclose(sim.read("body.ball.angular_velocity")[0, 2], 3.0 - 0.5 * 0.4, rtol=1e-6)
 
 
+@pytest.mark.slow_numpy
 def test_damping_differs_by_world(backend):
     b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
     body = b.add_body(1.0, (1.0, 1.0, 1.0), linear_velocity=(1.0, 0.0, 0.0), label="ball")
@@ -69,6 +72,7 @@ _XML = """<mujoco><option timestep="0.0002" integrator="RK4"/><worldbody>
 <inertial pos="0.2 0 0.1" mass="1" diaginertia="0.02 0.03 0.04"/></body></body></worldbody></mujoco>"""
 
 
+@pytest.mark.slow_numpy
 def test_same_motion_and_mass_matrix_as_mujoco(backend):
     mujoco = pytest.importorskip("mujoco", reason='needs pip install "gpusim[mjcf]"')
     m = mujoco.MjModel.from_xml_string(_XML)

@@ -37,6 +37,7 @@ def options(out: Path, **others: Any) -> Namespace:
     return Namespace(**{"out": out, "backend": "native", "few": True, "limit": 600.0, "step": "launch", **others})
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_launches(gpu_check: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of models with joints and contacts, and of two simulations in turn."""
@@ -117,6 +118,7 @@ def test_benchmarks_begin_with_the_humanoid_and_end_in_time(
     assert [one["failed"] for one in left] == ["not finished"] * len(begun)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_where_time_goes(gpu_check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By stage in either launch; what fails is told, and what there is no time for."""

@@ -6,6 +6,7 @@ import pytest
 from gpusim import EnergyAudit, ModelBuilder, ModelError, Simulation, SolverConfig, Transform
 from gpusim.control import heavy_chain
 from gpusim.robotics import Tree
+from tests.backends import FASTEST
 
 BACKENDS = [("numpy", "auto"), ("native", "fused"), ("native", "staged")]
 
@@ -17,6 +18,7 @@ def _builder(scales=(0.0, 0.5, 1.0, -1.0)):
     return b
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize(("backend", "launch"), BACKENDS)
 def test_bodies_fall_by_their_share(backend, launch):
     sim = Simulation(_builder().finalize(), 2, backend=backend, launch=launch, config=SolverConfig(dt=1e-3))
@@ -52,7 +54,7 @@ def _pendulum():
 
 def test_energy_and_inverse_dynamics():
     model = _pendulum().finalize()
-    sim = Simulation(model, backend="numpy", config=SolverConfig(dt=1e-3))
+    sim = Simulation(model, backend=FASTEST, config=SolverConfig(dt=1e-3))
     start = sim.read("sim.kinetic_energy") + sim.read("sim.potential_energy")
     audit = EnergyAudit(sim)
     for _ in range(300):

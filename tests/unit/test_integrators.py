@@ -53,6 +53,7 @@ def test_backends_and_launches_have_the_same_bits() -> None:
     assert np.array_equal(found[0], found[1]) and np.array_equal(found[1], found[2])
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize(("backend", "launch"), BACKENDS)
 def test_an_emergency_stop_holds_the_activation(backend: str, launch: str) -> None:
     sim = simulation(slider(), 1, backend, launch)

@@ -197,7 +197,7 @@ def test_bad_settings_are_reported(options: dict[str, Any]) -> None:
         make(**options)
 
 
-@pytest.mark.parametrize("launch", ["fused", "staged"])
+@pytest.mark.parametrize("launch", ["fused", pytest.param("staged", marks=pytest.mark.nightly)])
 def test_sweeps_stop_at_the_tolerance(launch: str) -> None:
     """A world at rest stops after one sweep, its neighbor at the tolerance; without it all run."""
     b = star(12)

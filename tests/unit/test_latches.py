@@ -43,6 +43,7 @@ def test_attached_is_a_weld_at_the_pose_of_that_moment(backend, angle):
     assert ours.health_report() == "all worlds are fine"
 
 
+@pytest.mark.slow_numpy
 def test_released_load_falls_freely_in_its_world(backend):
     sim = _sim(_arm(_latched), backend, 2)
     sim.write("joint.grip.attached", 1.0)
@@ -67,6 +68,7 @@ def test_a_latch_without_a_place_holds_the_pose_as_built(backend):
     assert np.allclose(sim.read("body.load.position"), fixed.read("body.load.position"), atol=1e-8)
 
 
+@pytest.mark.slow_numpy
 def test_a_latch_of_a_point_is_a_ball_joint(backend):
     def point(b, arm, load):
         b.add_latch(arm, load, at=(0.5, 0, 0), rotation=False, label="grip")

@@ -22,6 +22,7 @@ def arm(bushing: bool) -> ModelBuilder:
     return b
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 @pytest.mark.parametrize("bushing", [False, True])
 def test_a_joint_returns_from_beyond_its_limit_at_1_rad_per_s(bushing: bool, backend: str) -> None:

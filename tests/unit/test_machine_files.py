@@ -148,6 +148,7 @@ def test_examples_run(file: Path) -> None:
     assert set(scene.signals()) <= set(sim.signals())
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_the_truck_drives_over_bumps_and_pulls_its_trailer() -> None:
     scene = load_machine(ROOT / "docs" / "examples" / "machines" / "truck.yaml")
@@ -163,6 +164,7 @@ def test_the_truck_drives_over_bumps_and_pulls_its_trailer() -> None:
     assert np.abs(sim.read("joint.hitch.position")[0]).max() < 0.05
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_the_wheel_loader_drives_steers_and_lifts() -> None:
     scene = load_machine(ROOT / "docs" / "examples" / "machines" / "wheel_loader.yaml", stones=1)

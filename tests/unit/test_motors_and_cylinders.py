@@ -136,6 +136,7 @@ def test_closed_valve_is_a_spring_of_two_oil_columns() -> None:
     assert 0.25 - sim.read("cylinder.lift.position")[0] == pytest.approx(load / stiffness, rel=1e-3)
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("side", ["a", "b"])
 @both_backends
 def test_a_hose_softens_the_oil_column_at_its_chamber(backend: str, side: str) -> None:

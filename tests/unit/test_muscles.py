@@ -80,6 +80,7 @@ def test_forces_are_those_of_mujoco(backend: str) -> None:
     assert np.allclose(sim.read("muscle.m.velocity"), velocity, rtol=1e-12)
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_activation_follows_the_closed_forms(backend: str) -> None:
     """Up to an excitation u: t = tau ((0.5 + 1.5 u) ln((u - a0)/(u - a)) - 1.5 (a - a0)). Down to 0: a logistic."""

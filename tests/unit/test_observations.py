@@ -44,6 +44,7 @@ def test_an_observation_keeps_its_array(backend: str) -> None:
     assert held[0, 0] == sim.read("joint.hinge.position")[0] != before[0, 0]
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_an_observation_in_float32_has_rounded_numbers(backend: str) -> None:
     """Those of kernels, of the host, and of a rollout; the array stays the same one."""
@@ -93,6 +94,7 @@ def test_schedules_hold_over_the_step_in_use() -> None:
 # Lists.
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_list_reads_as_its_signals_do(backend: str) -> None:
     """Every signal, forces too: columns by slices, in the order of the model, equal to read()."""

@@ -103,6 +103,7 @@ def test_what_a_sensor_reports(backend: str) -> None:
     assert info.shape == (3, 3) and info.unit == "m" and info.device and not info.writable and not info.forward
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_sensor_rides_on_its_body(backend: str) -> None:
     """Falling and turning: the pose of each step, not that of the contacts."""

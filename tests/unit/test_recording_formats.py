@@ -20,6 +20,7 @@ from gpusim.recording.recorder import Recorder, load_recording
 from gpusim.recording.stream import StreamRecorder, recover
 from gpusim.scene import list_scenes, load_scene
 from gpusim.stage import Stage
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 from tests.unit.test_recording import Clock
 
@@ -33,7 +34,7 @@ def pendulum(worlds: int = 1, **options: Any) -> gpusim.Simulation:
     b.add_joint_revolute(-1, arm, axis=(0, 1, 0), label="hinge")
     b.add_shape_box(arm, (0.1, 0.1, 0.4), label="box")
     config = gpusim.SolverConfig(dt=0.005)
-    sim = gpusim.Simulation(b.finalize(), num_worlds=worlds, backend="numpy", config=config, **options)
+    sim = gpusim.Simulation(b.finalize(), num_worlds=worlds, backend=FASTEST, config=config, **options)
     sim.write("joint.hinge.position", np.linspace(0.2, 1.0, worlds))
     return sim
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gpusim import Model, ModelBuilder, ModelError, Simulation, SolverConfig
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 
 G = 9.81
@@ -139,7 +140,7 @@ def test_length_that_a_rod_has_already_costs_no_row() -> None:
 
 def test_reset_keeps_the_written_length() -> None:
     """As it does for ropes: the length is a parameter, and the run begins with it."""
-    sim = Simulation(hanging(), backend="numpy", config=SolverConfig(dt=1e-3))
+    sim = Simulation(hanging(), backend=FASTEST, config=SolverConfig(dt=1e-3))
     sim.step(2)
     sim.write("joint.rod.limit_upper", 1.001)
     sim.step()

@@ -107,6 +107,7 @@ def test_step_with_diagrams_is_one_call(monkeypatch: pytest.MonkeyPatch) -> None
     assert sims[0].control["push"][1] == 0.25 != sims[0].control["push"][0]
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_any_signal_can_be_recorded(backend: str) -> None:
     """Those that the host reads too, as parameters and forces of a trial step."""

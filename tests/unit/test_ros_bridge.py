@@ -18,6 +18,7 @@ from zenoh.ext import Int64, z_deserialize
 import gpusim
 from gpusim.cosim import RosBridge
 from gpusim.cosim.ros_wire import PUBLISHER, Node, Topic
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 
 TYPES = get_typestore(Stores.ROS2_JAZZY)
@@ -99,7 +100,7 @@ def cart() -> gpusim.Simulation:
     arm = builder.add_body(mass=1.0, inertia=(0.1, 0.1, 0.1), xform=gpusim.Transform((0, 0, -1)), label="arm")
     builder.add_joint_revolute(cart, arm, at=(0, 0, 0), axis=(0, 1, 0), label="hinge")
     builder.add_joint_force(rail, label="push")
-    return gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=1e-3))
+    return gpusim.Simulation(builder.finalize(), backend=FASTEST, config=gpusim.SolverConfig(dt=1e-3))
 
 
 def test_keys_and_tokens_are_those_of_rmw_zenoh() -> None:

@@ -70,6 +70,7 @@ def test_routines_are_clocked_and_steps_stay_the_same(stand_in: None, backend: s
 
 
 @pytest.mark.native
+@pytest.mark.nightly
 @pytest.mark.parametrize("launch", ["fused", "staged"])
 def test_a_step_is_reported_by_stage_and_kernel_on_a_gpu(stand_in: None, launch: str) -> None:
     sim, other = pile("cuda", launch), pile("native", launch)

@@ -11,13 +11,14 @@ import gpusim
 from gpusim.errors import ModelError, UnknownNameError
 from gpusim.importers import JointLimits, Mimic, add_holding_servos, load_sdf, load_urdf
 from gpusim.robotics import Tree
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 from tests.unit.sdf_text import BOX, axis, collision, inertial, joint, link, model, sdf
 
 ARM = (link("base"), link("tip", pose="1 0 0 0 0 0"))
 
 
-def simulate(text, dt=1e-3, backend="numpy", **options):
+def simulate(text, dt=1e-3, backend=FASTEST, **options):
     builder, report = load_sdf(text, **options)
     return gpusim.Simulation(builder.finalize(), backend=backend, config=gpusim.SolverConfig(dt=dt)), report
 

@@ -20,6 +20,7 @@ from gpusim.signals.model_batch import structure
 from gpusim.sweeps import runs
 from gpusim.sweeps.points import Span, grid, parse_values, sample
 from gpusim.sweeps.runs import Plan, run_points, sample_steps
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 
 SIGNALS = ("joint.slide.*", "body.box.position")
@@ -59,6 +60,7 @@ def alone(point: dict[str, Any], plan: Plan) -> np.ndarray:
     return np.array(found)
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 @pytest.mark.parametrize("reads", ["", "signals", "observe"])
 def test_points_together_have_the_bits_of_points_alone(backend: str, reads: str) -> None:
@@ -77,7 +79,7 @@ def test_a_schedule_that_needs_the_whole_simulation_runs_alone(monkeypatch) -> N
     made: list[int] = []
     simulation = runs.Simulation
     monkeypatch.setattr(runs, "Simulation", lambda *a, **k: made.append(1) or simulation(*a, **k))
-    plan = Plan(SIGNALS, backend="numpy", duration=0.01)
+    plan = Plan(SIGNALS, backend=FASTEST, duration=0.01)
     for reads, expected in (("signals", 1), ("observe", 3)):  # the first one has all points
         made.clear()
         run_points(lambda point: build(**point), [{"reads": reads}, {"reads": reads, "mass": 2.0}], plan)
@@ -106,8 +108,8 @@ def test_a_simulation_takes_a_model_for_each_world() -> None:
     changes = [{}, {"mass": 2.0}, {"start": 0.5}, {"stiffness": 70.0}]
     scenes = [build(**change) for change in changes]
     models = [scene.builder.finalize() for scene in scenes]
-    together = gpusim.Simulation(models, backend="numpy", config=scenes[0].config)
-    alone = [gpusim.Simulation(model, backend="numpy", config=scenes[0].config) for model in models]
+    together = gpusim.Simulation(models, backend=FASTEST, config=scenes[0].config)
+    alone = [gpusim.Simulation(model, backend=FASTEST, config=scenes[0].config) for model in models]
     for _ in range(2):
         for sim in (together, *alone):
             sim.step(20)
@@ -119,7 +121,7 @@ def test_a_simulation_takes_a_model_for_each_world() -> None:
     other = build(extra=True).builder.finalize()
     for wrong, words in (([models[0], other], "model 1 0"), ([], "0"), ([models[0], "x"], "str")):
         with pytest.raises(ModelError, match=naming(words)):
-            gpusim.Simulation(wrong, backend="numpy")
+            gpusim.Simulation(wrong, backend=FASTEST)
     with pytest.raises(ModelError, match=naming("4 num_worlds 3")):
         gpusim.Simulation(models, 3)
 
@@ -259,7 +261,7 @@ def test_bad_input_is_named(options: dict[str, Any], error: type[Exception], wor
 )
 def test_what_is_no_scene_or_list_is_named(scene: Any, parameters: Any, words: str) -> None:
     with pytest.raises(ModelError, match=naming(words)):
-        gpusim.sweep(scene, parameters, backend="numpy")
+        gpusim.sweep(scene, parameters, backend=FASTEST)
 
 
 @pytest.mark.nightly

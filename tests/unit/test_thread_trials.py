@@ -29,7 +29,7 @@ def stepped(team: Team, seconds: float, cost: Callable[[int], float]) -> list[in
         (16, lambda n: 1e-3 / n, 16),
         (12, lambda n: 1e-3 / n, 12),
         (16, lambda n: 1e-3 / n + 1e-4 * n, 4),
-        (16, lambda n: 1e-5 * n, 1),
+        pytest.param(16, lambda n: 1e-5 * n, 1, marks=pytest.mark.nightly),
         (2, lambda n: 0.3 / n, 2),
         (1, lambda n: 1e-3, 1),
     ],
@@ -51,6 +51,7 @@ def test_threads_leave_a_busy_computer_and_return() -> None:
     assert np.mean(stepped(team, 10.0, lambda n: 0.01 / n)) > 1.95
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_trials_keep_the_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step has another number of threads."""

@@ -13,6 +13,7 @@ from gpusim.exporters import to_mjcf
 from gpusim.importers import load_mjcf
 from gpusim.meshes.pieces import mesh_pieces
 from gpusim.scene import load_scene
+from tests.backends import FASTEST
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -48,7 +49,7 @@ def after(builder, model, data, seconds=0.1):
     """Return the gap after a smooth motion, by small steps in both."""
     model.opt.integrator, model.opt.timestep = mujoco.mjtIntegrator.mjINT_RK4, 2.5e-4
     config = gpusim.SolverConfig(dt=1e-3)
-    sim = gpusim.Simulation(builder.finalize(), backend="numpy", dtype="float64", config=config)
+    sim = gpusim.Simulation(builder.finalize(), backend=FASTEST, dtype="float64", config=config)
     sim.step(round(seconds / 1e-3))
     while data.time < seconds - 1e-9:
         mujoco.mj_step(model, data)

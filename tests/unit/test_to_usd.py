@@ -13,6 +13,7 @@ from gpusim.exporters import to_usd
 from gpusim.importers import load_usd
 from gpusim.joints.ball import cone_of
 from gpusim.scene import load_scene
+from tests.backends import FASTEST
 from tests.unit.test_to_mjcf import BACK, KINDS, SHAPES, TURN, X, Y, Z, about, link
 from tests.unit.test_usd_shapes import colliding
 
@@ -198,7 +199,7 @@ def test_the_model_that_comes_back_moves_alike():
     config = gpusim.SolverConfig(dt=1e-3)
     ends = []
     for builder in (b, again(b)[0]):
-        sim = gpusim.Simulation(builder.finalize(), backend="numpy", dtype="float64", config=config)
+        sim = gpusim.Simulation(builder.finalize(), backend=FASTEST, dtype="float64", config=config)
         sim.step(100)
         ends.append([float(sim.read(f"joint.joint{k}.position")[0]) for k in range(3)])
     assert np.allclose(ends[0], ends[1], atol=1e-6) and abs(ends[0][0]) > 0.01

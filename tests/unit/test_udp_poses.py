@@ -13,6 +13,7 @@ import gpusim
 from gpusim.cosim import UdpPoses
 from gpusim.cosim.pose_packets import FRAMES
 from gpusim.rotations import matrix_from_quaternion
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 
 HEADER = struct.Struct("<4sBBBBIHHHHId")
@@ -37,7 +38,7 @@ def boxes(count: int = 2, num_worlds: int = 1) -> gpusim.Simulation:
         place = gpusim.Transform.from_axis_angle((k, 2.0, 3.0), axis=(0.0, 0.6, 0.8), angle=0.1 * k)
         body = builder.add_body(mass=1.0, xform=place, label=f"box{k}", linear_velocity=(0.0, 0.0, 1.0))
         builder.add_shape_box(body, half_extents=(0.1, 0.1, 0.1))
-    return gpusim.Simulation(builder.finalize(), num_worlds, backend="numpy", config=gpusim.SolverConfig(dt=1e-3))
+    return gpusim.Simulation(builder.finalize(), num_worlds, backend=FASTEST, config=gpusim.SolverConfig(dt=1e-3))
 
 
 def received(receiver: socket.socket) -> tuple[dict[str, float], bytes]:

@@ -9,6 +9,7 @@ import pytest
 
 import gpusim
 from gpusim.importers import CommandInfo, add_holding_servos, load_urdf
+from tests.backends import FASTEST
 from tests.unit.urdf_text import LIMIT, SOLID, inertial, joint, link, robot
 
 pytest.importorskip("yourdfpy")
@@ -68,7 +69,7 @@ def test_a_block_slides_at_the_angle_of_its_friction():
         xform=gpusim.Transform((0, 0, 0.1)),
     )  # fmt: skip
     builder.add_shape_plane(-1, material=gpusim.Material(friction=0.8), label="ground")
-    sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=5e-3))
+    sim = gpusim.Simulation(builder.finalize(), backend=FASTEST, config=gpusim.SolverConfig(dt=5e-3))
     sim.step(20)
     speed = sim.read("body.block.linear_velocity")[0][0]
     assert speed == pytest.approx(0.1 * gravity * (np.sin(angle) - 0.3 * np.cos(angle)), rel=0.01)
@@ -138,7 +139,7 @@ def test_springs_of_joints():
         '<gazebo reference="elbow"><springStiffness>2</springStiffness><springReference>0.4</springReference></gazebo>'
     )
     builder, _ = load_urdf(arm(spring, tip=SOLID))
-    sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=5e-3))
+    sim = gpusim.Simulation(builder.finalize(), backend=FASTEST, config=gpusim.SolverConfig(dt=5e-3))
     sim.step(60)
     expected = 0.4 * (1.0 - np.cos(np.sqrt(2.0) * 0.3))
     assert sim.read("joint.elbow.position")[0] == pytest.approx(expected, rel=5e-3)

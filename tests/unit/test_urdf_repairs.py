@@ -13,6 +13,7 @@ import gpusim
 from gpusim import validate
 from gpusim.importers import load_urdf
 from gpusim.importers.inertia import MassProperties, combine, inertia_fault, repair_inertia, sphere_inertia
+from tests.backends import FASTEST
 from tests.unit.urdf_text import DATA, LIMIT, SOLID, arm, inertial, joint, link, robot
 
 pytest.importorskip("yourdfpy")
@@ -104,7 +105,7 @@ def test_round_off_is_repaired_as_zero_is(values):
     np.testing.assert_array_equal(builder.bodies[1].inertia, sphere_inertia(0.2))
     reported = [warning for warning in report.warnings if "'cross'" in warning]
     assert len(reported) == 1 and "zero except for round-off" in reported[0]
-    sim = gpusim.Simulation(builder.finalize(), config=gpusim.SolverConfig(dt=1e-3), backend="numpy")
+    sim = gpusim.Simulation(builder.finalize(), config=gpusim.SolverConfig(dt=1e-3), backend=FASTEST)
     sim.step(200)
     assert sim.health().all()
     assert sim.read("sim.joint_drift")[0] < 1e-9

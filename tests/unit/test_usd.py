@@ -11,6 +11,7 @@ import pytest
 import gpusim
 from gpusim import ModelError
 from gpusim.importers import load_usd
+from tests.backends import FASTEST
 from tests.unit.test_usd_shapes import colliding
 from tests.unit.usd_text import body, joint, prim, usd
 
@@ -29,7 +30,7 @@ def joints(builder):
 
 def simulate(builder, seconds, dt=5e-3):
     config = gpusim.SolverConfig(dt=dt)
-    sim = gpusim.Simulation(builder.finalize(), backend="numpy", dtype="float64", config=config)
+    sim = gpusim.Simulation(builder.finalize(), backend=FASTEST, dtype="float64", config=config)
     sim.step(round(seconds / dt))
     return sim
 
@@ -347,7 +348,7 @@ def test_a_fixed_joint_breaks_at_its_force(units):
     ]
     builder, report = load_usd(usd(*parts, **units))
     assert report.exact and report.joints["weld"].kind == "fixed" and report.fixed_base
-    sim = gpusim.Simulation(builder.finalize(), 2, "numpy", "float64", gpusim.SolverConfig(dt=1e-3))
+    sim = gpusim.Simulation(builder.finalize(), 2, FASTEST, "float64", gpusim.SolverConfig(dt=1e-3))
     sim.write("sim.gravity", [[0, 0, -9.81], [0, 0, -30.0]])
     sim.step(100)
     assert sim.read("joint.weld.attached").tolist() == [1.0, 0.0]

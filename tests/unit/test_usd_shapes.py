@@ -10,6 +10,7 @@ import pytest
 import gpusim
 from gpusim.description.shape_kinds import shape_type
 from gpusim.importers import load_usd
+from tests.backends import FASTEST
 from tests.unit.usd_text import body, joint, prim, usd
 
 pytest.importorskip("pxr")
@@ -284,7 +285,7 @@ def test_static_meshes_collide_as_triangles():
     }"""
     builder, report = load_usd('#usda 1.0\n( metersPerUnit = 1\n upAxis = "Z" )\ndef PhysicsScene "s" {}\n' + pit)
     assert [shape.kind for shape in builder.shapes] == ["triangle_mesh", "sphere"] and not report.findings
-    sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=5e-3))
+    sim = gpusim.Simulation(builder.finalize(), backend=FASTEST, config=gpusim.SolverConfig(dt=5e-3))
     sim.step(300)
     # It touches all four faces, whose normals have a vertical part of 2/sqrt(5).
     height = -1.0 + 0.2 * np.sqrt(5.0) / 2.0

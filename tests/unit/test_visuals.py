@@ -46,6 +46,7 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_simulations_with_and_without_visuals_have_the_same_bits(backend: str) -> None:
     states, arrays = [], []

@@ -263,6 +263,7 @@ def test_scatter_writes_every_world() -> None:
         np.testing.assert_allclose(sim.read(name), values, rtol=1e-9, atol=1e-12, err_msg=name)
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_a_kept_state_comes_back_bit_for_bit(backend: str) -> None:
     """In all worlds or in one; the others go on, and a state of other worlds or another model is refused."""

@@ -14,9 +14,10 @@ from gpusim import Model, ModelBuilder, ModelError, Pulley, Simulation, SolverCo
 from gpusim.machine_files import load_machine
 from gpusim.reference.joints.wrapping import find_paths, polyline
 from gpusim.rotations import matrix_from_quaternion
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 
-from .helpers import NO_GRAVITY, SOLVERS, G, ball_body, both_backends, simulate
+from .helpers import NO_GRAVITY, G, ball_body, both_backends, simulate
 
 ACROSS = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * np.pi)
 """Frame whose z axis lies along y: drums whose ropes hang in the x-z plane."""
@@ -40,6 +41,7 @@ def atwood(shape: str = "cylinder", masses: tuple[float, float] = (2.0, 3.0)) ->
     return b
 
 
+@pytest.mark.slow_numpy
 @both_backends
 @pytest.mark.parametrize("shape", ["cylinder", "sphere"])
 def test_atwood_machine(backend: str, shape: str) -> None:
@@ -53,14 +55,14 @@ def test_atwood_machine(backend: str, shape: str) -> None:
     near(sim.read("joint.rope_part0.tension"), 2.0 * 2.0 * 3.0 * G / 5.0, rel=1e-9)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", ["direct", pytest.param("colored", marks=pytest.mark.nightly)])
 def test_rope_unwinds_from_a_drum(solver: str) -> None:
     """Without gravity the speed v stays, and the free length is s^2 = s0^2 + 2 r v t: the involute of the drum."""
     b, free, speed = ModelBuilder(gravity=NO_GRAVITY), 0.5, 2.0
     mass = ball_body(b, 1.0, xform=Transform((RADIUS, 0, -free)), label="mass", linear_velocity=(speed, 0, 0))
     path = [(-1, (-RADIUS, 0, -3.0)), Wrap(-1, RADIUS, ACROSS, side=ABOVE), (mass, (0, 0, 0))]
     b.add_spatial_tendon(path, limit_upper=3.0 + np.pi * RADIUS + free, label="rope")
-    sim = simulate(b, backend="numpy", dt=1e-3, joint_solver=solver)
+    sim = simulate(b, backend=FASTEST, dt=1e-3, joint_solver=solver)
     sim.step(200)
     place, velocity = (sim.read(f"body.mass.{name}", numpy=True)[0] for name in ("position", "linear_velocity"))
     expected = free**2 + 2.0 * RADIUS * speed * 0.2
@@ -78,7 +80,7 @@ def test_hook_block_hangs_on_two_lines() -> None:
         -1, -1, sheave, (-RADIUS, 0, 0), (RADIUS, 0, 0), max_length=4.0 + np.pi * RADIUS, label="rope"
     )
     assert b.joints[rope].child == load
-    sim = simulate(b, backend="numpy", dt=2e-3)
+    sim = simulate(b, backend=FASTEST, dt=2e-3)
     sim.step(20)
     near(sim.read("joint.rope.tension"), 5.0 * G, rel=1e-6)
     for k in range(50):
@@ -88,6 +90,7 @@ def test_hook_block_hangs_on_two_lines() -> None:
     near(sim.read("body.load.linear_velocity")[:, 2], 0.5, rel=1e-6)
 
 
+@pytest.mark.slow_numpy
 @both_backends
 def test_servo_on_a_wrapped_rope_holds_its_length(backend: str) -> None:
     b = atwood(masses=(2.0, 2.0))

@@ -78,6 +78,7 @@ def test_what_is_written_is_read_and_goes_on_from_t(backend: str) -> None:
     )
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_velocities_written_as_they_are_change_nothing_but_rounding(backend: str) -> None:
     """The pendulum's own rates, in every step: it swings as the one that is left alone."""
@@ -108,6 +109,7 @@ def test_a_kinematic_body_whose_velocity_jumps_step_after_step_is_warned_of() ->
         assert ["add_motion" in str(w.message) for w in caught] == [True] * warned
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_other_joints_keep_their_turns(backend: str) -> None:
     """A wheel that has turned twice still has when another body is turned."""
@@ -168,6 +170,7 @@ def bouncing(jointed: bool, alone: bool) -> ModelBuilder:
     return b
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("jointed", "alone"), [(False, True), (False, False), (True, True), (True, False)])
 @pytest.mark.parametrize(("dt", "substeps"), [(1e-2, 1), (5e-3, 1), (1e-2, 4)])

@@ -19,8 +19,7 @@ from gpusim.model.paths import find_paths, room_for_paths
 from gpusim.reference.contacts import contact_rows
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
-
-from ..backends import FASTEST
+from tests.backends import FASTEST
 
 ON_KERNELS = pytest.mark.skipif(
     FASTEST != "native", reason="up to 500 steps, each read by a trial kick, take minutes on the NumPy backend"

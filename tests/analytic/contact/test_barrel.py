@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gpusim import Material, ModelBuilder, Transform
+from tests.backends import FASTEST, on_backends
 
-from ..backends import FASTEST, on_backends
 from .runs import march, positions, read, simulation
 
 RADIUS, ARC, HALF = 0.02, 0.1, 0.03
@@ -40,6 +40,7 @@ def test_rolls_down_a_slope_by_its_radius_in_the_middle(substeps, backend):
     np.testing.assert_allclose(found @ slope.rotate((0, 0, 1)), 0.0, atol=1e-7)
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize(("ground", "backend"), on_backends(["plane", "box"], ["plane"]))
 def test_one_that_is_cut_from_a_ball_rolls_as_the_ball(ground, backend):
     """It sways and turns, so that all of its side touches, with the mass and the inertia of the ball."""
@@ -110,6 +111,7 @@ def bumps(kind: str, backend: str, turn: float, solver: str = "direct") -> tuple
     return float(height.min()), float(height.max())
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_rollers_hand_over_without_a_bump():
     """Eight barrels over a whole turn; ellipsoids lift the hub by a quarter of a millimeter at each of them."""

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from ..backends import FASTEST
+from tests.backends import FASTEST
+
 from ..reference_data import load
 from . import models
 from .runs import positions, read, simulation

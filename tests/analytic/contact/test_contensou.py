@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gpusim.contact.patch import patch_friction
+from tests.backends import FASTEST
 
-from ..backends import FASTEST
 from ..reference_data import load
 from . import models
 from .runs import march, read, simulation
@@ -37,6 +37,7 @@ def _at_rest(case: tuple[float, float], dt: float, **settings) -> tuple[np.ndarr
     return times, march(simulation(models.spinning_disk(*case), FASTEST, dt, **settings), times, _observe)
 
 
+@pytest.mark.nightly
 def test_numpy_stops_sliding_and_spinning_together():
     """The reference's disk at a fiftieth of its speeds stops in a fiftieth of the time."""
     sim = simulation(models.spinning_disk(0.04, 0.4), "numpy", 5e-4)

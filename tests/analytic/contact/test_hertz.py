@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gpusim import ContactLaw, Material, Transform
+from tests.backends import on_backends
 
-from ..backends import on_backends
 from ..reference_data import load
 from . import models
 from .runs import positions, read, simulation

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
-
-from ..backends import FASTEST
+from tests.backends import FASTEST
 
 GRAVITY = 9.81
 

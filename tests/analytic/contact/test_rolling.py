@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
+from tests.backends import FASTEST, on_backends
 
-from ..backends import FASTEST, on_backends
 from ..reference_data import load
 from . import models
 from .runs import march, read, simulation
@@ -34,6 +34,7 @@ def test_plate_and_balls_speed_up(direction, backend):
     assert np.mean(errors[:, 0]) + np.max(np.mean(errors[:, 1:], axis=0)) < 1e-6
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("dtype", "backend"), on_backends(["float32"], []))
 def test_float32(dtype, backend):
     builder = models.balls_on_a_plate()

@@ -188,7 +188,7 @@ def test_soft_laws_share_a_seam(shape: str, rows: tuple[float, ...]) -> None:
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("solver", ["auto", "colored"])
+@pytest.mark.parametrize("solver", ["auto", pytest.param("colored", marks=pytest.mark.nightly)])
 def test_a_tire_rolls_over_seams(solver: str) -> None:
     """Its load stays within a percent, and the side force of its slip goes on from tile to tile."""
     b = ModelBuilder()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ..backends import FASTEST
+from tests.backends import FASTEST
+
 from ..reference_data import load
 from . import models
 from .runs import march, read, simulation
@@ -95,6 +96,7 @@ def test_numpy_comes_to_roll():
     assert found[1, 0] == pytest.approx(v_roll, abs=1e-6) and abs(found[1, 1]) < 1e-6
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_float32():
     _, v_roll = _end(2.0, 0.0)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import gpusim
+from tests.backends import FASTEST
 
-from ..backends import FASTEST
 from ..reference_data import load
 from . import models
 from .runs import march, read, simulation, total_energy

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from gpusim import ContactLaw, Material, ModelBuilder, Simulation, SolverConfig, Tire, Transform
+from tests.backends import FASTEST, on_backends
 
-from ..backends import FASTEST, on_backends
 from . import tires
 from .runs import march, read, simulation
 from .tires import LENGTH, LOAD, RADIAL, RADIUS, ROLLING_RADIUS, SLIP_STIFFNESS, TIRE, Car, brush, free_wheel, rig
@@ -48,6 +48,7 @@ def test_forces_of_steady_slip_are_those_of_a_brush(case: tuple[float, float, fl
     assert touch.mode_names()[-1] == "sliding" and touch.mode_names()[1] == "sticking"
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize(("backend", "dt"), [(FASTEST, 1e-3), (FASTEST, 1e-2), ("numpy", 1e-2)])
 def test_a_light_wheel_that_rolls_freely_has_the_whole_side_force(backend: str, dt: float) -> None:
     """What joints hold, and how easily it spins, make the tire no softer."""
@@ -90,6 +91,7 @@ def test_radial_spring(dt: float, error: float) -> None:
     assert frequency == pytest.approx(math.sqrt(RADIAL / (LOAD / tires.G)) / (2.0 * math.pi), rel=error)
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize(
     ("swing", "backend"), on_backends([0.1, 1.0, 2.0, 2.5, 10.0, 100.0], numpy=[2.5])
 )  # fmt: skip
@@ -169,7 +171,9 @@ def test_a_braked_car_stands_on_a_slope(dt: float, solver: Any, dtype: str, brak
 
 @pytest.mark.parametrize("front, rear", [(5e4, 6e4), (6e4, 5e4), (5e4, 5e4)], ids=["under", "over", "neutral"])
 @pytest.mark.parametrize("speed", [5.0, 12.0])
-@pytest.mark.parametrize(("dt", "solver"), [(1e-3, "direct"), (1e-2, "direct"), (1e-2, "colored")])
+@pytest.mark.parametrize(
+    ("dt", "solver"), [pytest.param(1e-3, "direct", marks=pytest.mark.nightly), (1e-2, "direct"), (1e-2, "colored")]
+)
 def test_yaw_rate_of_a_steady_turn(front: float, rear: float, speed: float, dt: float, solver: Any) -> None:
     """That of the bicycle model, within 0.1 % where 1 % is asked; understeer makes it differ by 6 % at 12 m/s."""
     car = Car(front, rear, friction=3.0)  # far from sliding, where brushes are linear
@@ -202,7 +206,7 @@ def test_a_wheel_that_spins_down_gains_no_energy(dt: float, mass: float, turning
     assert read(sim, "body.wheel.linear_velocity")[0] > 1.0
 
 
-@pytest.mark.parametrize("dt", [1e-3, 1e-2])
+@pytest.mark.parametrize("dt", [pytest.param(1e-3, marks=pytest.mark.nightly), 1e-2])
 def test_bristles_go_on_over_the_seams_of_a_height_field(dt: float) -> None:
     """A wheel with side slip on waves of 3 cm, a seam every 25 cm: its force never falls as that of a new contact."""
     b = ModelBuilder(gravity=(0.0, 0.0, -tires.G))

@@ -76,10 +76,10 @@ def test_what_lies_in_a_valley_is_at_rest(kind: str, degrees: float, dt: float) 
 @pytest.mark.parametrize(
     "config",
     [
-        {"joint_solver": "colored"},
+        pytest.param({"joint_solver": "colored"}, marks=pytest.mark.nightly),
         {"scheme": "semi_implicit"},
         {"substeps": 4},
-        {"substeps": 4, "iterations": 4, "joint_solver": "colored"},
+        pytest.param({"substeps": 4, "iterations": 4, "joint_solver": "colored"}, marks=pytest.mark.nightly),
     ],
     ids=str,
 )
@@ -188,7 +188,7 @@ def test_a_tire_rolls_in_a_rut_and_over_its_seams_as_between_two_planes() -> Non
 @pytest.mark.native
 @pytest.mark.parametrize("kind", ["box", "cylinder"])
 @pytest.mark.parametrize("depth", [0.02, 0.1])
-@pytest.mark.parametrize("dt", [1e-3, 5e-3, 1 / 60])
+@pytest.mark.parametrize("dt", [pytest.param(1e-3, marks=pytest.mark.nightly), 5e-3, 1 / 60])
 def test_what_slides_passes_over_grooves(kind: str, depth: float, dt: float) -> None:
     """The far side of a groove is no obstacle for what the ground in front of it carries."""
     b, m = ModelBuilder(), Material(friction=0.0)

@@ -52,6 +52,7 @@ def test_it_stands_as_built_on_the_loads_of_the_balance() -> None:
     assert np.abs(run.read("body.chassis.position") - built).max() < 5e-4
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("trailer", [True, False])
 def test_it_keeps_its_line(trailer: bool) -> None:
     """18 m at 5 m/s without steering: less than 1 mm sideways (6e-3 mm measured)."""
@@ -89,6 +90,7 @@ def test_yaw_rate_is_that_of_the_bicycle_model(speed: float, angle: float, trail
     assert rate[2] == pytest.approx(ahead * math.tan(angle) / krt100m.WHEELBASE, rel=1e-2)
 
 
+@pytest.mark.nightly
 def test_it_turns_on_the_spot() -> None:
     """Opposed wheels: more than half a turn in 6 s, around a point that stays within a wheelbase."""
     run = Run(speed=0.0, turn=1.0, obstacle="none", trailer=False)

@@ -53,6 +53,7 @@ def test_the_name_of_a_card_comes_from_names_that_cupy_has() -> None:
     assert machine.gpu_name() == "NVIDIA H100"
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.usefixtures("stand_in")
 def test_the_bench_step_runs(gpu_check: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,6 +173,7 @@ def test_blocks_do_not_wait_for_ever() -> None:
     assert "__trap()" in kernel_sources()["tickets.cuh"]
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 @pytest.mark.usefixtures("stand_in")
 @pytest.mark.parametrize("shared", [232448, 1024])

@@ -35,6 +35,7 @@ def ignore(line: str) -> None:
     """Ignore a line of progress."""
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_gpusim_and_peers_in_one_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path

@@ -22,6 +22,7 @@ BALL = """<mujoco><worldbody>{world}<body name="ball" pos="0 0 {height}"><freejo
   <keyframe><key name="home" qpos="0 0 2 1 0 0 0"/></keyframe></mujoco>"""
 
 
+@pytest.mark.nightly
 def test_both_programs_show_the_same_ball(tmp_path: Path) -> None:
     require_egl()
     path = tmp_path / robot_pictures.ROBOTS["Fetch"]

@@ -47,7 +47,22 @@ SHALLOW = (-0.02, -1e-3, -1e-5, 0.0, 1e-7, 2e-3, 0.02)
 POSES = 24
 DEEPER: dict[tuple[int, int], float] = {}
 """By how much deeper than the least depth the kernels' may be, m, where they take another way out."""
-each_pair = pytest.mark.parametrize("kinds", PAIRS, ids=lambda kinds: "-".join(NAMES[k] for k in kinds))
+
+
+def pair_names(kinds: tuple[int, int]) -> str:
+    return "-".join(NAMES[k] for k in kinds)
+
+
+each_pair = pytest.mark.parametrize("kinds", PAIRS, ids=pair_names)
+#: Every shape meets a box and itself; the other pairs are nightly.
+some_pairs_fast = pytest.mark.parametrize(
+    "kinds",
+    [
+        pair if SHAPE_BOX in pair or pair[0] == pair[1] else pytest.param(pair, marks=pytest.mark.nightly)
+        for pair in PAIRS
+    ],
+    ids=pair_names,
+)
 
 
 @dataclass
@@ -160,7 +175,7 @@ def test_thin_simplices_do_not_hide_a_gap() -> None:
     assert case.found.gap == pytest.approx(0.150543028502, abs=1e-9)
 
 
-@each_pair
+@some_pairs_fast
 def test_points_span_the_part_that_touches(kinds) -> None:
     many = 0
     for case in cases(kinds):

@@ -92,6 +92,7 @@ def test_spinning_friction_of_one_side_holds(backend) -> None:
     assert slower == pytest.approx(0.1 * 2e-3 * G / 0.004, rel=1e-2)
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", ["native", "numpy"])
 def test_materials_of_pairs_may_differ_per_world(backend) -> None:
     b = sliding_box(Material(friction=0.9), Material(friction=0.9, combine="max"), Material(friction=0.3))

@@ -9,6 +9,7 @@ from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig
 from gpusim.control import Diagram
 from gpusim.description.program_clock import COUNT, READ
 from gpusim.sensors import add_encoder
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 
 BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
@@ -92,6 +93,7 @@ def test_a_change_of_the_rate_leaves_a_delay_its_time(backend: str) -> None:
         assert age[0] == pytest.approx(0.05, abs=0.0101)
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("latency", [{"latency": 0.03}, {"latency": 0.03, "max_latency": 0.1}])
 def test_a_late_encoder_begins_with_its_first_reading(backend: str, latency: dict[str, float]) -> None:
@@ -115,7 +117,7 @@ def test_a_late_encoder_begins_with_its_first_reading(backend: str, latency: dic
 def test_worlds_with_rates_of_their_own_have_a_latency_without_more_ado() -> None:
     b = hinge()
     add_encoder(b, "hinge", "encoder", counts=10**6, rate=100.0, max_rate=1000.0, latency=0.02)
-    sim = Simulation(b.finalize(), 2, backend="numpy", config=SolverConfig(dt=1e-3))
+    sim = Simulation(b.finalize(), 2, backend=FASTEST, config=SolverConfig(dt=1e-3))
     sim.write("sensor.encoder.clock.rate", [50.0, 1000.0])
     sim.write("joint.hinge.velocity", 3.0)
     sim.step(401)
@@ -269,7 +271,7 @@ def test_a_diagram_that_comes_later_is_reported() -> None:
     b.add_diagram(one)
     b.add_diagram(two)
     with pytest.raises(ModelError, match=naming("signal 'diagram.two.later'")):
-        Simulation(b.finalize(), backend="numpy")
+        Simulation(b.finalize(), backend=FASTEST)
 
 
 @pytest.mark.parametrize(
@@ -298,7 +300,7 @@ def test_wrong_sensors_are_reported_as_sensors(given: dict[str, float], words: s
     b = hinge()
     with pytest.raises(ModelError, match=naming(words)):
         add_encoder(b, "hinge", "e", **({"counts": np.int64(100)} | given))  # type: ignore[arg-type]
-        Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=1e-3))
+        Simulation(b.finalize(), backend=FASTEST, config=SolverConfig(dt=1e-3))
 
 
 def test_a_delay_by_time_among_different_rates_is_reported_how() -> None:
@@ -307,7 +309,7 @@ def test_a_delay_by_time_among_different_rates_is_reported_how() -> None:
     b = hinge()
     b.add_diagram(d)
     with pytest.raises(ModelError, match=naming("time 0.02 max_rate")):
-        Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=1e-3))
+        Simulation(b.finalize(), backend=FASTEST, config=SolverConfig(dt=1e-3))
 
 
 def test_a_truth_is_no_rate() -> None:

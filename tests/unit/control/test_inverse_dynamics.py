@@ -290,7 +290,7 @@ def following_error(seed: int, dt: float, law: str) -> float:
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("seed", [0, 3, 6])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in (3, 6))])
 def test_arms_of_any_joints_follow_their_plan(seed: int) -> None:
     """Errors are of the sample time's first order, and centrifugal and Coriolis efforts are needed for that."""
     fine, coarse = (following_error(seed, dt, "computed torque") for dt in (5e-4, 1e-3))

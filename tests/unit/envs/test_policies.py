@@ -12,6 +12,7 @@ from gpusim.envs import MlpPolicy, PolicySchedule, VectorEnv
 from gpusim.envs.registry import IDS
 from gpusim.errors import ModelError, UnknownNameError
 from gpusim.viewer.operator import Operator
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 from tests.unit.envs.tasks import Cart
 
@@ -60,12 +61,12 @@ def test_a_policy_reaches_the_goals_in_the_environment() -> None:
 
 
 def test_a_policy_as_schedule_gives_the_motion_of_the_environment() -> None:
-    env = VectorEnv(Quiet(), 3, backend="numpy")
+    env = VectorEnv(Quiet(), 3, backend=FASTEST)
     policy = cart_policy()
     observation, _ = env.reset(seed=6)
     scene = env.task.make_scene()
     config = gpusim.SolverConfig(dt=env.sim.config.dt)
-    sim = gpusim.Simulation(scene.builder.finalize(), 3, backend="numpy", config=config)
+    sim = gpusim.Simulation(scene.builder.finalize(), 3, backend=FASTEST, config=config)
     schedule = PolicySchedule(policy, seed=6)
     for k in range(30):
         observation, *_ = env.step(policy(observation))
@@ -77,7 +78,7 @@ def test_a_policy_as_schedule_gives_the_motion_of_the_environment() -> None:
 
 def test_an_operator_sets_the_goal() -> None:
     scene = Quiet().make_scene()
-    sim = gpusim.Simulation(scene.builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=0.01))
+    sim = gpusim.Simulation(scene.builder.finalize(), backend=FASTEST, config=gpusim.SolverConfig(dt=0.01))
     scene.schedule = schedule = PolicySchedule(cart_policy())
     operator = Operator(sim, scene)
     schedule.connect(operator)
@@ -96,7 +97,7 @@ def test_an_operator_sets_the_goal() -> None:
 
 def test_a_reset_begins_again() -> None:
     scene = Quiet().make_scene()
-    sim = gpusim.Simulation(scene.builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=0.01))
+    sim = gpusim.Simulation(scene.builder.finalize(), backend=FASTEST, config=gpusim.SolverConfig(dt=0.01))
     schedule, ends = PolicySchedule(cart_policy(), seed=3), []
     for _ in range(2):
         sim.reset()
@@ -135,7 +136,7 @@ def test_commands_take_a_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     lift_policy().save("lift.npz")
     run = CliRunner().invoke
-    options = ["--backend", "numpy", "--duration", "2", "--signals", "joint.rail.position", "--out", "run.npz"]
+    options = ["--backend", FASTEST, "--duration", "2", "--signals", "joint.rail.position", "--out", "run.npz"]
     done = run(app, ["run", "hydraulic_lift", "--policy", "lift.npz", "--seed", "1", *options])
     assert done.exit_code == 0, done.output
     found = np.load("run.npz")

@@ -18,6 +18,7 @@ from gpusim import Simulation
 from gpusim.envs import Env, LogUniform, Offset, Scale, Task, Uniform, VectorEnv, register
 from gpusim.envs.registry import IDS
 from gpusim.errors import ModelError, UnknownNameError
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 from tests.unit.envs.tasks import Cart
 
@@ -27,7 +28,7 @@ STEPS = 25
 
 
 def cart(num_envs: int = 3, task: Task | None = None, **options: Any) -> VectorEnv:
-    return VectorEnv(task or Cart(), num_envs, backend="numpy", **options)
+    return VectorEnv(task or Cart(), num_envs, backend=FASTEST, **options)
 
 
 def pushes(num_envs: int, episode: int, step: int) -> np.ndarray:
@@ -81,6 +82,7 @@ def test_a_world_does_not_depend_on_the_number_of_worlds(task: type[Task]) -> No
     assert transitions(cart(3, task()), 3) == transitions(cart(30, task()), 3)
 
 
+@pytest.mark.nightly
 @pytest.mark.native
 def test_world_0_of_3_and_of_300() -> None:
     few, many = (transitions(VectorEnv(LIFT, n, backend="native"), 3, count=160) for n in (3, 300))

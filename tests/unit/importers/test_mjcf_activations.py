@@ -107,7 +107,7 @@ def test_keyframes_set_the_activations() -> None:
         "<keyframe><key name='k' act='0.05 -0.3 0.7' ctrl='0.4 0.6 0.1'/><key name='wide' act='0.3 0 2'/></keyframe>"
     )
     builder, _ = load_mjcf(mjcf(SLIDER, more))
-    sim = gpusim.Simulation(builder.finalize(), 3, backend="native")
+    sim = gpusim.Simulation(builder.finalize(), 3, backend="numpy")
     sim.reset([1], pose="k")
     sim.reset([2], pose="wide")
     found = [sim.read(f"{kind}.activation") for kind in ("servo.u", "force.v", "muscle.w")]

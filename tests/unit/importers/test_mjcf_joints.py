@@ -6,6 +6,7 @@ import pytest
 import gpusim
 from ci.check_one_model import check_kinematics, check_passive
 from gpusim.importers import load_mjcf
+from tests.backends import FASTEST
 
 from .mjcf_tools import facts, mjcf, mujoco, positions_after, solid
 
@@ -157,6 +158,7 @@ def test_gravity_compensation_is_a_share_of_gravity():
 FLUID = "density='900' viscosity='0.5' wind='1 0.5 0'"
 
 
+@pytest.mark.nightly
 def test_drag_is_that_of_mujoco():
     row = {}
     model = mujoco.MjModel.from_xml_string(mjcf(solid("<freejoint/>", pos="0 0 1"), option=FLUID))
@@ -216,6 +218,6 @@ def test_a_tendon_over_the_joints_of_one_body_does_not_open_them():
         f"<mujoco><worldbody><body>{joints}{bar}</body></worldbody>"
         f"<tendon><fixed stiffness='0.3'>{tendon}</fixed></tendon></mujoco>"
     )
-    sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=2e-3))
+    sim = gpusim.Simulation(builder.finalize(), backend=FASTEST, config=gpusim.SolverConfig(dt=2e-3))
     sim.step(200)
     assert sim.read("sim.joint_drift_peak").max() < 1e-9

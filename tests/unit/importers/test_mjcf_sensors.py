@@ -7,6 +7,7 @@ import pytest
 
 from gpusim import Simulation, SolverConfig
 from gpusim.importers import load_mjcf
+from tests.backends import FASTEST
 
 from .mjcf_tools import facts, mjcf, solid
 
@@ -77,7 +78,7 @@ def _pair():
     d.qvel[:] = [1, 2, 3, 2, -1, 1, 3, 1, -2, 0.5]
     mujoco.mj_forward(m, d)
     builder, report = load_mjcf(m)
-    sim = Simulation(builder.finalize(), backend="numpy", config=SolverConfig(dt=1e-3))
+    sim = Simulation(builder.finalize(), backend=FASTEST, config=SolverConfig(dt=1e-3))
     _copy(m, d, sim)
     return m, d, sim, report
 
@@ -136,7 +137,7 @@ def test_touch_reads_the_weight_and_noise_is_reported():
     <geom type="box" size="0.1 0.1 0.1" mass="3"/><site name="sole" size="0.2"/></body></worldbody>
     <sensor><touch name="touch" site="sole" noise="0.1"/><e_potential name="energy"/></sensor></mujoco>"""
     builder, report = load_mjcf(text)
-    sim = Simulation(builder.finalize(), backend="numpy", config=SolverConfig(dt=2e-3))
+    sim = Simulation(builder.finalize(), backend=FASTEST, config=SolverConfig(dt=2e-3))
     sim.step(100)
     assert np.allclose(report.sensors["touch"].read(sim), 3.0 * 9.81, rtol=1e-3)
     assert "energy" not in report.sensors

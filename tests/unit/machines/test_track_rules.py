@@ -9,6 +9,7 @@ import pytest
 
 from gpusim import Material, ModelBuilder, ModelError, Simulation, SolverConfig
 from gpusim import machines as m
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 
 ROAD = [m.RoadWheel((x, 0.181)) for x in (-0.4, 0.0, 0.4)]
@@ -128,7 +129,7 @@ def test_what_a_surface_track_does_not_have() -> None:
     b = ModelBuilder()
     chassis = b.add_body(500.0, (50, 100, 100), com=(0, 0, 0.4), label="chassis")
     track = build(b, chassis=chassis, surface_speed=True)
-    sim = Simulation(b.finalize(), backend="numpy", config=SolverConfig(dt=5e-3))
+    sim = Simulation(b.finalize(), backend=FASTEST, config=SolverConfig(dt=5e-3))
     for tell, what in ((track.tension, "tension"), (track.gap, "pins"), (track.length_drift, "pins")):
         with pytest.raises(ModelError, match=naming(f"track 'left' surface_speed True {what}")):
             tell(sim)

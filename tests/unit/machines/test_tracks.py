@@ -151,7 +151,9 @@ def test_a_parked_carrier_is_still() -> None:
 
 
 @pytest.mark.native
-@pytest.mark.parametrize(("pitch", "wheels"), [(0.12, True), (0.12, False), (0.06, True)])
+@pytest.mark.parametrize(
+    ("pitch", "wheels"), [(0.12, True), (0.12, False), pytest.param(0.06, True, marks=pytest.mark.nightly)]
+)
 def test_a_track_keeps_the_tension_that_was_asked_for(pitch: float, wheels: bool) -> None:
     """Hung up without gravity, its sprocket braked: the loop is built taut, with road wheels too."""
     b = ModelBuilder(gravity=(0, 0, 0))

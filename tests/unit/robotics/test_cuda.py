@@ -69,6 +69,7 @@ def test_without_cupy_it_is_reported(monkeypatch):
         ik.solve([0.3, 0.8], {"tip": (0.6, 0, 0.3)}, backend="cuda")
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(bool(why_not()), reason=why_not())
 def test_the_code_of_the_gpu_has_the_bits_of_native():
     """Priorities, limits, every task, and a loop; nobody reads what nobody has written, no thread another's work."""

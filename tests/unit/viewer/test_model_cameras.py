@@ -16,6 +16,7 @@ from gpusim.stage.stage import Stage
 from gpusim.viewer import Offscreen, PinholeCamera
 from gpusim.viewer.camera.mounted import mounted_camera
 from gpusim.viewer.window.view_state import ViewState
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 from tests.unit.viewer.drawing import require_egl
 
@@ -50,7 +51,7 @@ def test_a_camera_lies_in_its_body() -> None:
 
 def test_a_camera_goes_along_with_its_body_and_wins_over_a_view() -> None:
     require_egl()
-    sim = Simulation(flyer().finalize(), backend="numpy")
+    sim = Simulation(flyer().finalize(), backend=FASTEST)
     with Offscreen(sim, decoration=False, camera="front", **SIZE) as eye:
         first = eye.image()[MIDDLE]
         depth = eye.depth()[MIDDLE]
@@ -118,7 +119,7 @@ def test_keys_and_mouse_use_the_cameras() -> None:
     from gpusim.viewer.window.session import Session
     from gpusim.viewer.window.sources import Live
 
-    sim = Simulation(flyer().finalize(), backend="numpy")
+    sim = Simulation(flyer().finalize(), backend=FASTEST)
     session = Session(Live(sim, Scene("flyer", "", flyer(), SolverConfig(), 1.0)))
     view = view_of(sim.model)
     controls = Controls(session, view)
@@ -141,7 +142,7 @@ def test_the_command_line_takes_the_name_of_a_camera(tmp_path: Path, monkeypatch
     scene = Scene("flyer", "", flyer(), SolverConfig(), 1.0)
     monkeypatch.setattr(command, "load_target", lambda run, still: scene)
     for time, color in ((0.0, 0), (1.0, 2)):
-        run = RunOptions(target="pile", backend="numpy")
+        run = RunOptions(target="pile", backend=FASTEST)
         picture = PictureOptions(camera="front", size="160x120", quality="software", decoration=False)
         command.render(command.RenderOptions(run=run, out=tmp_path / "eye.png", time=time, picture=picture))
         assert int(np.argmax(load_picture(tmp_path / "eye.png")[MIDDLE])) == color

@@ -11,6 +11,7 @@ from gpusim import Simulation
 from gpusim.description.operator_names import KEYS
 from gpusim.scene import load_scene
 from gpusim.viewer.operator import Operator
+from tests.backends import FASTEST
 from tests.unit.viewer.diagrams import cart
 from tests.unit.viewer.operators import FRAME, Pad, arm, machine, step
 
@@ -62,7 +63,7 @@ def test_the_emergency_stop_is_on_the_gamepad_too() -> None:
 
 def test_the_stop_overrides_the_schedule() -> None:
     scene = load_scene("dc_motor_rig")
-    sim = Simulation(scene.builder.finalize(), backend="numpy", config=scene.config)
+    sim = Simulation(scene.builder.finalize(), backend=FASTEST, config=scene.config)
     operator = Operator(sim, scene)
     step(operator, 5)
     operator.emergency_stop()

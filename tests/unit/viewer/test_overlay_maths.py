@@ -260,6 +260,7 @@ def test_letters_are_larger_in_larger_pictures() -> None:
 # What the solver did.
 
 
+@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_no_two_contacts_of_a_color_share_a_body(backend: str) -> None:
     model = load_scene("pyramid", height=4).builder.finalize()

@@ -17,6 +17,7 @@ from gpusim.scene import load_scene
 from gpusim.viewer import Offscreen, PinholeCamera
 from gpusim.viewer.overlays import Frame, Timings, overlays
 from gpusim.viewer.overlays.canvas import Box, Canvas
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 from tests.unit.viewer.drawing import compare, require_egl
 from tests.unit.viewer.models import ball_and_wall, pendulum
@@ -63,7 +64,7 @@ def scanned() -> Simulation:
     site = b.add_site(head)
     b.add_ray_sensor(site, Rays.fan(math.pi, 61), max_range=3.0, label="scan")
     b.add_ray_sensor(site, Rays.grid((1.0, 1.0), (6, 6)), label="heights")
-    return Simulation(b.finalize(), backend="numpy")
+    return Simulation(b.finalize(), backend=FASTEST)
 
 
 CLOSE = PinholeCamera((1.6, -8.2, 3.2), (-0.9, 0.0, 1.75))

@@ -20,6 +20,7 @@ from gpusim.viewer.overlays.canvas import Box
 from gpusim.viewer.panel.history import SECONDS, History, decimals, number
 from gpusim.viewer.panel.layout import lay_out
 from gpusim.viewer.panel.ranges import signal_range
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 from tests.unit.viewer.drawing import compare, require_egl
 from tests.unit.viewer.persons import Person, needs_imgui, panel_state_of
@@ -45,7 +46,7 @@ def on(name: str) -> Any:
 def falling(num_worlds: int = 1) -> Simulation:
     b = ModelBuilder()
     b.add_body(mass=1.0, inertia=(1.0,) * 3, xform=Transform((0, 0, 1)), label="ball")
-    return Simulation(b.finalize(), num_worlds, backend="numpy", config=gpusim.SolverConfig(dt=0.05))
+    return Simulation(b.finalize(), num_worlds, backend=FASTEST, config=gpusim.SolverConfig(dt=0.05))
 
 
 def test_history_keeps_the_last_seconds() -> None:

@@ -23,6 +23,7 @@ from gpusim.viewer.web.server import open_server
 from gpusim.viewer.web.web_view import WebView
 from gpusim.viewer.window.session import Session
 from gpusim.viewer.window.sources import Live
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 from tests.unit.viewer.operators import FRAME, arm, machine
 from tests.unit.viewer.persons import played_pendulum
@@ -37,7 +38,7 @@ def falling(num_worlds: int = 1) -> Simulation:
     ball = b.add_body(mass=1.0, inertia=(0.1,) * 3, xform=Transform((1.0, 2.0, 5.0)), label="ball")
     b.add_shape_sphere(ball, 0.5, color=(1.0, 0.0, 0.0))
     b.add_shape_box(-1, (0.3, 0.2, 0.1), xform=Transform((0.0, 0.0, 0.1)))
-    return Simulation(b.finalize(), num_worlds, backend="numpy", config=gpusim.SolverConfig(dt=0.01))
+    return Simulation(b.finalize(), num_worlds, backend=FASTEST, config=gpusim.SolverConfig(dt=0.01))
 
 
 def state_of(sim: Simulation, plots: tuple[Plot, ...] = (), **options: Any) -> PanelState:
@@ -130,7 +131,7 @@ def test_only_changed_poses_are_sent(page) -> None:
 
 
 def test_meshes_and_transforms_are_those_of_the_stage(page) -> None:
-    sim = gpusim.Simulation(load_scene("boom_crane").builder.finalize(), backend="numpy")
+    sim = gpusim.Simulation(load_scene("boom_crane").builder.finalize(), backend=FASTEST)
     shown = page(state_of(sim))
     sim.step(20)
     shown.view.update()
@@ -153,7 +154,7 @@ def test_textures_and_colors_of_vertices_are_kept(page) -> None:
     picture[..., 2] = 200
     b.add_visual(body, "box", (0.3, 0.3, 0.3), texture=picture)
     b.add_visual(body, "sphere", 0.2, color=(0.2, 0.4, 0.6), alpha=0.5)
-    shown = page(state_of(Simulation(b.finalize(), backend="numpy")))
+    shown = page(state_of(Simulation(b.finalize(), backend=FASTEST)))
     kinds = {type(node).__name__: node for node in shown.view._server.scene._handle_from_node_name.values()}
     trimesh = pytest.importorskip("trimesh")
     loaded = trimesh.load(io.BytesIO(kinds["BatchedGlbHandle"].glb_data), file_type="glb")
@@ -202,7 +203,7 @@ def test_grounds_lie_in_their_planes(page) -> None:
     b.add_shape_plane(-1, xform=Transform.from_axis_angle((0.0, 3.0, 0.0), (1.0, 0.0, 0.0), 0.5))
     plate = b.add_body(mass=1.0, inertia=(1, 1, 1), xform=Transform((0.0, 0.0, 9.0)), label="plate")
     b.add_visual(plate, "plane", color=(0.0, 1.0, 0.0))
-    sim = Simulation(b.finalize(), 2, backend="numpy", config=gpusim.SolverConfig(dt=0.01))
+    sim = Simulation(b.finalize(), 2, backend=FASTEST, config=gpusim.SolverConfig(dt=0.01))
     shown = page(state_of(sim))
     level, *tilted = (shown.node(f"/stage/ground_{k}_{w}") for k, w in ((0, 0), (1, 0), (1, 1)))
     assert level.position[2] == pytest.approx(0.2) and level.infinite_grid
@@ -306,7 +307,7 @@ def test_scopes_show_the_signals_of_the_last_seconds(page) -> None:
 def test_a_restart_with_other_parameters_shows_the_new_model(page) -> None:
     def live(changes: Any) -> Live:
         scene = load_scene("chain", **changes)
-        sim = gpusim.Simulation(scene.builder.finalize(), backend="numpy", config=scene.config)
+        sim = gpusim.Simulation(scene.builder.finalize(), backend=FASTEST, config=scene.config)
         found = Live(sim, scene)
         found.operator = Operator(sim, scene)
         return found
@@ -331,7 +332,7 @@ def test_a_restart_with_other_parameters_shows_the_new_model(page) -> None:
 @pytest.mark.parametrize("name", list_scenes())
 def test_every_scene_has_a_page(page, name: str) -> None:
     scene = load_scene(name)
-    sim = Simulation(scene.builder.finalize(), 2, backend="numpy", config=scene.config)
+    sim = Simulation(scene.builder.finalize(), 2, backend=FASTEST, config=scene.config)
     live = Live(sim, scene)
     live.operator = Operator(sim, scene)
     state = PanelState(Session(live, paused=True), live.operator, scene_parameters(name))

@@ -17,6 +17,7 @@ from gpusim.viewer import ViewerError
 from gpusim.viewer.window.adaptive_step import AdaptiveStep
 from gpusim.viewer.window.session import SPEEDS, Session
 from gpusim.viewer.window.sources import Live, Played
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 from tests.unit.viewer.persons import played_pendulum
 
@@ -60,7 +61,7 @@ def run(session: Session, seconds: float, start: float = 0.0, rate: float = 50.0
 
 def pendulum(dt: float = 0.01) -> tuple[Live, Scene]:
     scene = load_scene("double_pendulum")
-    sim = gpusim.Simulation(scene.builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=dt))
+    sim = gpusim.Simulation(scene.builder.finalize(), backend=FASTEST, config=gpusim.SolverConfig(dt=dt))
     return Live(sim, scene), scene
 
 
@@ -317,7 +318,7 @@ def total_energy(sim: gpusim.Simulation) -> float:
 def test_the_step_grows_with_the_load_and_keeps_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps of 2 ms cost 0.5, then 6, then 0.5 ms: time goes on as fast as the clock, and steps get small again."""
     scene = load_scene("double_pendulum")
-    sim = gpusim.Simulation(scene.builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=2e-3))
+    sim = gpusim.Simulation(scene.builder.finalize(), backend=FASTEST, config=gpusim.SolverConfig(dt=2e-3))
     now, cost, sizes = [0.0], [5e-4], []
     live = Live(sim, scene, clock=lambda: now[0])
     live.variable = AdaptiveStep(2e-3, 1e-2)

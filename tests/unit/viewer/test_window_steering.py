@@ -22,6 +22,7 @@ from gpusim.viewer.window.pulling import STRONGEST, Pull, mass_at_point, spring_
 from gpusim.viewer.window.session import Session
 from gpusim.viewer.window.sources import Live
 from gpusim.viewer.window.view_state import ViewState
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 from tests.unit.viewer.models import SHAPES
 
@@ -41,7 +42,7 @@ def free_box(gravity: float = 0.0, kinematic: bool = False, mass: float = 3.0) -
 
 def panel_state(model: Model, num_worlds: int = 1, dt: float = 0.005) -> tuple[Controls, Simulation]:
     """Controls before a camera that looks along y at (0, 0, 1) from 4 m."""
-    sim = Simulation(model, num_worlds, backend="numpy", config=gpusim.SolverConfig(dt=dt))
+    sim = Simulation(model, num_worlds, backend=FASTEST, config=gpusim.SolverConfig(dt=dt))
     scene = load_scene("double_pendulum")
     scene.schedule = None
     session = Session(Live(sim, scene))
@@ -337,7 +338,7 @@ def test_what_cannot_be_pulled_is_reported() -> None:
 
 
 def test_a_pull_starts_without_a_force() -> None:
-    sim = Simulation(free_box(), backend="numpy")
+    sim = Simulation(free_box(), backend=FASTEST)
     pull = Pull(sim, 0, 0, np.array([0.1, -0.2, 1.1]))
     pull.apply()
     assert sim.read("body.box.applied_force") == pytest.approx(np.zeros((1, 3)), abs=1e-9)

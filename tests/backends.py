@@ -1,7 +1,7 @@
-"""Which backends the tests of this folder run on: native with whole horizons where there is a compiler, NumPy briefly.
+"""Which backends tests of physics run on: native with whole horizons where there is a compiler, NumPy briefly.
 
-The stages of both are compared one by one in tests/parity; here NumPy follows a few cases for a short time, so that an
-error that both backends share, or that only shows in a run, is found on either.
+The stages of both are compared one by one in tests/parity. In tests/analytic NumPy follows a few cases for a short
+time, so that an error that both backends share, or that only shows in a run, is found on either.
 """
 
 from __future__ import annotations
