@@ -197,7 +197,7 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
 GPUSIM_PHASE void invert_pivot(const World& w, int level, int i) {
     const int n = w.block(), pivot = w.pivot()[w.level_pivot()[level] + i];
     real *out = w.inverse() + pivot * n * n, *from = w.factor_blocks() + pivot * n * n;
-    const real* least = w.constraint_in_direct_loop()[pivot] ? w.scaled_diagonal() + pivot * n : nullptr;
+    const real* least = w.constraint_may_depend()[pivot] ? w.scaled_diagonal() + pivot * n : nullptr;
 #if WHOLE_BLOCKS
     RETURN_BY_BLOCK(n, invert_rows<N>(from, out, least, w.weak()));
 #endif

@@ -41,8 +41,8 @@ _FLOATS = {
 }  # fmt: skip
 _INDICES = (
     "element_row", "element_body_a", "element_body_b", "axis_element", "axis_row", "row_element", "row_coupling",
-    "row_rigid", "constraint_rows", "constraint_slots", "constraint_in_loop", "constraint_in_direct_loop",
-    "axis_in_loop", "row_used", "constraint_bodies", "body_side_start", "body_side", "dynamic", "body_free", "conveyor",
+    "row_rigid", "constraint_rows", "constraint_slots", "constraint_in_loop", "constraint_may_depend", "axis_in_loop",
+    "row_used", "constraint_bodies", "body_side_start", "body_side", "dynamic", "body_free", "conveyor",
     "product_start", "product_i", "product_j", "block_row", "block_column",
     "level_pivot", "pivot", "pivot_edge", "level_edge", "edge_block", "edge_pivot", "edge_row",
     "level_target", "target_block", "update_start", "update_left", "update_right",
@@ -78,7 +78,7 @@ SIZES = (
     "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "dot_points", "spins", "lines",
     "elements", "angles", "free_bodies", "couplings", "axes", "controls", "joint_sensors", "contact_sensors", "ropes",
     "wraps", "pulls", "actuator_terms", "clamps", "blocks", "edges", "levels", "coupled", "swept_constraints",
-    "loop_constraints", "colors", "overflow_constraints", "overflow_sides", "color_axes",
+    "loop_constraints", "dependent_constraints", "colors", "overflow_constraints", "overflow_sides", "color_axes",
     "actuators", *CONTACT_SIZES,
 )  # fmt: skip
 
@@ -135,6 +135,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "blocks": int(typed["block_row"].size),
         "edges": int(typed["edge_block"].size),
         "loop_constraints": int(t.loops.sum()) if direct else 0,
+        "dependent_constraints": int(typed["constraint_may_depend"].sum()),
         "levels": typed["level_pivot"].size - 1,
         "coupled": t.coupled_constraint.size,
         "swept_constraints": swept,
@@ -195,7 +196,7 @@ def _row_tables(t: Topology, direct: bool) -> dict[str, Array]:
         "constraint_rows": t.row_used.sum(axis=1),
         "constraint_slots": slots_taken(t),
         "constraint_in_loop": t.in_loop,
-        "constraint_in_direct_loop": t.loops & direct,
+        "constraint_may_depend": t.may_depend & direct,
         "constraint_bodies": t.constraint_bodies,
         "body_side_start": starts(len(s) for s in sides),
         "body_side": np.concatenate([*sides, np.zeros(0)]),

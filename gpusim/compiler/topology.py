@@ -257,6 +257,14 @@ class Topology:
         return self.in_loop & ~self.swept
 
     @cached_property
+    def may_depend(self) -> Array:
+        """Return (constraints,) True for constraints of ``loops`` whose rows may depend on each other.
+
+        It is all False if no axis row is in a loop. Rigid rows alone distribute their load by round-off, and hold.
+        """
+        return self.loops & self.in_loop[self.axis_row // self.block].any()
+
+    @cached_property
     def _factorization(self) -> tuple[Elimination, Assembly]:
         return eliminate(self.constraint_bodies, self.dynamic, self.swept)
 
@@ -291,4 +299,4 @@ def axes_in_loops(t: Topology, ropes: Array) -> Array:
 
     A bushing closes no such loop: it gives way where a limit pushes back.
     """
-    return np.setdiff1d(np.flatnonzero((t.loops & t.in_stiff_loop)[t.axis_row // t.block]), ropes)
+    return np.setdiff1d(np.flatnonzero((t.may_depend & t.in_stiff_loop)[t.axis_row // t.block]), ropes)

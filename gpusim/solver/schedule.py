@@ -93,8 +93,11 @@ PASSES_LEFT = Condition("passes_left", "*w.passes_left() > 0", each_world=True)
 REFACTOR = Condition("refactor", "*w.refactor() != 0", each_world=True)
 LOOPS = Condition("loops", "w.loop_constraints()", lambda s: s["loop_constraints"] > 0)
 NO_LOOPS = Condition("no_loops", "!w.loop_constraints()", lambda s: not s["loop_constraints"])
-SOFTENED = Condition("softened", "*w.softening() != 0", LOOPS.host, True)
-SOFTENS = Condition("softens", "*w.softens() != 0", LOOPS.host, True)
+DEPENDENT = Condition("dependent", "w.dependent_constraints()", lambda s: s["dependent_constraints"] > 0)
+SOFTENED = Condition("softened", "*w.softening() != 0", DEPENDENT.host, True)
+SOFTENS = Condition("softens", "*w.softens() != 0", DEPENDENT.host, True)
+# Pivots of loops without axis rows are not watched.
+REDUNDANT = Condition("redundant", "*w.softening() != 0 || !w.dependent_constraints()", LOOPS.host, True)
 FREE_BIAS = Condition("free_bias", "!*w.hold_bias()", each_world=True)
 UNBENT = Condition("unbent", "!*w.bias_fits()", each_world=True)
 CORRECTING = Condition("correcting", "*w.correcting() != 0", each_world=True)
@@ -107,7 +110,8 @@ RELAXING = Condition("relaxing", "*w.relaxing() != 0", each_world=True)
 PUSHING = Condition("pushing", "*w.pushing() != 0", PAIRS.host, True, PAIRS.build)
 FLAGS = (
     SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, SOFTENS, SOFTENED, FREE_BIAS,
-    CORRECTING, CLOSING, UNCLOSED, STRESSED, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSING, AT_ONCE, UNCONDENSED,
+    CORRECTING, CLOSING, UNCLOSED, REDUNDANT, STRESSED, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSING, AT_ONCE,
+    UNCONDENSED,
 )  # fmt: skip
 """Conditions that each world evaluates. A launch carries its conditions as bits in this order."""
 
@@ -182,7 +186,7 @@ ELIMINATE = Routine("eliminate", (
 ))  # fmt: skip
 FACTORIZE = Routine("factorize", (
     ELIMINATE,
-    If(LOOPS, (*run("judge_pivots"), If(SOFTENS, (ELIMINATE, *run("end_softening"))))),
+    If(DEPENDENT, (*run("judge_pivots"), If(SOFTENS, (ELIMINATE, *run("end_softening"))))),
 ))  # fmt: skip
 SOLVE_FORWARD = Routine("solve_forward", (
     *run("scale_right"),
@@ -272,7 +276,7 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
             If(AXES, (
                 REFIT, *run("want_mode"),
                 # Friction must not slip under self-stress.
-                If(SOFTENED, (*run("judge_modes"), If(STRESSED, (DROP_SELF_STRESS, *run("correct_body want_mode"))))),
+                If(REDUNDANT, (*run("judge_modes"), If(STRESSED, (DROP_SELF_STRESS, *run("correct_body want_mode"))))),
                 *run("switch_mode"),
                 If(COUPLED, (*run("refit_coupled"), If(SWEPT, run("prepare_coupled")))),
                 *run("end_refit"),
@@ -280,7 +284,7 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
             *run("plan_bias"),
         )),
     )),
-)), If(SOFTENED, (DROP_SELF_STRESS,))))  # fmt: skip
+)), If(REDUNDANT, (DROP_SELF_STRESS,))))  # fmt: skip
 DIRECT_SOLVE = Routine("direct_solve", (
     *run("product_entry start_row start_axis"),
     If(COUPLED, run("start_coupled")),
@@ -374,7 +378,7 @@ CLOSE_LOOPS = (*run("start_closing"), Sweeps(MOST_CORRECTIONS, (
 POSITIONS = Stage("positions", (
     *run("turn_body"),
     If(DIRECT, (
-        If(LOOPS, (If(SOFTENED, (If(AXES, run("let_axis_go")), ELIMINATE)),)),
+        If(DEPENDENT, (If(SOFTENED, (If(AXES, run("let_axis_go")), ELIMINATE)),)),
         If(LOOPS, CLOSE_LOOPS), If(NO_LOOPS, (*run("error_row"), SOLVE_FACTORED, *run("shift_body"))),
         If(SWEPT, (CORRECTIONS,)),
     )),

@@ -14,7 +14,7 @@ CONFIG = SolverConfig(dt=2e-3, joint_solver="direct")
 
 
 def _bar_on_links(links: int, closing: str, spin: np.ndarray, scale: float = 1.0) -> ModelBuilder:
-    """Return a bar on parallel links on a base, all held by friction or welded, which spins about its center of mass.
+    """Return a bar on parallel links on a base, all held by friction, which spins about its center of mass.
 
     Masses go with the cube and moments with the fifth power of ``scale``. Force sensors ``load0``, ``load1``, ... are
     between the links and the bar.
@@ -34,8 +34,7 @@ def _bar_on_links(links: int, closing: str, spin: np.ndarray, scale: float = 1.0
     for k, x in enumerate(np.linspace(-SIZE, SIZE, links)):
         link = body(LINK, (1e-4, 1e-4, 2e-5), x, SIZE)
         foot, head = (tuple(scale * np.array([x, 0.0, z - height])) for z in (0.0, 2.0 * SIZE))
-        friction = 0.0 if closing == "welded" else 100.0
-        b.add_joint_revolute(base, link, at=foot, axis=(0, 1, 0), friction=friction)
+        b.add_joint_revolute(base, link, at=foot, axis=(0, 1, 0), friction=100.0)
         if closing == "hinge":
             joint = b.add_joint_revolute(link, bar, at=head, axis=(0, 1, 0), friction=100.0)
         else:
@@ -45,7 +44,7 @@ def _bar_on_links(links: int, closing: str, spin: np.ndarray, scale: float = 1.0
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("closing", ["ball", "fixed", "hinge", "welded"])
+@pytest.mark.parametrize("closing", ["ball", "fixed", "hinge"])
 @pytest.mark.parametrize("links", [2, 3])
 def test_links_bear_the_bar_in_equal_shares(links: int, closing: str, backend: str) -> None:
     """Each pulls with m omega^2 r/links, and somewhat more or less for the tilt.
@@ -69,7 +68,6 @@ def _momentum(sim: Simulation) -> np.ndarray:
     return np.sum(np.cross(place, mass[:, None] * velocity) + spin, axis=0)
 
 
-@pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_light_links_do_not_turn_the_assembly(backend: str) -> None:
     """At h omega = 0.12. Self-stress looked like tension and made links heavier: 17 times the energy after 0.3 s."""

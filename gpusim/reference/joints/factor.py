@@ -67,7 +67,7 @@ class Factor:
         self.lower: list[Array] = []
         for level in self.levels:
             self.inverse[:, level.pivots] = inverse(pivots[:, level.pivots])
-            looped = level.pivots[t.loops[level.pivots]]
+            looped = level.pivots[t.may_depend[level.pivots]]
             if looped.size:
                 least = dtype.type(WEAK_PIVOT[dtype]) * shown[:, looped]
                 self.weak |= (block_pivots(pivots[:, looped]) < least).any(axis=(1, 2))

@@ -476,7 +476,7 @@ def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
     mode, careful = system.mode, system.passes.switches >= CAREFUL_AFTER
     new = _wanted_modes(w, system)
     differs = (new != mode) & ~w.layout.axis_swept
-    if (w.softening > 0.0).any() and differs.any():  # friction must not slip under self-stress
+    if self_stress.redundant(w).any() and differs.any():  # friction must not slip under self-stress
         change = self_stress.drop(w, w.active[:, 0] & may & differs.any(axis=1))
         w.twist = w.twist + w.apply_impulse(change)
         new = _wanted_modes(w, system)

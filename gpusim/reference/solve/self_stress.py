@@ -17,6 +17,13 @@ from gpusim.typing import Array
 SELF_STRESS = {np.dtype(np.float64): 1e-3, np.dtype(np.float32): 0.1}
 
 
+def redundant(w: StepBuffers) -> Array:
+    """Return the worlds whose loops have dependent rows, bool, (num_worlds,). Loops without axis rows always may."""
+    t = w.topology
+    found: Array = (w.softening > 0.0) | (t.loops.any() & ~t.may_depend.any())
+    return found
+
+
 def drop(w: StepBuffers, worlds: Array) -> Array:
     """Drop the self-stress from ``w.solved`` in those of the worlds (bool, (num_worlds,)) with dependent rows.
 
@@ -24,7 +31,7 @@ def drop(w: StepBuffers, worlds: Array) -> Array:
         The change of the impulses, (num_worlds, constraints, block).
     """
     t, system = w.topology, w.direct
-    worlds = worlds & (w.softening > 0.0)
+    worlds = worlds & redundant(w)
     if not worlds.any():
         return np.zeros_like(w.solved)
     swept = t.swept[:, None]
