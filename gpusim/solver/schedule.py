@@ -97,7 +97,9 @@ DEPENDENT = Condition("dependent", "w.dependent_constraints()", lambda s: s["dep
 SOFTENED = Condition("softened", "*w.softening() != 0", DEPENDENT.host, True)
 SOFTENS = Condition("softens", "*w.softens() != 0", DEPENDENT.host, True)
 # Pivots of loops without axis rows are not watched.
-REDUNDANT = Condition("redundant", "*w.softening() != 0 || !w.dependent_constraints()", LOOPS.host, True)
+REDUNDANT = Condition(
+    "redundant", "w.loop_constraints() && (*w.softening() != 0 || !w.dependent_constraints())", LOOPS.host, True
+)
 FREE_BIAS = Condition("free_bias", "!*w.hold_bias()", each_world=True)
 UNBENT = Condition("unbent", "!*w.bias_fits()", each_world=True)
 CORRECTING = Condition("correcting", "*w.correcting() != 0", each_world=True)
