@@ -60,7 +60,7 @@ GPUSIM_PHASE void bend_body(const World& w, int b) {
     real *middle = w.midpoint() + 3 * b, *turned = w.turn() + 18 * b, *beyond = turned + 9;
     const real h = real(w.h), *omega = w.twist() + 6 * b + 3;
     w.turn_angle()[b] = h * norm3(omega);
-    const mask still = is_slow(w.turn_angle()[b]);
+    const mask still = (omega[0] == real(0)) & (omega[1] == real(0)) & (omega[2] == real(0));
     if (all(still)) {
         for (int k = 0; k < 18; ++k) turned[k] = real(0);
         for (int k = 0; k < 3; ++k) middle[k] = omega[k];

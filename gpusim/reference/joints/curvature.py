@@ -24,8 +24,8 @@ from gpusim.typing import Array
 
 matvec, dot, norm = rotations.matvec, rotations.dot, rotations.norm
 MIDPOINT_PASSES = 4
-# The square of a smaller rotation in a step, rad, is below round-off. Robots at rest need no curvature.
-SLOW_TURN = 1e-8
+# The square of a smaller rotation in a step, rad, is below the round-off of 1. Robots at rest need no curvature.
+SLOW_TURN = 2.0**-27
 FULL_BIAS_BELOW = 0.5
 
 
@@ -38,7 +38,7 @@ def curvature(w: StepBuffers) -> None:
     if not slow.all():
         w.midpoint = midpoint_rate(w, w.twist)
         if w.topology.num_elements:
-            operator = np.where(slow[..., None, None], w.real.type(0.0), _turn_operators(w))
+            operator = _turn_operators(w)
             if layout.dots.stop > layout.dots.start:
                 _dot_bias(w, operator)
             if layout.spins.stop > layout.spins.start:
