@@ -130,8 +130,8 @@ def test_numpy_runs_a_scene_as_the_kernels_do(name: str) -> None:
     each foot, and what biped_valve computes from it agrees to 1e-5.
     """
     scenes = load_scene(name), load_scene(name)
-    if len(scenes[0].builder.shapes) > HEAP:
-        pytest.skip("NumPy takes minutes")
+    if (count := len(scenes[0].builder.shapes)) > HEAP:
+        pytest.skip(f"{count} shapes take minutes on NumPy; tests/parity/test_contacts.py compares contacts")
     steps = CONTACT_STEPS if scenes[0].builder.shapes else STEPS
     backends = ("numpy", "native")
     runs = [recorded(s, _simulated(s, b), steps, steps) for s, b in zip(scenes, backends, strict=True)]
