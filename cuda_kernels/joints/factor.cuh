@@ -75,7 +75,7 @@ GPUSIM_FN void watch_pivot(real pivot, const real* least, int row, real* weak) {
 // Return the scaled diagonal. Its memory then holds the least acceptable pivot, for watch_pivot.
 GPUSIM_FN real take_diagonal(const World& w, int row) {
     const real shown = w.scaled_diagonal()[row];
-    w.scaled_diagonal()[row] = real(WEAK_PIVOT) * shown;
+    w.scaled_diagonal()[row] = real(WEAK_PIVOT) * real(w.heavy_share()[row]) * shown;
     return shown;
 }
 // Invert a positive definite matrix of n rows in place, rows ``width`` numbers apart (Gauss-Jordan, no pivoting).
@@ -146,7 +146,7 @@ GPUSIM_FN void invert_copy(const real* from, real* out, int n, const real* least
 // Compute the diagonal of A, and the scale that keeps the compliance of free rows (1e30) out of the others.
 GPUSIM_PHASE void scale_row(const World& w, int row) {
     const real own = w.diagonal()[row];
-    const real damping = real(*w.factor_damping()) + *w.softening();
+    const real damping = (real(*w.factor_damping()) + *w.softening()) * real(w.heavy_share()[row]);
     real shown = own * (real(1.0 + REGULARIZATION) + damping) + w.gamma()[row];
     shown = choose(shown > real(0), shown, real(1));
     // A row whose bodies cannot move only has its compliance.

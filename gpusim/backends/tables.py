@@ -21,6 +21,7 @@ from gpusim.model.sensors import sensor_table
 from gpusim.model.sites import COLUMNS as SITE_COLUMNS
 from gpusim.model.sites import site_table
 from gpusim.reference.layout import Layout
+from gpusim.reference.light_bodies import heavy_share
 from gpusim.typing import Array
 
 # Columns of the element tables, by table. Bodies and indices are int32, the others float64.
@@ -66,6 +67,7 @@ TABLE_TYPES: dict[str, str] = {
     "sum_coordinate": "int",
     "sum_factor": "double",
     "side_arm": "double",
+    "heavy_share": "double",
     "body_center": "double",
     **{f"site_{name}": kind for name, kind in SITE_COLUMNS.items()},
     **SENSOR_COLUMNS,
@@ -94,6 +96,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
             tables[f"{name}_{column}"] = getattr(getattr(t, name), column)
     tables.update(_row_tables(t, direct))
     tables["side_arm"], tables["row_rigid"] = layout.side_arm, layout.row_kinds
+    tables["heavy_share"] = heavy_share(model)
     tables.update(_elimination_tables(t) if direct else _no_elimination())
     tables.update(_color_tables(t, config, colored))
     tables.update(_axis_tables(model))

@@ -22,8 +22,7 @@ from gpusim.validate import least_moment
 LIGHT = 8e-7
 """Mass of a link between two joints of one body, as a share of the body's mass.
 
-The direct solver takes pivots below 1e-7 for redundant rows and softens them (``WEAK_PIVOT``). A tendon over both
-joints makes the pivot some times smaller than this share.
+It changes the motion by less than the step does. The solver allows for it (reference/light_bodies.py).
 """
 MIDDLE_MOST = 1.55
 """Most angle of the middle of three rotations of a d6 joint, rad. At a right angle its axes align."""

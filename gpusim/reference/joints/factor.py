@@ -41,15 +41,20 @@ class Factor:
         gamma: compliance added to the diagonal, (worlds, constraints, block).
         own: from :func:`diagonal`.
         damping: share of ``own`` that is added near singular poses, (worlds, 1, 1).
+        heavy_share: share of ``own`` that heavy bodies have, (constraints, block); see light_bodies.py.
     """
 
-    def __init__(self, t: Topology, blocks: Array, gamma: Array, own: Array, damping: Array | float = 0.0) -> None:
+    def __init__(
+        self, t: Topology, blocks: Array, gamma: Array, own: Array,
+        damping: Array | float = 0.0, heavy_share: Array | None = None,
+    ) -> None:  # fmt: skip
         self.levels = t.elimination.levels
         blocks = blocks.copy()
         count = t.num_constraints
         dtype = blocks.dtype
+        share = np.ones((count, t.block), dtype) if heavy_share is None else heavy_share.astype(dtype)
         # Rows that do not exist, and rows of bodies that cannot move, need a nonzero pivot.
-        shown = own * (dtype.type(1.0 + REGULARIZATION[dtype]) + damping) + gamma
+        shown = own * (dtype.type(1.0 + REGULARIZATION[dtype]) + damping * share) + gamma
         shown = np.where(shown > 0.0, shown, dtype.type(1.0))
         # Free axis rows have a compliance of 1e30. Scaling by it keeps their round-off out of the other rows.
         # A row whose bodies cannot move only has its compliance.
@@ -69,7 +74,7 @@ class Factor:
             self.inverse[:, level.pivots] = inverse(pivots[:, level.pivots])
             looped = level.pivots[t.may_depend[level.pivots]]
             if looped.size:
-                least = dtype.type(WEAK_PIVOT[dtype]) * shown[:, looped]
+                least = dtype.type(WEAK_PIVOT[dtype]) * share[looped] * shown[:, looped]
                 self.weak |= (block_pivots(pivots[:, looped]) < least).any(axis=(1, 2))
             column = blocks[:, level.edge]
             lower = np.matmul(column, self.inverse[:, level.edge_pivot])

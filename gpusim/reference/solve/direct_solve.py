@@ -321,15 +321,15 @@ def factor_worlds(w: StepBuffers, blocks: Array, gamma: Array, own: Array, world
     """Factor some worlds. Worlds with a weak pivot get a softer diagonal, for the rest of the substep."""
     blocks, gamma, own = _softened(w, blocks)[worlds], gamma[worlds], own[worlds]
 
-    def damping() -> Array:
-        return np.asarray((w.factor_damping + w.softening)[worlds, None, None].astype(w.real))
+    def factored(at: Array) -> Factor:
+        damping = (w.factor_damping + w.softening)[worlds[at], None, None].astype(w.real)
+        return Factor(w.topology, blocks[at], gamma[at], own[at], damping, w.heavy_share)
 
-    factor = Factor(w.topology, blocks, gamma, own, damping())
-    found = factor.weak & (w.softening[worlds] == 0.0)
-    if found.any():
-        w.softening[worlds[found]] = SOFTENING[w.real]
-        pick = np.flatnonzero(found)
-        factor.replace(Factor(w.topology, blocks[pick], gamma[pick], own[pick], damping()[pick]), pick)
+    factor = factored(np.arange(worlds.size))
+    pick = np.flatnonzero(factor.weak & (w.softening[worlds] == 0.0))
+    if pick.size:
+        w.softening[worlds[pick]] = SOFTENING[w.real]
+        factor.replace(factored(pick), pick)
     return factor
 
 

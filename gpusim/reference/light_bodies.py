@@ -1,0 +1,38 @@
+"""Rows of bodies that are far lighter than their neighbors, such as the links between two joints of an imported body.
+
+The light body dominates the response of such a row. Elimination leaves the response of the heavy bodies, a small share
+of it. So a weak pivot and the softening (factor.py) must be shares of what the heavy bodies respond.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.model.model import Model
+from gpusim.typing import Array
+
+LIGHT = 1e-4
+"""A body is light if its mass is below this share of a jointed body's mass. Its light neighbors compare with the same
+heavy body."""
+CARRIED = 0.1
+"""A light body counts with this share of the heavy mass, for a pivot that is small although no row depends."""
+LEAST = 1e-5
+"""Least share. Pivots of a smaller share of their row are round-off."""
+
+
+def heavy_share(model: Model) -> Array:
+    """Return the share of each row's response that its heavy bodies have, (constraints * block,), 1 without light ones.
+
+    Masses are those of the builder.
+    """
+    t = model.topology
+    mass = np.where(t.dynamic, [*(body.mass for body in model.bodies), 0.0], 0.0)
+    heavy, before, joined = mass, np.zeros(0), t.constraint_bodies
+    while not np.array_equal(heavy, before):
+        before, reached = heavy, heavy.copy()
+        np.maximum.at(reached, joined, heavy[joined].max(axis=1, initial=0.0, keepdims=True))
+        heavy = np.where(t.dynamic & (mass < LIGHT * reached), reached, mass)
+    light = mass < heavy
+    share = np.ones(t.num_bodies + 1)
+    share[light] = np.clip(mass[light] / (CARRIED * heavy[light]), LEAST, 1.0)
+    return np.repeat(share[joined].min(axis=1, initial=1.0), t.block)
