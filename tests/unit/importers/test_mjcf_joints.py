@@ -223,9 +223,7 @@ def test_a_tendon_over_the_joints_of_one_body_does_not_open_them():
     assert sim.read("sim.joint_drift_peak").max() < 1e-9
 
 
-BODY = (
-    "<body name='body' pos='{}' euler='{}'><inertial pos='{}' mass='{}' diaginertia='0.0125 0.0147 0.015'/>{}</body>"
-)
+BODY = "<body name='body' pos='{}' euler='{}'><inertial pos='{}' mass='{}' diaginertia='0.0125 0.0147 0.015'/>{}</body>"
 ONE = "<joint name='{}' type='{}' pos='{}' axis='{}' damping='0.1'/>"
 LOOPS = {
     "spring tendon": (
