@@ -25,7 +25,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+# Some scenes compute commands with NumPy, whose AVX-512 functions round differently.
+os.environ.setdefault("NPY_DISABLE_CPU_FEATURES", "X86_V4 AVX512_ICL AVX512_SPR")
+
+import numpy as np  # noqa: E402
 
 from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim.scene import list_scenes, load_scene
