@@ -24,7 +24,7 @@ GPUSIM_PHASE void left_joint(const World& w, int c) {
     }
     const double gap = tagged(sqrt_(square), c);
     raise_where(counts, w.joint_drift_peak(), gap);
-    raise_where(counts, w.joint_gap(), gap);
+    if (w.constraint_in_loop()[c]) raise_where(counts, w.loop_gap(), gap);
     raise_where(counts, w.joint_tilt_peak(), tagged(turn, c));
 }
 #if !GPUSIM_WIDE
@@ -37,7 +37,7 @@ GPUSIM_FN void leave_contacts(const World& w) {
 // Report a world to the host once when it exceeds a limit. A single change on contacts (an impact) does not count.
 GPUSIM_FN void watch_accuracy(const World& w) {
     *w.contact_streak() = double(*w.contact_left()) > w.contact_residual_limit() ? *w.contact_streak() + 1 : 0;
-    *w.joint_open() = *w.joint_gap() > w.joint_gap_limit() ? *w.joint_open() + 1 : 0;
+    *w.loop_open() = *w.loop_gap() > w.loop_gap_limit() ? *w.loop_open() + 1 : 0;
     int found = *w.inexact();
     if (*w.joint_drift_peak() > w.joint_drift_limit() || *w.joint_tilt_peak() > w.joint_tilt_limit()) found |= INEXACT_JOINTS;
     if (*w.contact_streak() >= w.contact_streak_limit()) found |= INEXACT_CONTACTS;

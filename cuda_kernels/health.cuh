@@ -17,7 +17,7 @@ GPUSIM_FN void blame(const World& w, int what, int index) { lower_to(w.cause(), 
 
 // A loop that stays far open has the lowest priority, because numbers that are too large may have opened it.
 GPUSIM_PHASE void start_check(const World& w, int) {
-    *w.cause() = *w.joint_open() >= OPEN_SUBSTEPS ? HEALTH_JOINT * HEALTH_INDICES : 0x7fffffff;
+    *w.cause() = *w.loop_open() >= OPEN_SUBSTEPS ? HEALTH_JOINT * HEALTH_INDICES : 0x7fffffff;
 }
 GPUSIM_PHASE void check_body(const World& w, int b) {
     bool fine = all_fine(w.linear_velocity() + 3 * b, 3);
@@ -39,7 +39,7 @@ GPUSIM_FN double cause_value(const World& w) {
     if (what == HEALTH_STARTED) return first_bad(w.twist_before() + 6 * b, 6);
     if (what == HEALTH_LINEAR) return first_bad(w.linear_velocity() + 3 * b, 3);
     if (what == HEALTH_ANGULAR) return first_bad(w.angular_momentum() + 3 * b, 3, momentum_bound(w, b));
-    if (what == HEALTH_JOINT) return *w.joint_gap();
+    if (what == HEALTH_JOINT) return *w.loop_gap();
     if (what == HEALTH_POSITION) return first_bad(w.position() + 3 * b, 3);
     return what == HEALTH_ORIENTATION ? first_bad(w.orientation() + 4 * b, 4) : 0.0;
 }

@@ -9,7 +9,7 @@
 GPUSIM_PHASE void set_times(const World& w, int) {
     *w.step_last() = *w.step_before();
     *w.pushing() = 0;
-    *w.joint_gap() = 0.0;
+    *w.loop_gap() = 0.0;
 }
 #endif
 GPUSIM_FN real h_prev(const World& w) { return real(*w.step_last()); }

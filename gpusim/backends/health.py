@@ -134,7 +134,7 @@ class Quarantine:
 
     def _broken(self) -> Array:
         """Return a mask of worlds with a loop that does not close, (num_worlds,)."""
-        return np.asarray(self._backend.state.arrays["joint_open"] >= OPEN_SUBSTEPS)
+        return np.asarray(self._backend.state.arrays["loop_open"] >= OPEN_SUBSTEPS)
 
     def _fine(self) -> Array:
         state = self._backend.state.arrays
@@ -176,14 +176,14 @@ class Quarantine:
                 body = work.model.bodies[bad[0]].element if bad[0] < len(work.model.bodies) else "the world"
                 return f"{body} has {name} = {state[name][world, bad[0]]} after t = {time:.6g} s"
         if self._broken()[world]:
-            return _broken_joint(work.model, float(work.joint_gap[world]), f"after t = {time:.6g} s")
+            return _broken_joint(work.model, float(work.loop_gap[world]), f"after t = {time:.6g} s")
         return f"a command was not finite after t = {time:.6g} s"
 
 
 def _broken_joint(model: Model, gap: float, after: str) -> str:
-    """Return a message about the joint that came apart. ``gap``: ``joint_gap`` of the work arrays."""
+    """Return a message about the joint that came apart. ``gap``: ``loop_gap`` of the work arrays."""
     label = model.topology.constraint_labels[constraint_of(gap)]
-    return f"joint '{label}' is {gap:.3g} m apart {after}; use more substeps, or check that its loop can close"
+    return f"joint '{label}' is {gap:.3g} m apart {after}; its loop cannot close"
 
 
 class CapacityWatch:

@@ -42,7 +42,7 @@ _FLOATS = {
 }  # fmt: skip
 _INDICES = (
     "element_row", "element_body_a", "element_body_b", "axis_element", "axis_row", "row_element", "row_coupling",
-    "row_rigid", "constraint_rows", "constraint_slots", "constraint_may_depend", "axis_in_loop",
+    "row_rigid", "constraint_rows", "constraint_slots", "constraint_in_loop", "constraint_may_depend", "axis_in_loop",
     "row_used", "constraint_bodies", "body_side_start", "body_side", "dynamic", "body_free", "conveyor",
     "product_start", "product_i", "product_j", "block_row", "block_column",
     "level_pivot", "pivot", "pivot_edge", "level_edge", "edge_block", "edge_pivot", "edge_row",
@@ -198,6 +198,7 @@ def _row_tables(t: Topology, direct: bool) -> dict[str, Array]:
         "row_used": t.row_used,
         "constraint_rows": t.row_used.sum(axis=1),
         "constraint_slots": slots_taken(t),
+        "constraint_in_loop": t.in_loop,
         "constraint_may_depend": t.may_depend & direct,
         "constraint_bodies": t.constraint_bodies,
         "body_side_start": starts(len(s) for s in sides),

@@ -36,11 +36,11 @@ def measure(w: StepBuffers) -> None:
     counts = (w.step_last > 0.0) & (state["posed"] == 0)
     if w.topology.num_constraints:
         gaps, turns = (_tagged(errors) for errors in _errors(w))
-        w.joint_gap = _worst(counts, gaps)
+        w.loop_gap = _worst(counts, gaps[:, w.topology.in_loop])
         for name, errors in (("joint_drift_peak", gaps), ("joint_tilt_peak", turns)):
             state[name][:] = np.maximum(state[name], _worst(counts, errors))
-        parted = w.joint_gap > limits["joint_gap_limit"]
-        state["joint_open"][:] = np.where(parted, state["joint_open"] + 1, 0)
+        parted = w.loop_gap > limits["loop_gap_limit"]
+        state["loop_open"][:] = np.where(parted, state["loop_open"] + 1, 0)
     state["contact_residual"][:] = w.contact_left
     going = w.contact_left > limits["contact_residual_limit"]
     state["contact_streak"][:] = np.where(going, state["contact_streak"] + 1, 0)

@@ -18,8 +18,8 @@ CONTACT_SHARE, CONTACT_STREAK = 0.1, 50
 CONTACT_STREAK consecutive substeps. Impacts and new contacts settle after a few substeps."""
 
 OPEN_LEVERS, OPEN_SUBSTEPS = 100.0, 10
-"""A joint is broken if it is apart by more than OPEN_LEVERS usual levers for OPEN_SUBSTEPS consecutive substeps. A step
-through a singular pose may open it for one or two."""
+"""A loop cannot close if one of its joints is apart by more than OPEN_LEVERS usual levers for OPEN_SUBSTEPS consecutive
+substeps. A step through a singular pose may open it for one or two."""
 LEAST_SPEED = 1e-6
 """m/s. Impulse changes that give the lightest body less speed than this are ignored."""
 
@@ -33,7 +33,7 @@ def accuracy_limits(model: Model) -> dict[str, float]:
     lever = float(np.median(levers)) if levers.size else USUAL_LEVER
     return {
         "joint_drift_limit": JOINT_SHARE * lever,
-        "joint_gap_limit": OPEN_LEVERS * lever,
+        "loop_gap_limit": OPEN_LEVERS * lever,
         "usual_lever": lever,
         "joint_tilt_limit": JOINT_SHARE,
         "contact_residual_limit": CONTACT_SHARE,

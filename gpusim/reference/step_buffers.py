@@ -77,7 +77,7 @@ class StepBuffers:
 
     # Arrays of WORK_FIELDS (model/fields.py) that NumPy uses, with the names there. The stages fill them.
     step_last: Array
-    joint_gap: Array
+    loop_gap: Array
     rotation: Array
     inertia_inverse: Array
     inertia_inverse_effective: Array

@@ -12,7 +12,7 @@ from gpusim.solver.nodes import Phase
 
 _TABLE = (
     Phase("set_forward", writes="blocks_ended forward_only turn_next turns_ended"),
-    Phase("set_times", reads="step_before", writes="joint_gap pushing step_last"),
+    Phase("set_times", reads="step_before", writes="loop_gap pushing step_last"),
     Phase(
         "rotate_body",
         "bodies",
@@ -353,13 +353,13 @@ _TABLE = (
         "left_joint",
         "constraints",
         reads="coupling_value element_value posed step_last",
-        writes="joint_drift_peak joint_gap joint_tilt_peak",
+        writes="joint_drift_peak joint_tilt_peak loop_gap",
     ),
     Phase(
         "store_times",
-        reads="color_first color_member contact_left jacobian joint_drift_peak joint_gap joint_tilt_peak jump_peak "
-        "mode pair_points residual_now step_last touching twist twist_before unconverged void_peak",
-        writes="contact_residual contact_streak inexact joint_open kick_before kick_before_last manifold not_converged "
+        reads="color_first color_member contact_left jacobian joint_drift_peak joint_tilt_peak jump_peak loop_gap mode "
+        "pair_points residual_now step_last touching twist twist_before unconverged void_peak",
+        writes="contact_residual contact_streak inexact kick_before kick_before_last loop_open manifold not_converged "
         "posed residual sensed_substeps sensed_time step_before time",
     ),
     Phase("start_relax", writes="done relaxing"),
@@ -429,7 +429,7 @@ _TABLE = (
     ),
     Phase("keep_angle", "angles", reads="angle"),
     Phase("keep_offset", "couplings", reads="coupling_offset"),
-    Phase("start_check", reads="joint_open", writes="cause"),
+    Phase("start_check", reads="loop_open", writes="cause"),
     Phase(
         "check_body",
         "bodies",
@@ -440,7 +440,7 @@ _TABLE = (
     Phase("check_start", "bodies", reads="twist_before", writes="cause"),
     Phase(
         "conclude",
-        reads="angular_momentum cause joint_gap linear_velocity orientation position twist_before",
+        reads="angular_momentum cause linear_velocity loop_gap orientation position twist_before",
     ),
     Phase("publish_active", reads="passes_left"),
     *CONTACT_PHASES,

@@ -54,7 +54,7 @@ UPDATES: dict[str, tuple[str, ...]] = {
         "position", "orientation", "angle", "midpoint", "time", "step_before", "posed", "not_converged",
         "linear_velocity", "angular_momentum",
         "velocity_before", "velocity_before_last", "kick_before", "kick_before_last",
-        "joint_drift_peak", "joint_tilt_peak", "joint_gap", "joint_open",
+        "joint_drift_peak", "joint_tilt_peak", "loop_gap", "loop_open",
         "contact_streak", "inexact", "impulse",
     ),
     "positions": (

@@ -178,21 +178,4 @@ def test_a_loop_that_cannot_close_fails_its_world(backend: str) -> None:
     with pytest.warns(UserWarning):
         sim.step(200)
     assert not sim.health().all()
-    assert "check that its loop can close" in sim.health_report()
-
-
-@pytest.mark.filterwarnings("ignore")  # the joint in the text depends on round-off
-@pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
-def test_a_chain_that_comes_apart_fails_its_world(backend: str) -> None:
-    """A chain of light links that carries a heavy load and rotates too fast for its step."""
-    length, speed = 0.2, 20.0
-    b, outer = ModelBuilder(), -1
-    for k in range(11):
-        mass, at = (0.1, length * (k + 0.5)) if k < 10 else (5.0, length * 10 + 0.1)
-        motion = {"linear_velocity": (0.0, speed * at, 0.0), "angular_velocity": (0.0, 0.0, speed)}
-        link = b.add_body(mass, (3e-4 * mass, 3e-3 * mass, 3e-3 * mass), xform=Transform((at, 0, 0)), **motion)
-        b.add_joint_ball(outer, link, at=(length * k, 0, 0))
-        outer = link
-    sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=5e-3, geometric_stiffness=False))
-    sim.step(400)
-    assert not sim.health().all()
+    assert "its loop cannot close" in sim.health_report()

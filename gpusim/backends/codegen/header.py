@@ -52,7 +52,7 @@ READ_PARAMETERS = tuple(f for f in PARAMETER_FIELDS if f.name not in ("mass", "i
 SETTINGS_INT = ("semi_implicit", "iterations", "geometric_stiffness", "substeps", "bounces", "contact_streak_limit")
 SETTINGS_DOUBLE = (
     "impulse_tolerance", "contact_margin", "contact_slop", "max_depenetration_speed",
-    "joint_drift_limit", "joint_tilt_limit", "joint_gap_limit", "usual_lever",
+    "joint_drift_limit", "joint_tilt_limit", "loop_gap_limit", "usual_lever",
     "contact_residual_limit", "contact_change_least",
 )  # fmt: skip
 # Values of ``steps`` for which fused.cu runs stage forward or pose instead of steps.

@@ -35,7 +35,7 @@ def set_times(w: StepBuffers, h: float) -> None:
     """
     w.h = h
     w.step_last = w.state.arrays["step_before"].copy()
-    w.joint_gap = np.zeros(w.num_worlds)
+    w.loop_gap = np.zeros(w.num_worlds)
     w.displacement = np.zeros((w.num_worlds, w.topology.num_bodies + 1, 6), w.real)
     if w.contacts is not None:
         w.contacts.pushing[:] = 0
