@@ -1,47 +1,9 @@
 // Stage prepare, second part: geometric stiffness of light bodies under tension
-// (gpusim/reference/joints/geometric_stiffness.py). I_eff = I + 1.05 s h^2/4 K, with K = sum of [(r.F) 1 - sym(r F^T)] over
+// (gpusim/reference/joints/geometric_stiffness.py). I_eff = I + 1.05 s h^2/4 K, with K = sum of (r.F) (1 - r r^T/r^2) over
 // sides with r.F > 0. The share s grows with the growth per step. K rises at once and fades, so that the inertia does
 // not oscillate.
 #pragma once
 #include "rows.cuh"
-
-#define JACOBI_SWEEPS 8
-
-// Remove the negative eigenvalues of a symmetric matrix, which would reduce the inertia where F crosses r. The method
-// is cyclic Jacobi rotations (Golub and Van Loan 8.5) with a fixed number of sweeps.
-GPUSIM_FN void make_positive(real* m) {
-    real v[9] = {real(1), real(0), real(0), real(0), real(1), real(0), real(0), real(0), real(1)};
-    for (int sweep = 0; sweep < JACOBI_SWEEPS; ++sweep)
-        for (int p = 0; p < 2; ++p)
-            for (int q = p + 1; q < 3; ++q) {
-                const real off = m[3 * p + q];
-                const mask turns = !(off == real(0));
-                if (!any(turns)) continue;
-                const real theta = (m[4 * q] - m[4 * p]) / (real(2) * off);
-                const real root = sqrt_(theta * theta + real(1));
-                const real t = choose(theta >= real(0), real(1) / (theta + root), real(-1) / (root - theta));
-                const real c = real(1) / sqrt_(t * t + real(1)), s = t * c;
-                for (int k = 0; k < 3; ++k) {
-                    const real a = m[3 * k + p], b = m[3 * k + q];
-                    m[3 * k + p] = choose(turns, c * a - s * b, a);
-                    m[3 * k + q] = choose(turns, s * a + c * b, b);
-                }
-                for (int k = 0; k < 3; ++k) {
-                    const real a = m[3 * p + k], b = m[3 * q + k], e = v[3 * k + p], f = v[3 * k + q];
-                    m[3 * p + k] = choose(turns, c * a - s * b, a);
-                    m[3 * q + k] = choose(turns, s * a + c * b, b);
-                    v[3 * k + p] = choose(turns, c * e - s * f, e);
-                    v[3 * k + q] = choose(turns, s * e + c * f, f);
-                }
-            }
-    const real value[3] = {max_(m[0], real(0)), max_(m[4], real(0)), max_(m[8], real(0))};
-    for (int i = 0; i < 3; ++i)
-        for (int j = 0; j < 3; ++j) {
-            real sum = real(0);
-            for (int k = 0; k < 3; ++k) sum += v[3 * i + k] * value[k] * v[3 * j + k];
-            m[3 * i + j] = sum;
-        }
-}
 
 // Compute K of body b, world axes, and its growth. K of the last kick applies if it exceeds the held one, which
 // otherwise fades. Return false if the body needs none.
@@ -62,13 +24,14 @@ GPUSIM_FN mask find_stiffness(const World& w, int b, real* total, real& growth) 
         for (int k = 0; k < 3; ++k) force[k] = force[k] / kick;
         copy3(w.side_arm() + 3 * side, own);
         turn3(w.rotation() + 9 * b, own, arm);
-        const real pull = dot3(arm, force);
-        const mask pulls = pull > real(0);
+        const real pull = dot3(arm, force), square = dot3(arm, arm);
+        const mask pulls = (pull > real(0)) & (square > real(0));
         if (!any(pulls)) continue;
         loaded = choose(pulls, loaded + real(1), loaded);
+        const real along = pull / square;
         for (int r = 0; r < 3; ++r)
             for (int c = 0; c < 3; ++c) {
-                const real own = (r == c ? pull : real(0)) - real(0.5) * (arm[r] * force[c] + arm[c] * force[r]);
+                const real own = (r == c ? pull : real(0)) - along * arm[r] * arm[c];
                 total[3 * r + c] = choose(pulls, total[3 * r + c] + own, total[3 * r + c]);
             }
     }
@@ -111,7 +74,6 @@ GPUSIM_PHASE void stiffen_body(const World& w, int b) {
     if (!any(stiff)) return;
     const real quarter = real(0.25 * w.h * w.h);
     const real share = min_((growth - real(STIFFNESS_THRESHOLD)) / real(STIFFNESS_RAMP), real(1));
-    make_positive(total);
     for (int k = 0; k < 9; ++k) turn[k] = real(w.rotation()[9 * b + k]);
     product33(turn, w.inertia() + 9 * b, turned);
     product33_transposed(turned, turn, inertia);

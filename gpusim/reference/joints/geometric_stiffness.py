@@ -4,11 +4,14 @@ A body pulled at a lever r by a force F rotates back with the stiffness (r.F) 1 
 this stiffness is high for the body's inertia (omega h > 2), even with exactly solved joints. So impulses see the
 inertia
 
-    I_eff = I + 1.05 s h^2/4 K,  K = sum [(r.F) 1 - sym(r F^T)],  r.F > 0 only,
+    I_eff = I + 1.05 s h^2/4 K,  K = sum (r.F) (1 - r r^T/r^2),  r.F > 0 only,
     s = min(1, (g - 0.3)/0.3),  g = h^2/8 tr(I^-1 K),
 
 for bodies with g > 0.3 and at least two loaded sides. F comes from the last impulses. A single direction has
 g = (omega h)^2/8, and it is stable if 2g/(1 + 2.1 s g) < 1. This is at most 0.62 up to g = 0.6, and 0.95 for any g.
+
+K takes the force along the lever. F is from the last step. Where links rotate fast it is off, and the part across the
+lever would couple bending with the spin of thin links: a rotating chain came apart.
 
 An inertia that changes from step to step would pump the vibration that it should suppress. Tension is greatest where a
 link turns fastest, so the link would gain inertia with its speed and lose it at rest. So s grows from zero. A body's K
@@ -49,8 +52,8 @@ def stiffened(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
     pick = needed[..., None, None]
     stored[:] = np.where(pick, np.matmul(np.matmul(back, total), turn), 0.0)
     share = np.minimum((growth - THRESHOLD) / RAMP, 1.0).astype(w.real)[..., None, None]
-    unit = np.eye(3, dtype=w.real)  # keeps the others' sums regular
-    total = np.where(pick, share * _positive(np.where(pick, total, unit)), unit)
+    # An identity matrix keeps the others' sums regular.
+    total = np.where(pick, share, w.real.type(1.0)) * np.where(pick, total, np.eye(3, dtype=w.real))
     inertia = np.matmul(np.matmul(turn, w.inertia), back)
     stiff = np.linalg.inv(inertia + FACTOR * quarter * total)
     changed: Array = np.where(pick, stiff, inertia_inverse_effective)
@@ -61,23 +64,17 @@ def _of_last_kick(w: StepBuffers, kick: Array) -> Array:
     """Return K of the last kick's forces, (num_worlds, bodies, 3, 3), world axes, zero with fewer than two pulls."""
     force, arm = side_forces(w, kick)
     pull = rotations.dot(arm, force)
-    outer = arm[..., :, None] * force[..., None, :]
-    terms = pull[..., None, None] * np.eye(3, dtype=w.real) - 0.5 * (outer + outer.swapaxes(-1, -2))
+    square = rotations.dot(arm, arm)
+    pulls = (pull > 0.0) & (square > 0.0)
+    along = (pull / np.where(pulls, square, 1.0))[..., None, None] * arm[..., :, None] * arm[..., None, :]
+    terms = pull[..., None, None] * np.eye(3, dtype=w.real) - along
     columns = np.zeros((w.num_worlds, w.layout.num_sides + 1, 10), w.real)
-    columns[:, :-1, :9] = np.where(pull[..., None] > 0.0, terms.reshape(*pull.shape, 9), 0.0)
-    columns[:, :-1, 9] = pull > 0.0
+    columns[:, :-1, :9] = np.where(pulls[..., None], terms.reshape(*pull.shape, 9), 0.0)
+    columns[:, :-1, 9] = pulls
     sums = w.layout.sum_sides(columns)
     counts = (sums[..., 9] > 1.5)[..., None, None]
     total: Array = np.where(counts, sums[..., :9].reshape(w.num_worlds, -1, 3, 3), 0.0)
     return total
-
-
-def _positive(stiffness: Array) -> Array:
-    """Return symmetric matrices without negative eigenvalues, which would reduce the inertia where F crosses r."""
-    finite = np.where(np.isfinite(stiffness), stiffness, 0.0)
-    values, vectors = np.linalg.eigh(finite)
-    kept = vectors * np.maximum(values, 0.0)[..., None, :]
-    return np.asarray(np.matmul(kept, vectors.swapaxes(-1, -2)))
 
 
 def _surely_soft(w: StepBuffers, kick: Array) -> bool:
