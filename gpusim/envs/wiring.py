@@ -43,10 +43,8 @@ class Wiring:
         neutral = np.clip((self._command.array[0] - self._center) / self._half, -1.0, 1.0)
         self.delayed = Delayed(neutral, self.episodes.delay, task.delays[1])
         self._signals = Signals(on_host(self._observed.read()), self._observed.slices)
+        self.observations = 0
         first = self.observation(self.read())
-        if first.ndim != 2 or len(first) != sim.num_worlds:
-            rule = f"observation has the shape {first.shape} for {sim.num_worlds} worlds"
-            raise validate.fail(f"task '{task.name}'", rule, "return (num_envs, n)")
         self._check_finite(first)
         self.observations = first.shape[1]
 
@@ -66,12 +64,21 @@ class Wiring:
         return self._signals
 
     def observation(self, s: Signals, noise: bool = True) -> Array:
-        """Return the observations, a new float32 array (num_envs, n)."""
+        """Return the observations, a new float32 array (num_envs, n).
+
+        Raises:
+            ModelError: the task returned another shape than at first.
+        """
         if noise and self._noisy.size:
             array = s.array.copy()
             array[:, self._noisy] += self._deviations * self.episodes.noise(self._noisy)
             s = Signals(array, s.slices)
-        return np.array(self.task.observation(s, self.episodes.goals, self.delayed.last), np.float32)
+        found = np.array(self.task.observation(s, self.episodes.goals, self.delayed.last), np.float32)
+        if found.ndim != 2 or found.shape != (self.sim.num_worlds, self.observations or found.shape[1]):
+            rule = f"observation has the shape {found.shape} for {self.sim.num_worlds} worlds"
+            fix = f"return (num_envs, {self.observations or 'n'}) each time"
+            raise validate.fail(f"task '{self.task.name}'", rule, fix)
+        return found
 
     def act(self, actions: Any) -> None:
         """Write the commands for actions (num_envs, actions), which are clipped to -1 to 1.

@@ -364,6 +364,20 @@ def test_a_wrong_observation_is_reported() -> None:
         cart(task=Flat())
 
 
+def test_an_observation_that_changes_its_width_is_reported() -> None:
+    class Growing(Cart):
+        def observation(self, s: Any, goal: Any, action: Any) -> Any:
+            late = s["joint.rail.position"] if s["joint.rail.velocity"].max() < 0.2 else s.array
+            return late.reshape(len(s.array), -1)
+
+    env = cart(task=Growing())
+    env.reset(seed=1)
+    with pytest.raises(ModelError, match=naming("observation shape (3, 2)")):
+        for _ in range(5):
+            env.step(np.ones((3, 1)))
+
+
+
 def broken(**functions: Any) -> Cart:
     """A cart's task with other attributes and functions."""
     made: Cart = type("Broken", (Cart,), functions)()
