@@ -296,14 +296,27 @@ def run(builder: gpusim.ModelBuilder, seconds: float) -> dict[str, Any]:
     return row
 
 
+def check_life_alone(path: Path, seconds: float) -> dict[str, Any]:
+    """Return the row of a file that MuJoCo does not read."""
+    try:
+        builder, report = gpusim.load(path)
+    except gpusim.ModelError as error:
+        if "has no rigid body" not in str(error):
+            raise
+        return {"not_compiled": str(error)}
+    if not builder.bodies:
+        return {"not_compiled": "it has no body that moves"}
+    row = run(builder, seconds)
+    row.pop("heights")
+    row.update(exact=report.exact, findings=[[f.severity, f.sentence] for f in report.findings])
+    return row
+
+
 def check(path: Path, seconds: float) -> dict[str, Any]:
     """Return the row of one file."""
     row: dict[str, Any] = {}
     if path.suffix != ".xml":
-        builder, report = gpusim.load(path)
-        row.update(run(builder, seconds), exact=report.exact)
-        row.pop("heights")
-        return row
+        return check_life_alone(path, seconds)
     import mujoco as mj
 
     mj.set_mju_user_warning(lambda text: None)

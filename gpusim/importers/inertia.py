@@ -27,6 +27,11 @@ TRIANGLE_MARGIN = 1e-6
 # Below this (kg m2) a tensor is zero, since its products would underflow.
 TINY = 1e-200
 WATER_DENSITY = 1000.0
+LIGHT = 8e-7
+"""Mass of a light link between two joints, as a share of the mass of the body that it carries.
+
+It changes the motion by less than the step does. The solver allows for it (reference/light_bodies.py).
+"""
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,12 @@ def sphere_inertia(mass: float) -> np.ndarray:
     """Return the inertia (3, 3) of a sphere of water with ``mass`` (kg)."""
     radius = (3.0 * mass / (4.0 * math.pi * WATER_DENSITY)) ** (1.0 / 3.0)
     return np.eye(3) * (0.4 * mass * radius * radius)
+
+
+def light_link(mass: float, inertia: np.ndarray) -> tuple[float, float]:
+    """Return mass (kg) and moment of inertia (kg m2) of a light link that carries a body of this mass and inertia."""
+    light = LIGHT * mass
+    return light, max(LIGHT * float(np.trace(inertia)) / 3.0, 4.0 * least_moment(light))
 
 
 def combine(parts: Iterable[MassProperties]) -> MassProperties:

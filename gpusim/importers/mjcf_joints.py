@@ -13,17 +13,12 @@ from typing import Any
 import numpy as np
 
 from gpusim.description.specs import WORLD
+from gpusim.importers.inertia import LIGHT, light_link
 from gpusim.importers.mjcf_context import BALL, FREE, HINGE, SLIDE, Context, Coordinate, about, frame, shift, vector
 from gpusim.importers.report import JointInfo, JointLimits
 from gpusim.transform import Transform
 from gpusim.typing import Array
-from gpusim.validate import least_moment
 
-LIGHT = 8e-7
-"""Mass of a link between two joints of one body, as a share of the body's mass.
-
-It changes the motion by less than the step does. The solver allows for it (reference/light_bodies.py).
-"""
 MIDDLE_MOST = 1.55
 """Most angle of the middle of three rotations of a d6 joint, rad. At a right angle its axes align."""
 
@@ -197,8 +192,7 @@ def _add_chain(context: Context, joints: list[int], parent: int, child: int, sta
     pose = (Transform() if parent == WORLD else builder.bodies[parent].xform) * start
     for k, j in enumerate(joints[:-1]):
         pose = pose * _moved(context, j)
-        mass = LIGHT * body.mass
-        moment = max(LIGHT * float(np.trace(body.inertia)) / 3.0, 4.0 * least_moment(mass))
+        mass, moment = light_link(body.mass, body.inertia)
         velocity, spin = _link_velocity(context, b, joints[: k + 1], pose)
         link = builder.add_body(
             mass=mass,

@@ -71,7 +71,9 @@ def load_urdf(
 
     Impossible masses and inertias are repaired, each with a finding:
 
-    * A body without mass gets 1 % of the mean mass of the others and the inertia of a sphere of water.
+    * A body without mass, inertia and shapes that carries another body gets 8e-7 of its mass. The motion stays the
+      same.
+    * Other bodies without mass get 1 % of the mean mass of the others and the inertia of a sphere of water.
     * A zero inertia, or one below a millionth of a ball's of the densest metal, becomes that of a sphere of water.
     * Principal moments that are not positive or break the triangle rule are raised to the nearest possible values.
 

@@ -10,12 +10,19 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from gpusim.errors import ModelError, unknown_name
-from gpusim.importers.inertia import MassProperties, combine, inertia_fault, repair_inertia, sphere_inertia
+from gpusim.importers.inertia import (
+    LIGHT,
+    MassProperties,
+    combine,
+    inertia_fault,
+    light_link,
+    repair_inertia,
+    sphere_inertia,
+)
 from gpusim.importers.urdf_tree import Joint, Tree
 from gpusim.validate import GREATEST, ROUND_OFF, least_moment
 
-# A massless link that moves gets this fraction of the bodies' mean mass. It is too small to change the motion, but
-# large enough for a well-conditioned solve.
+# A massless body that carries no other gets this share of the bodies' mean mass.
 MASSLESS_SHARE = 0.01
 
 
@@ -114,8 +121,32 @@ def _weigh(tree: Tree, result: Bodies) -> None:
         body.mass = combine(_part(tree, name, frame, severity) for name, frame in body.frames.items())
     masses = [body.mass.mass for body in result.bodies.values() if body.mass.mass > 0.0]
     substitute = MASSLESS_SHARE * math.fsum(masses) / len(masses) if masses else 1.0
+    carried = _carried(result)
     for body in result.bodies.values():
-        _repair_body(tree, body, substitute, _severity(result, body.name))
+        # What touches the ground must not be light against what rests on it.
+        collides = any(tree.links[name].collides for name in body.frames)
+        if body.name in carried and not collides and body.mass.mass == 0.0 and not body.mass.inertia.any():
+            _make_light(tree, body, carried[body.name])
+        else:
+            _repair_body(tree, body, substitute, _severity(result, body.name))
+
+
+def _carried(result: Bodies) -> dict[str, MassProperties]:
+    """Return the heaviest body that each body carries by a joint, also through massless ones."""
+    heaviest: dict[str, MassProperties] = {}
+    for joint in reversed(result.joints.values()):
+        parent, own = result.body_of.get(joint.parent, ""), result.bodies[joint.child].mass
+        load = own if own.mass > 0.0 else heaviest.get(joint.child)
+        if load is not None and (parent not in heaviest or load.mass > heaviest[parent].mass):
+            heaviest[parent] = load
+    return heaviest
+
+
+def _make_light(tree: Tree, body: Body, carried: MassProperties) -> None:
+    body.added_mass, moment = light_link(carried.mass, carried.inertia)
+    body.mass = MassProperties(body.added_mass, body.mass.com, moment * np.eye(3))
+    text = f"has no mass, but every body needs one; {LIGHT:g} of the mass that it carries put instead"
+    tree.warn(f"{_title(tree, body)}: {text}")
 
 
 def _severity(result: Bodies, link: str) -> str:

@@ -28,6 +28,7 @@ class Link:
 
     name: str
     mass: MassProperties | None
+    collides: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ def read_tree(document: Document, yourdfpy: Any, pose: Mapping[str, float] | Non
         UnknownNameError: a joint of ``pose`` is unknown.
     """
     robot = _parse(document, yourdfpy)
-    links = {link.name: Link(link.name, _mass_properties(link.inertial)) for link in robot.links}
+    shaped = {link.get("name") for link, _ in document.collisions}
+    links = {x.name: Link(x.name, _mass_properties(x.inertial), x.name in shaped) for x in robot.links}
     joints = {joint.name: _joint(joint) for joint in robot.joints}
     root = _root(document.source, links, joints.values())
     ordered = _depth_first(document.source, root, links, joints.values())

@@ -377,7 +377,6 @@ def test_an_observation_that_changes_its_width_is_reported() -> None:
             env.step(np.ones((3, 1)))
 
 
-
 def broken(**functions: Any) -> Cart:
     """A cart's task with other attributes and functions."""
     made: Cart = type("Broken", (Cart,), functions)()
