@@ -153,7 +153,7 @@ def add_motion(self: ModelBuilder, joint: int, axis: int = 0, position: float = 
     ``label.acceleration`` are its rates there. Write all three before each step, or drive them by a diagram (block
     ``trajectory`` has these outputs) or by ``gpusim.command_schedule.follow_paths``. Errors are second order in dt. A
     jump, which would need more than 20 m/s or rad/s, happens in one step with the force that it needs. A warning names
-    it.
+    the motion.
 
     Args:
         joint: joint index. Bodies on a slide to the world move like a kinematic body, and their sensors read correct

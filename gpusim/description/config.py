@@ -25,8 +25,8 @@ class SolverConfig(NamesMoved):
     Args:
         dt: step size, s. Collision detection runs once per step.
         substeps: substeps per step.
-        iterations: for ``"colored"``, sweeps over all colors. For ``"direct"``, limits and friction may switch this
-            many times within a substep, plus twice per axis. For both, sweeps over the contacts.
+        iterations: for ``"colored"``, sweeps over all colors. For ``"direct"``, maximum number of state changes
+            of limits and friction in a substep, plus two per axis. For both, sweeps over the contacts.
         impulse_tolerance: sweeps end early when no impulse changes by more than this, N s. 0: never (sweeps over
             contacts alone still end when they have converged to round-off).
         max_colors: colors of the colored solver, 1 to 62. Constraints without a color are solved first in each sweep,

@@ -88,7 +88,7 @@ CARRIERS = frozenset((*_AXES, "fixed", "ball"))
 
 
 def closable(joint: JointSpec) -> bool:
-    """Return whether an equality can replace the joint. Others should carry a body."""
+    """Return whether an equality can replace the joint. All other joints should connect a body to its parent."""
     return joint.kind in _CLOSURES
 
 

@@ -76,10 +76,11 @@ def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = 
 
 
 def repair_inertia(inertia: np.ndarray, mass: float) -> np.ndarray:
-    """Return the possible tensor nearest to ``inertia`` (3, 3). Principal axes and the largest moment are kept.
+    """Return the physically possible tensor nearest to ``inertia`` (3, 3).
 
-    A possible tensor is returned unchanged, bit for bit. A tensor that is not finite or without a positive moment above
-    round-off is replaced by that of a sphere of water with ``mass`` (kg).
+    It has the same principal axes and the same largest moment. A possible tensor is returned unchanged, bit
+    for bit. A tensor that is not finite or without a positive moment above round-off is replaced by that of a sphere of
+    water with ``mass`` (kg).
     """
     if inertia_fault(inertia, mass) is None:
         return inertia

@@ -42,8 +42,9 @@ from the centers of mass (m), axis, second axis of ordered rotations, and joint 
 class Coordinates:
     """Columns by name (COLUMNS), each (n, ...).
 
-    ``of_joint`` lists each joint's coordinates, at least one. ``of_axis`` gives the coordinate of every axis row. The
-    ``part`` of a sum is its index in ``sums``, and that of a distance its wrapped path in the topology, or -1.
+    ``of_joint`` lists each joint's coordinates, at least one. ``of_axis`` gives the coordinate of every axis row. For a
+    sum, ``part`` is its index in ``sums``. For a distance, ``part`` is the index of its wrapped path in the topology,
+    or -1.
     """
 
     columns: dict[str, Array]

@@ -33,7 +33,7 @@ class _Branch:
 
 
 def lowest_reach_of(model: Model, machine: MachineParts, up: Array) -> float:
-    """Return a height along ``up`` that nothing swinging on joints gets below, m; inf if nothing swings.
+    """Return a height along ``up`` (m) below which no body that swings on joints can get; inf if nothing swings.
 
     A joint is no lower than the lowest position of its body. Bodies guided by an actuator with commands, a slider or
     an upright hinge count as fixed. In loops, a link after the first may hang below the previous one only by the share

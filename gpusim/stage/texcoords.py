@@ -18,8 +18,9 @@ def corner_texcoords(texture: Texture, points: Array, uv: Array | None) -> Array
 
     Args:
         texture: the picture.
-        points: (n, 3) of the corners, frame of the visual, m.
-        uv: (n, 2) of the surface, or None to project. A cube is then as wide as high.
+        points: (n, 3) positions of the corners in the frame of the visual, m.
+        uv: (n, 2) texture coordinates of the surface, or None to project the picture. A projected cube of pictures is
+            not stretched to the proportions of the visual.
     """
     if texture.is_cube:
         fitted = uv is not None and texture.mapping != PROJECTED

@@ -45,7 +45,7 @@ class Sweep:
     """(n,) greatest change of an impulse."""
 
     def note(self, change: Array) -> None:
-        """Update the greatest change with ``change``, (n,) or fewer of the first ones."""
+        """Update ``most`` with the changes of all manifolds, (n,), or of only the first ones."""
         most = self.most[: change.shape[0]]
         np.maximum(most, np.abs(change), out=most)
 
@@ -117,7 +117,7 @@ def total_normal(m: Manifolds) -> Array:
 
 
 def turn_response(m: Manifolds, axis: Array) -> Array:
-    """Return the rate about an axis (n, 3) by a unit torque about it, (n,)."""
+    """Return the angular velocity about an axis (n, 3) that a unit angular impulse about it causes, (n,)."""
     return dot(axis, np.matvec(m.response[:, 3:, 3:], axis))  # type: ignore[call-overload, unused-ignore]
 
 
