@@ -172,7 +172,7 @@ def drive(tables: Mapping[str, Schedule]) -> Callable[[Simulation, float], None]
 class Path:
     """A path x(t) through points at given times, for ``add_motion``: a cubic spline with continuous acceleration.
 
-    The velocity is zero at both ends. Before and after, the path stays at the end values.
+    The velocity is zero at both ends. Before the first point and after the last one, the path stays at that point.
 
     Args:
         points: (time in s, value) pairs, at least two, times increasing.

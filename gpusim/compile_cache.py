@@ -205,7 +205,7 @@ def forget(target: Path) -> None:
 
 
 def kept_like(pattern: str) -> Path | None:
-    """Return the newest complete file in the cache whose path matches, or None."""
+    """Return the newest complete file in the cache whose path matches the glob ``pattern``, or None."""
     with suppress(OSError, CompileError):
         files = sorted(cache_folder().glob(pattern), key=lambda file: file.stat().st_mtime, reverse=True)
         return next((file for file in files if _there(file)), None)

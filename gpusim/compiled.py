@@ -1,7 +1,7 @@
-"""The decorator of functions that numba compiles and caches in the folder of the compiled kernels.
+"""A decorator that compiles functions with numba and caches them in the folder of the compiled kernels.
 
-numba's cache checks only the file time of the function itself. So a compiled function must not call functions of other
-files.
+numba's cache checks only the file time of the function itself. So a compiled function must not call functions that
+other files define.
 """
 
 from __future__ import annotations

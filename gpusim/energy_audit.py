@@ -1,9 +1,10 @@
 """Energy audit of a simulation: work of every actuator, joint and contact against the change of the energy.
 
-A kick changes velocities from u- to u+ by impulses p, and the kinetic energy by the sum of p (u- + u+)/2. This holds
-exactly for each part. Forces of the kick at t_n act from t_n - h'/2 to t_n + h/2, so the work from t_n to t_n+1 is the
-trapezoid of both kicks. Position corrections move bodies without a velocity and work against gravity, and implicit
-steps of oil dissipate energy: both have separate entries. The remainder is ``error``.
+A kick changes velocities from u- to u+ by impulses p. It changes the kinetic energy by the sum of p (u- + u+)/2. Each
+part contributes exactly its own terms of this sum. Forces of the kick at t_n act from t_n - h'/2 to t_n + h/2, so the
+work from t_n to t_n+1 follows from both kicks by the trapezoidal rule. Position corrections move bodies without a
+velocity and do work against gravity. Implicit steps of the oil circuits dissipate energy. Both have separate entries.
+``error`` is the remainder.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class EnergyBalance:
     """Result of an energy audit; J, arrays (num_worlds,).
 
     Attributes:
-        kinetic, potential: changes of the stored energy: motion; gravity, springs and oil.
+        kinetic, potential: changes of the energy of motion, and of the energy stored in gravity, springs and oil.
         works: energy that every part has added (negative: removed), by its name: ``motor.left``, ``spring.fl_coil``
             (including its stored energy, so that the damper's work remains), ``joint.hinge`` (damping, friction,
             limits), ``valve.boom``, ``pump.main``; ``joints`` (locked directions: only errors), ``contacts`` (friction,
@@ -62,7 +63,7 @@ class EnergyBalance:
 
 
 class EnergyAudit:
-    """Stepper of a simulation that sums the work of every part.
+    """Steps a simulation and sums the work of every part.
 
     ::
 
@@ -72,13 +73,13 @@ class EnergyAudit:
             audit.step()
         print(audit.balance())
 
-    Each step costs an additional trial of its kick. Do not write poses between the steps.
+    Each step also computes a trial of its kick, so it takes longer. Do not write poses between the steps.
 
     Args:
         sim: the simulation, at any time.
 
     Raises:
-        ModelError: steps of several substeps.
+        ModelError: the simulation has several substeps per step.
     """
 
     def __init__(self, sim: Simulation) -> None:
@@ -93,7 +94,7 @@ class EnergyAudit:
         self._last: _Kick | None = None
 
     def step(self) -> None:
-        """Take one step, with the current commands and those that diagrams set before it."""
+        """Take one step with the current commands. Diagrams that are due set theirs first."""
         self.sim.sample_diagrams()
         kick = _Kick(self.sim)
         self._take(kick)

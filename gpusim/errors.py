@@ -57,7 +57,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError
 
 
 def callers_level() -> int:
-    """Return the ``stacklevel`` for a warning of the caller that points to the nearest line outside the package."""
+    """Return the ``stacklevel`` that makes a warning point to the nearest calling line outside the package."""
     frame: FrameType | None = sys._getframe(1)
     level = 1
     while frame is not None and frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):

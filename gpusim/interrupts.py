@@ -1,4 +1,4 @@
-"""Handling of Ctrl-C while the program ``gpusim`` is importing: one line and exit code 130, as later in the run."""
+"""Ctrl-C while the program ``gpusim`` imports: it prints one line and exits with code 130, as later in the run."""
 
 # Import only modules that Python has already loaded: the handling must be active from the first milliseconds on.
 import os

@@ -107,7 +107,7 @@ def named_errors(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def part_of(path: Path) -> Path:
-    """Return the growing file of a recording."""
+    """Return the path of a recording's growing file: ``path`` plus ".part", until the recording ends."""
     return path.with_name(path.name + PART)
 
 

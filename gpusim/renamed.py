@@ -114,11 +114,11 @@ def no_attribute(owner: str, name: str) -> AttributeError:
 
 
 class OldModules:
-    """Finder of modules that raises the error for an old name of a module or of a package's member."""
+    """Import finder that raises an error with the new name if an old module name is imported."""
 
     @staticmethod
     def find_spec(name: str, *_: Any) -> None:
-        """Raise if a module was moved. Import statements ask here last."""
+        """Raise if the module was moved. Python calls this finder after all others."""
         if name in MOVED:
             # Without ``name=``, as "from gpusim import geometry" would swallow the error.
             raise ModuleNotFoundError(f"No module named {name!r}; it is {MOVED[name]!r} since version 0.2")

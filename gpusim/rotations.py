@@ -1,7 +1,7 @@
 """Rotations of arrays of bodies: quaternions (xyzw), matrices, rotation vectors.
 
-All functions are vectorized over leading axes. The order of sums does not depend on the number of worlds, so that a
-world has the same bits alone and among others.
+All functions are vectorized over leading axes. The order of sums does not depend on the number of worlds. So a world
+gets the same bits when it runs alone and when it runs together with other worlds.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Camera:
 
 @dataclass(frozen=True)
 class Check:
-    """Statement that a recorded run of the scene with its default parameters must fulfill.
+    """Condition that a recorded run of the scene with its default parameters must fulfill.
 
     ``passes`` receives the recording: "time" (n,) in s and every recorded signal (n, num_worlds[, components]).
     """
@@ -86,9 +86,9 @@ class Scene:
         plots: plots of ``--plot``.
         camera: initial camera.
         schedule: called before each step with the simulation and its time (s). It writes ``sim.control``.
-        checks: statements that a run with the default parameters must fulfill.
+        checks: conditions that a run with the default parameters must fulfill.
         reports: reports of the imports (``ImportReport``) of its model files.
-        decoration: pictures also show joints, springs, cylinders, and bodies without shapes.
+        decoration: whether images also show joints, springs, cylinders, and bodies without shapes.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class ParameterInfo:
-    """A scene parameter: name, type in words, default, its line of the docstring, and the meaning of a default None."""
+    """A scene parameter: name, type in words, default, its docstring line, and the meaning of None as default."""
 
     name: str
     type: str
@@ -125,7 +125,7 @@ def list_scenes() -> dict[str, str]:
 
 
 def scene_modules() -> dict[str, str]:
-    """Return the module of every scene by name. Modules whose name begins with "_" are no scenes."""
+    """Return the module of every scene by name. Modules whose name begins with "_" are not scenes."""
     package = importlib.import_module(PACKAGE)
     found = [m.name for m in pkgutil.walk_packages(package.__path__, f"{PACKAGE}.") if not m.ispkg]
     names = {module.rpartition(".")[2]: module for module in found}
@@ -164,7 +164,7 @@ def scene_values(name: str, **parameters: Any) -> dict[str, Any]:
 def scene_parameters(name: str) -> list[ParameterInfo]:
     """Return the parameters of scene ``name`` with types, defaults and docstring lines.
 
-    ``DEFAULTS`` of a scene describes, by parameter, the meaning of None if it depends on other values.
+    A scene's module may define ``DEFAULTS``: texts, by parameter, that say which value None stands for.
 
     Raises:
         UnknownNameError: no such scene.

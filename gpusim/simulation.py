@@ -50,24 +50,24 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     """A simulation of a model in ``num_worlds`` worlds.
 
     Args:
-        model: from :meth:`ModelBuilder.finalize`. Or a list with a model for each world. They may differ in the numbers
-            of bodies, joints, materials and actuators, and in the start.
+        model: from :meth:`ModelBuilder.finalize`. Or a list with one model for each world. These may differ in the
+            parameters of bodies, joints, materials and actuators, and in the initial state.
         num_worlds: number of worlds. By default the number that the builder replicated.
         backend: "cuda", "native", "numpy", or "auto": cuda for many worlds or thousands of contacts, else native.
         dtype: "float64", or "float32" for velocities, momenta and impulses. Poses are always float64. The direct solver
             works in float64 too, except with ``fast``.
         config: settings of the step.
-        launch: kernels only. "fused": a block or thread per world. "simd": native backend with directly solved
+        launch: native and CUDA only. "fused": a block or thread per world. "simd": native backend with directly solved
             joints, worlds in the lanes of vectors. "staged": all threads run one stage after another. "auto": by the
             size of a world, its levels of joints and the number of worlds. The bits are the same.
-        threads: native only. Maximum number of threads, by default all cores. A large world uses fewer if that is
-            faster, which it tries while it runs.
+        threads: native only. Maximum number of threads, by default all cores. For a large world, the backend measures
+            during the run whether fewer threads are faster.
         device: CUDA only. Number of the GPU, by default 0. Simulations on several GPUs run in parallel.
-        specialize: kernels only. Compile for the sizes of this model, with the same bits. True: at the start, which
-            takes some ten seconds for each new model. False: never. By default, specialized kernels are compiled in the
-            background and used when they are ready: on a CPU in runs of more than 5 s, on a GPU from 256 worlds on.
-        fast: for speed. With float32, the direct solver works in float32 too, with about 3 digits less in hard cases.
-            The CUDA backend fuses multiplies with adds, so its bits differ from the CPU's.
+        specialize: native and CUDA only. Compile for the sizes of this model, with the same bits. True: at the start,
+            which takes some ten seconds for each new model. False: never. By default, specialized kernels are compiled
+            in the background and used once ready: on a CPU in runs of more than 5 s, on a GPU from 256 worlds on.
+        fast: prefer speed. With float32, the direct solver works in float32 too, with about 3 digits less in hard
+            cases. The CUDA backend fuses multiplies with adds, so its bits differ from the CPU's.
 
     Raises:
         ModelError: a setting breaks a rule.
@@ -141,7 +141,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
 
     @property
     def model(self) -> Model:
-        """The model that runs. It has a row for every parameter that was written."""
+        """The model that runs. Writing a joint parameter may have added constraint rows to it."""
         return self.runtime.model
 
     @property
@@ -201,7 +201,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         runtime.warn()
 
     def sample_diagrams(self) -> None:
-        """Sample the diagrams that are due, so that their outputs fit the commands. The next step skips them."""
+        """Sample the diagrams that are due, so that their outputs fit the commands. The next step omits them."""
         if self.runtime.running:
             self.runtime.forget()
             sample_programs(self.runtime)
@@ -232,7 +232,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         return assembling.assemble(self.runtime, tolerance, iterations)
 
     def project_velocities(self, hold: str | Sequence[str] = (), tolerance: float = 1e-10) -> AssemblyReport:
-        """Make the velocities fit the loops, with the least change in the metric of the kinetic energy.
+        """Make the velocities fit the closed loops, with the smallest change in the metric of the kinetic energy.
 
         In worlds that have not run yet, :meth:`reset` returns to the result.
 
@@ -252,7 +252,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     # Override of commands.
 
     def override(self, values: Mapping[str, Any] | None = None, worlds: Any = None) -> None:
-        """Hold commands until :meth:`release`, over diagrams and later writes. Without ``values``: an emergency stop.
+        """Hold commands against diagrams and later writes until :meth:`release`. Without ``values``: emergency stop.
 
         The override is part of the state: copies include it, and :meth:`reset` ends it.
 
@@ -358,10 +358,10 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         Args:
             names: signals or wildcards (``"joint.*.position"`` with ``*``, ``?``, ``[seq]``). A wildcard selects all
                 matching signals, in the order of the model. Each signal occurs once.
-            dtype: of the array, "float64" or "float32".
+            dtype: type of the array, "float64" or "float32".
 
         Returns:
-            An :class:`Observation`. Signals with ``forward`` in their entry cost one trial kick per state.
+            An :class:`Observation`. For signals with ``forward`` in their entry, a read takes one trial kick per state.
 
         Raises:
             UnknownNameError: no such signal. The message names the nearest ones.
@@ -381,7 +381,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     def write(self, name: str, value: Any, world: Any = None) -> None:
         """Write a signal or a parameter.
 
-        A velocity is that at the current time. All other bodies keep their motion bit for bit, so you may write a
+        A velocity holds at the current time. All other bodies keep their motion bit for bit, so you may write a
         velocity in every step.
 
         Args:
@@ -409,7 +409,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
                 of all matching signals side by side, (n,) or (worlds, n), or an array that broadcasts to it. With the
                 CUDA backend, poses and velocities on the device stay there, unchecked.
             worlds: None for all, an index, a list of indices, or a mask (num_worlds,). With the CUDA backend, a mask on
-                the device stays there if only poses and velocities are written. Their values are those of all worlds.
+                the device stays there if only poses and velocities are written. Give the values of all worlds then.
 
         Raises:
             UnknownNameError: no such signal.

@@ -165,7 +165,7 @@ def limits(element: str, lower: Array, upper: Array) -> None:
 
 
 def least_moment(mass: float) -> float:
-    """Return the smallest principal moment of inertia, kg m2, that is no round-off for a body of ``mass`` kg."""
+    """Return the smallest principal moment of inertia, kg m2, above the round-off level of a body of ``mass`` kg."""
     radius = (0.75 * mass / (math.pi * DENSEST)) ** (1.0 / 3.0)
     return ROUND_OFF * 0.4 * mass * radius * radius
 
@@ -174,7 +174,8 @@ def body_inertia(element: str, value: Any, mass: float) -> Array:
     """Return the inertia tensor of a body of ``mass`` kg, kg m2.
 
     Raises:
-        ModelError: as in :func:`inertia`, or a principal moment below UNUSABLE times that of an osmium ball.
+        ModelError: as in :func:`inertia`, or a principal moment below UNUSABLE times that of an osmium ball of this
+            mass.
     """
     tensor = inertia(element, value)
     smallest, ball = float(np.linalg.eigvalsh(tensor)[0]), least_moment(mass) / ROUND_OFF

@@ -10,7 +10,7 @@ Packages, each of which imports only those above it (tests/unit/viewer/test_room
 * ``panel``: the operator's sliders, gauges and scopes in the window.
 * ``web``: scene, inputs, time and scopes on a page for browsers and notebooks. No OpenGL.
 
-Modules at the top level: ``offscreen`` (pictures without a window) and ``pictures`` (picture and film files).
+Modules at the top level: ``offscreen`` (pictures without a window) and ``pictures`` (image and film files).
 
 Importing this package loads no OpenGL. The first picture does:
 

@@ -128,7 +128,7 @@ class Offscreen:
 
         Args:
             camera: a PinholeCamera, used unchanged; a scene's Camera, moved back until everything is visible; the label
-                of a camera of the model (:meth:`gpusim.ModelBuilder.add_camera`), which goes along with its body in the
+                of a camera of the model (:meth:`gpusim.ModelBuilder.add_camera`), which moves with its body in the
                 first drawn world; or a view that frames everything in its current pose: "fit", "front", "back", "left",
                 "right", "top".
 

@@ -94,8 +94,9 @@ def add_brake(
 ) -> int:
     """Add a brake on a joint coordinate.
 
-    ``sim.control[label]`` is the share of its torque, 0 (released) to 1. ``brake.<label>.force`` reads the torque that
-    it exerts, and ``brake.<label>.heat`` the power that it dissipates. On a tendon over shafts it is a clutch.
+    ``sim.control[label]`` is the share of the greatest torque, 0 (released) to 1. ``brake.<label>.force`` reads the
+    torque that it exerts, and ``brake.<label>.heat`` the power that it dissipates. On a tendon over shafts it is a
+    clutch.
 
     Args:
         joint: joint index.
@@ -110,7 +111,7 @@ def add_brake(
         The actuator's index.
 
     Raises:
-        ModelError: a negative torque, a command or safe one outside 0 to 1, or an unknown joint or coordinate.
+        ModelError: a negative torque, a command or safe command outside 0 to 1, or an unknown joint or coordinate.
     """
     element = self.element("actuator", label, "brake")
     index = self.check_joint(element, "joint", joint, axis)

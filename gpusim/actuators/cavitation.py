@@ -97,9 +97,9 @@ def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Arra
 def stiffening(slope: Array, change: Array, less: Array) -> Array:
     """Return the increase of the force slopes D that leads back to the previous guess, (num_worlds, rows, rows).
 
-    At a guess of the velocities where voids open, the slopes are almost zero. They lead so far that other voids open,
-    and the guesses would cycle. The secant D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c) (Broyden, Fletcher, Goldfarb and
-    Shanno 1970) has the mean slope between both guesses, D' c = f, and keeps D' positive.
+    At a guess of the velocities where voids open, the slopes are almost zero. A step with these slopes is so large that
+    other voids open, and the guesses would cycle. The secant D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c) (Broyden,
+    Fletcher, Goldfarb and Shanno 1970) has the mean slope between both guesses, D' c = f, and keeps D' positive.
 
     Args:
         slope: D at the guess, (num_worlds, rows, rows).

@@ -12,9 +12,9 @@ it as compliant rows (coupled, description/actuator_kinds.py). Cylinders on one 
 solver refits the law at a better guess of v.
 
 After the solve the pressures follow from the rows' velocities. As in hydraulic_cylinder.py, a special case of this
-file, the volumes are pulled to the geometry. No pressure falls below the vapor pressure (cavitation.py). Valve spools
-are integrated exactly. Poppets of counterbalance and pipe-break valves, and the load-sensing line, follow the pressures
-with their lag from the end of each step.
+file, each step corrects a share of the difference between the oil's stroke and the geometric stroke. No pressure falls
+below the vapor pressure (cavitation.py). Valve spools are integrated exactly. Poppets of counterbalance and pipe-break
+valves, and the load-sensing line, follow the pressures with their lag from the end of each step.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ class HydraulicCircuit:
             tank: node. Default: the circuit's tank.
             overlap_supply: c1, 0 to below 1.
             overlap_drain: c2, above -1. Below 0 for a closed center.
-            compensator_pressure: drop that a pressure compensator leaves to the supply edges, Pa. The flow then depends
+            compensator_pressure: drop that a pressure compensator keeps over a supply edge, Pa. The flow then depends
                 on the command only, not on the load.
             load_check: prevent flow from the ports back to the supply.
             frequency, damping: natural frequency (rad/s) and damping ratio of the spool.
@@ -282,7 +282,7 @@ class HydraulicCircuit:
             load: node of the chamber that carries the load.
             valve: node at the control valve.
             gain: K of the open valve, m3/s/sqrt(Pa).
-            set_pressure: Pa, usually 1.3 times the greatest load's.
+            set_pressure: Pa, usually 1.3 times the pressure under the greatest load.
             pilot: node of the other side of the consumer.
             pilot_ratio: weight of the pilot's pressure.
             opening_range: Pa.
@@ -304,9 +304,9 @@ class HydraulicCircuit:
 
         It shuts at the drop at which the open valve would pass ``flow_limit``. It stays shut until the drop is below
         ``transition_pressure``. From ``line`` to ``load`` the flow is free, and lifting the load opens the valve again.
-        It shuts with ``time_constant`` and opens with ``opening_time``, s. If it opened as fast, a load that bounces on
-        its oil would sink. Set ``flow_limit`` to 1.5 times the greatest working flow. A lever that is thrown makes the
-        load overshoot its speed, and an overshoot above ``flow_limit`` shuts the valve.
+        It shuts with ``time_constant`` and opens with ``opening_time``, s. If it opened as fast as it shuts, a load
+        that bounces on its oil would sink. Set ``flow_limit`` to 1.5 times the greatest working flow. A sudden lever
+        movement makes the load overshoot its speed, and an overshoot above ``flow_limit`` shuts the valve.
         """
         return self._edge(
             PIPE_BREAK, load, line, gain, transition_pressure, label, flow_limit=flow_limit,
@@ -351,7 +351,7 @@ class HydraulicCircuit:
             area_a, area_b: piston areas, m2. A extends.
             stroke_min, stroke_max: stops, m.
             length_offset: stroke = distance of the pins - length_offset, m.
-            dead_volume: least volume of both chambers (or each), lines included, m3.
+            dead_volume: minimum volume of a chamber, lines included, m3. One number, or a pair for A and B.
             pressure: initial pressures of both chambers, Pa. Default: the tank's.
             viscous_friction: N s/m.
             dry_friction, brake_force: N.

@@ -1,13 +1,13 @@
 """Flows of a hydraulic circuit and their slopes, which circuit.py sums at the nodes.
 
-A *branch* is one flow path between two nodes. A valve has four of them, an edge one. With the drop d = p_i - p_j its
+A *branch* is one flow path between two nodes. A valve has four branches, an edge one. With the drop d = p_i - p_j its
 flow is
 
     orifice           K a d/(d^2 + p_tr^2)^(1/4), or behind a compensator that of the drop min(d, p_comp)
-    check valve       that of d - p_set where it is above zero
-    relief valve      G (d - p_set) where it is above zero
+    check valve       that of an orifice at the drop d - p_set where this is above zero
+    relief valve      G (d - p_set) where this is above zero
     counterbalance    an orifice with the poppet's opening from A to B, a check valve from B to A
-    pipe break        the same
+    pipe break        the same as a counterbalance valve
     leak              G d
 
 The laws are those of Merritt, Hydraulic Control Systems (1967), chapters 3 and 5, smoothed at zero drop.

@@ -9,7 +9,7 @@ Torque and speed are implicit (the explicit scheme is unstable for h > 2 t_m): o
     T_e (tau_n - tau_(n-1)) = h_prev [theta (s_n - tau_n) + (1 - theta)(s_(n-1) - tau_(n-1))],
     s = M_s (u - w/w_idle)
 
-theta is fitted to exp(-h/T_e), which is exact for a constant s and gives tau = s for T_e = 0. w_n is as in
+theta is fitted to exp(-h/T_e), which is exact for a constant s and gives tau = s for T_e = 0. w_n is weighted as u_n in
 description/actuator_kinds.py. A command that changes at t_n acts only in the second half of the kick. It adds the mean
 of its response, 1 - (1 - exp(-z))/z with z = h/(2 T_e), over that half.
 """

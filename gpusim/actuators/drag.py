@@ -6,7 +6,7 @@ The body is a box with edges b along its principal axes. With v and w relative t
     T_k = -(pi d^3 mu + rho b_k (b_i^4 + b_j^4) |w_k| / 64) w_k,   d = (b_x + b_y + b_z) / 3
 
 (MuJoCo's documentation, "Fluid forces"). Velocities are those at t, extrapolated from the two half steps before. Where
-drag would take more than half of the speed in one kick, it is reduced, so that it cannot turn the body back.
+drag would take more than half of the speed in one kick, it is reduced, so that it cannot reverse the motion.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 Model: two chambers, bulk modulus, spool valve with overlaps, dry friction, stops (paper 2023, eq. 1 to 5).
 ``coupling="implicit"``: the pressures after the step are linear in the piston velocity (hydraulics.py). So force,
 friction and stops form one row that the solver treats with the mechanism. ``coupling="papers"``: the piston moves in
-sub-steps of 0.1 ms without its load. Then an impulse couples it to the load (paper 2023, eq. 9). This charges the oil
-for motion that the load never makes. It exists for comparison. A chamber at its vapor pressure cannot pull further, and
-a void opens in it (cavitation.py).
+sub-steps of 0.1 ms without its load. Then an impulse couples it to the load (paper 2023, eq. 9). The pressures then
+include a motion that the load never makes. This coupling exists for comparison only. A chamber at its vapor pressure
+cannot pull further, and a void opens in it (cavitation.py).
 """
 
 from __future__ import annotations
@@ -328,7 +328,7 @@ class HydraulicCylinder(ActuatorType):
         work.add_law(group, impulse + cushion[0], drag + cushion[1])
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Set the pressures from the row velocity of the last solve, with the volumes pulled to the geometry."""
+        """Set the pressures from the row velocity of the last solve, and pull the volumes to the geometric stroke."""
         s, scratch = group.state, work.scratch
         oil = scratch["cylinder.oil"]
         speed = work.rate_next[:, group.axis]
@@ -392,7 +392,7 @@ def circuit(group: Group, openings: tuple[Array, Array, Array, Array], start: St
 class Circuit:
     """Edges of both chambers (edge, chamber, worlds, n): K times opening, and reference pressure.
 
-    The others are (chamber, ...). ``pressure``, ``void`` and ``compliance`` are those at the start of a step of h.
+    The other fields are (chamber, ...). ``pressure``, ``void`` and ``compliance`` are those at the start of a step.
     """
 
     opened: Array
@@ -451,9 +451,9 @@ class Circuit:
     def refit(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:
         """Return better guesses, at vapor pressure where a void stays open, and the slopes b there (NaN elsewhere).
 
-        A guess of the velocity may pass below a vapor pressure that the solution does not reach, so it takes two in a
-        row. The first slope leads back to the previous guess, because the almost zero slope of a void would lead too
-        far (cavitation.py).
+        A guess of the velocity may lead below a vapor pressure that the solution does not reach. So a void opens only
+        after two such guesses in a row. The first slope leads back to the previous guess, because the almost zero slope
+        of a void would lead too far (cavitation.py).
         """
         low = (self.void != 0.0) | (guess == self.vapor) | ((p < self.vapor) & (guess < self.vapor))
         if not low.any():

@@ -198,7 +198,7 @@ def add_joint_force(
 
     Args:
         joint: joint index.
-        limit: greatest effort in both directions, or (least, greatest), N m or N. None for none.
+        limit: greatest effort in both directions, or (least, greatest), N m or N. None: no limit.
         axis: which coordinate of the joint.
         label: unique name, for signals ``force.<label>.command`` (after the delay) and ``.force``.
         delay: from a command to its effect, s, rounded to whole steps.
@@ -208,8 +208,8 @@ def add_joint_force(
         The actuator's index.
 
     Raises:
-        ModelError: limits that decrease or exclude zero, an unknown joint or coordinate, a negative delay or one above
-            the greatest.
+        ModelError: limits that decrease or exclude zero, an unknown joint or coordinate, a delay that is
+            negative or above ``max_delay``.
     """
     element = self.element("actuator", label, "joint_force")
     params = {"joint": self.check_joint(element, "joint", joint, axis), "axis": axis}
@@ -239,7 +239,7 @@ def add_tracking_servo(
         joint: joint index.
         stiffness: N m/rad or N/m, 0 for none.
         damping: N m s/rad or N s/m, 0 for none.
-        limit: greatest total effort in both directions, or (least, greatest), N m or N. None for none.
+        limit: greatest total effort in both directions, or (least, greatest), N m or N. None: no limit.
         target: the first position.
         axis: which coordinate of the joint.
         label: unique name, for signals ``servo.<label>.target`` (after the delay) and ``.force``.
@@ -250,8 +250,8 @@ def add_tracking_servo(
         The actuator's index.
 
     Raises:
-        ModelError: a negative gain, limits that decrease or exclude zero, an unknown joint or coordinate, a negative
-            delay or one above the greatest.
+        ModelError: a negative gain, limits that decrease or exclude zero, an unknown joint or coordinate, a delay
+            that is negative or above ``max_delay``.
     """
     element = self.element("actuator", label, "tracking_servo")
     params: dict[str, Any] = {

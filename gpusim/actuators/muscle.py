@@ -13,9 +13,9 @@ excitation u, after Millard et al. 2013,
 With ``tausmooth`` the time constant changes smoothly over that width of u - a. With u - a = (u - a0) exp(-z), a step
 solves z' = 1/tau by the Runge-Kutta method of order 4. So a never passes u, whatever the step.
 
-The force is implicit in the velocity. The passive force is the mean over the way, as that of a strut (strut.py), which
-keeps its energy. Where FL rises, its stiffness acts as that of a spring (spring.py). So a short and strong muscle is
-stable at any step size.
+The force is implicit in the velocity. The passive force is the mean over the motion in a kick, as in a strut
+(strut.py). This conserves its energy. Where FL rises, its stiffness acts as that of a spring (spring.py). So a short
+and strong muscle is stable at any step size.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def force_velocity(p: Params, velocity: Array) -> tuple[Array, Array]:
 
 
 def passive_force(p: Params, start: Array, end: Array) -> tuple[Array, Array]:
-    """Return the mean of FP on the way between two normalized lengths, and its derivative by the second one.
+    """Return the mean of FP between two normalized lengths, and its derivative with respect to the second one.
 
     If they are equal, return FP and half its slope.
     """
@@ -289,20 +289,20 @@ def add_muscle(
         joint: joint or tendon index.
         peak_force: active force at the optimum length at rest, N.
         length_range: (least, greatest) length that the joints allow, m, like MuJoCo's ``lengthrange``.
-        gear: length over the coordinate: on a turn the moment arm, m/rad. Negative: pulls towards larger coordinates.
+        gear: length per coordinate. On a rotation: the moment arm, m/rad. Negative: pulls towards larger coordinates.
         operating_range: (least, greatest) length over the optimum length, at the ends of ``length_range``.
         timeconst: time constants of a rising and a falling activation, s.
-        tausmooth: width of the smooth change between the two. 0: a switch.
+        tausmooth: width of the smooth change between the two. 0: an abrupt change.
         lmin, lmax: normalized lengths between which there is an active force, lmin < 1 < lmax.
         vmax: shortening speed at which the active force is zero, optimum lengths per second.
-        fpmax: scale of the passive force over the peak force. The passive force begins at the optimum length. Midway to
-            lmax it is half of that.
+        fpmax: scale of the passive force over the peak force. The passive force begins at the optimum length. Midway
+            between this length and lmax it is half of ``fpmax``.
         fvmax: active force at fast lengthening over the peak force, 1 or more.
         activation: the first one, 0 to 1.
         axis: which coordinate of the joint.
         label: unique name, for signals ``muscle.<label>.activation``, ``.force``, ``.length`` and ``.velocity``.
 
-    Rez:
+    Returns:
         The actuator's index.
 
     Raises:

@@ -6,8 +6,9 @@ path is corrected over the rest of the step, of n substeps:
 
     u* = v + a (s + h/2) + (x + v s + a s^2/2 - q)/(n h)
 
-So positions are those of the path at the end of each step to third order, half-step velocities to second. The row obeys
-p = D (u* - u) with D far above the inertia of all bodies together: u = u* to about 1e-8 of the change by the load.
+At the end of each step, positions match the path to third order, and half-step velocities to second order. The row
+obeys p = D (u* - u) with D far above the inertia of all bodies together: u = u* to about 1e-8 of the change by the
+load.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ class PrescribedMotion(ActuatorType):
             work.add_law(group, slope * self._rate(group, work), slope)
 
     def advance(self, group: Group, work: Any) -> None:
-        """Update the mean force over the step with this kick: the row's impulse without that of others on the axis."""
+        """Update the mean force over the step with this kick: the row's impulse without those of other actuators."""
         state, kick, at = work.state.arrays, work.kick_time.astype(float), group.axis
         rate, slope = work.rate_next[:, at].astype(float), work.broadcast(group.params["slope"])
         total, slopes = (part[:, at].astype(float) for part in work.law.total(work.mode))

@@ -1,9 +1,9 @@
 """Laws that are nonlinear in the row velocity u+: each better guess of u+ refits the line P - D u+.
 
-First the row is solved alone, with its mobility without the others, and the law becomes a line through that point. The
-slope is that of the law, or keeps its value while that is close enough, so that a factor of the direct solver stays
-valid. A tangent at the guess itself would make Newton's steps oscillate about a sharp corner. If several rows oscillate
-together, the line goes through the last two guesses.
+First the row is solved alone, as if the world had no other rows, and the law becomes a line through that solution. The
+line has the slope of the law there. If the previous slope is close enough, the line keeps it, so that a factor of the
+direct solver stays valid. A tangent at the guess itself would make Newton's steps oscillate about a sharp corner. If
+several rows oscillate together, the line goes through the last two guesses.
 """
 
 from __future__ import annotations

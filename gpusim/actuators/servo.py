@@ -183,8 +183,8 @@ def add_servo(
         target: the first target.
         axis: which coordinate of the joint.
         label: unique name.
-        command_range: (least, greatest) target. Targets beyond are clamped. Default: no clamping. Panels then offer the
-            joint's limits, or half a turn or 1 m around the first target. For a velocity they offer half a turn per
+        command_range: (least, greatest) target, to which targets are clamped. Default: no clamping. Panels then offer
+            the joint's limits, or half a turn or 1 m around the first target. For a velocity they offer half a turn per
             second or 1 m/s.
 
     Returns:

@@ -4,9 +4,9 @@ With the elongation G at t_n and row velocities u- (before) and u+ (after the ki
 
     f = -k (G_(n-1) + 2 G_n + G_(n+1))/4 - c u_n,   G_(n+1) = G_n + h u+,   G_(n-1) = G_n - h_prev u-
 
-This is the average-acceleration rule for the spring (no energy lost, no bound on k), with u_n as in
-description/actuator_kinds.py. The step size may change between steps. ``scheme="semi_implicit"`` treats both
-implicitly: f = -k (G + h u+) - c u+.
+This is the average-acceleration rule for the spring (no energy lost, no bound on k), with u_n as the weighted mean of
+three row velocities (description/actuator_kinds.py). The step size may change between steps. ``scheme="semi_implicit"``
+treats both implicitly: f = -k (G + h u+) - c u+.
 """
 
 from __future__ import annotations

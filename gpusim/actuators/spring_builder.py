@@ -89,7 +89,7 @@ def add_torsion_spring(
     Args:
         joint: joint index.
         stiffness: N m/rad (N/m on a translation).
-        damping: N m s/rad (N s/m), a pair or a table, as in ``add_spring``. Bound is while the coordinate falls.
+        damping: N m s/rad (N s/m), a pair or a table, as in ``add_spring``. Bound acts while the coordinate decreases.
         rest_angle: coordinate without torque, rad (m). Default: 0.
         axis: which coordinate of the joint.
         label: unique name.

@@ -1,8 +1,8 @@
 """Struts: springs with stops, different damping in bound and rebound, and tables.
 
 A force along the coordinate x is a sum of *pieces*, c0 + c1 y + c3 y^3 with y = x - at. Each has its own interval: the
-spring, a stop at either end, the linear segments of a table. None rises with x. The force of a kick is the mean between
-the middles of the last and the coming step,
+spring, a stop at either end, the linear segments of a table. No piece increases with x. The force of a kick is the mean
+between the midpoints of the last and the coming step,
 
     f = 1/(b - a) int_a^b F dx,   a = x_n - h_prev u-/2,   b = x_n + h u+/2
 

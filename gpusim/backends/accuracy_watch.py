@@ -57,7 +57,7 @@ class AccuracyWatch:
             warnings.warn(f"world {worst}: {self._reported(kind, worst)}{others}", stacklevel=callers_level())
 
     def resume(self, worlds: Array) -> None:
-        """Do not warn again of what restored worlds had exceeded before."""
+        """Do not warn again of limits that restored worlds had exceeded before."""
         self._warned |= int(np.bitwise_or.reduce(self.word[worlds].astype(np.int64), initial=0))
 
     def report(self) -> list[str]:

@@ -65,7 +65,7 @@ def compile_apart(compiler: Callable[..., Path], *given: Any) -> Path:
     """Call a compiling function of a module in a separate process. The arguments must fit into JSON.
 
     Raises:
-        CompileError: the function did, or the process failed.
+        CompileError: the function raised it, or the process failed.
     """
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(

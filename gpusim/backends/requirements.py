@@ -1,4 +1,4 @@
-"""Minimum versions of required packages. pyproject.toml has the same."""
+"""Minimum versions of required packages. pyproject.toml has the same versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine and the software, for the head of a report."""
+"""The computer and the software, for the head of a report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PACKAGES = (
 
 
 def describe() -> dict[str, Any]:
-    """Return the machine and the software, for the head of a report."""
+    """Return the computer and the software, for the head of a report."""
     from gpusim import __version__
 
     facts: dict[str, Any] = {

@@ -1,8 +1,8 @@
 """Piles: boxes (and spheres) in layers with small gaps that settle on each other, for timing contacts.
 
 Every box is 1 m wide and weighs 1 kg. Neighbors within a layer have gaps, and every second layer is shifted by 0.3 m,
-so that a box rests on up to four others. Small rotations and shifts from a fixed seed break the symmetry. Peers build
-the pile from the same list of poses.
+so that a box rests on up to four others. Small rotations and shifts from a fixed seed break the symmetry. Benchmarks of
+other simulators build the pile from the same list of poses.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Record:
         error: why there are no results.
         extra: figures of this workload only.
         stages, kernels: for piles and with ``profile``: microseconds of a step by stage and kernel (see
-        phases.profile).
+            phases.profile).
         profiled: launch of the profile, or the reason why a requested profile is missing.
     """
 
@@ -265,8 +265,8 @@ def timed(sim: Simulation, advance: Callable[[Simulation, int], None], steps: in
 def clock_of(case: Case, backend: str) -> Clock:
     """Return the clock of a case.
 
-    Piles on one CPU thread use the process' CPU time, as do their peers, to exclude other work on the computer. All
-    others use wall time.
+    Piles on one CPU thread use the process' CPU time to exclude other work on the computer. Benchmarks of other
+    simulators do the same. All other cases use wall time.
     """
     return time.process_time if case.pile and case.threads == 1 and backend != "cuda" else WALL
 

@@ -1,4 +1,4 @@
-"""Anchors in the world for joint frames and actuator ends, converted with the bodies' poses at that time."""
+"""Anchors in the world for joint frames and actuator ends, converted to body frames with the bodies' current poses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def end_frame(builder: Elements, element: str, names: str, body: int, xform: Tra
         names: names of the user's parameters for ``xform`` and ``at``, such as "parent_xform at".
         body: checked index, -1 for the world.
         xform: frame in the body frame. None means the body frame, unless ``at`` is given.
-        at: the same in the world: a Transform, or a point (3,), m, for a frame along the world's axes.
+        at: the frame in the world instead: a Transform, or a point (3,), m, for a frame with the world's axes.
 
     Raises:
         ModelError: both are given, or ``at`` is neither a point nor a frame.
@@ -38,7 +38,7 @@ def end_frame(builder: Elements, element: str, names: str, body: int, xform: Tra
 
 
 def end_point(builder: Elements, element: str, names: str, body: int, point: Any, at: Any) -> Array:
-    """Return an element's point in a body frame, (3,), m, from ``point`` (default: origin) or ``at`` (end_frame)."""
+    """Return an element's point in a body frame, (3,), m, from ``point`` (default: origin) or ``at`` in the world."""
     own, in_world = names.split()
     _check_one(element, names, point, at)
     if at is None:

@@ -69,7 +69,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
             inertia: about the center of mass, axes of the body frame, kg m2: (ixx, iyy, izz),
                 (ixx, iyy, izz, ixy, ixz, iyz) or 3x3. Default: the shapes' inertia, scaled to ``mass``.
             com: center of mass in the body frame, m. Default: the body frame's origin if ``inertia`` is given,
-                otherwise that of the shapes.
+                otherwise the shapes' center of mass.
             xform: pose of the body frame in the world.
             label: unique name, default ``body<index>``.
             linear_velocity: velocity of the center of mass, world frame, m/s.
@@ -77,8 +77,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
             kinematic: the body moves with its velocities, and forces do not change them.
             gravity_scale: share of gravity that acts on the body, 0 for none. It may differ per world, as
                 ``body.<label>.gravity_scale``.
-            conveyor: the kinematic body stays where it is, and its velocities are those of its surface: a belt, or a
-                turntable with an angular velocity. Write them to change the speed.
+            conveyor: the kinematic body does not move, and its velocities are those of its surface: a belt, or a
+                turntable with an angular velocity. Write these velocities to change the speed.
 
         Returns:
             The body's index, for ``parent=``, ``child=``, ``body=``.
@@ -123,8 +123,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
     ) -> int:
         """Add a joint of a registered kind. Prefer ``add_joint_<kind>``, which checks the kind's parameters.
 
-        The two frames or ``at`` in the world place the joint. With ``at`` both frames coincide in the bodies' current
-        pose, so every coordinate is zero there, and limits count from there.
+        The two frames, or ``at`` in the world, place the joint. With ``at`` both frames coincide in the bodies' current
+        poses. There every coordinate is zero, and limits are relative to these poses.
 
         Args:
             kind: registered name, such as "revolute".
@@ -208,9 +208,9 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
     def set_operator_commands(self, names: Iterable[str]) -> None:
         """Mark commands of the actuators added so far as the operator's. Their other commands become internal.
 
-        Wildcards of ``sim.command``, panels, keys and joysticks offer the operator's commands. An internal command is
-        available by its name. Without marks, all commands that have an effect are the operator's. Inputs of diagrams
-        always are, and commands that a diagram sets never are.
+        Panels, keys, joysticks and wildcards of ``sim.command`` offer the operator's commands only. An internal command
+        is available by its name. Without marks, all commands that have an effect are the operator's. Inputs of diagrams
+        are always operator commands. Commands that a diagram sets are always internal.
 
         Args:
             names: labels or wildcards: ``["boom", "*_drive"]``, or ``[]`` for none.
@@ -228,12 +228,12 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
 
         Elements on the world of ``other`` (ends of joints and actuators, shapes, visuals, sites, cameras, lights) move
         to ``parent``, in its frame displaced by ``xform``. The bodies get that displacement and the motion of
-        ``parent`` too. Actuator parameters follow their kind's ``references``. Labels must stay unique, so use a
-        different prefix for each copy.
+        ``parent`` too. The ``references`` of an actuator kind define which of its parameters change with the copy.
+        Labels must stay unique, so use a different prefix for each copy.
 
         Args:
             other: the builder to copy. It is not changed.
-            xform: pose of its world in the frame of ``parent``.
+            xform: pose of the other builder's world in the frame of ``parent``.
             label_prefix: prefix of all its labels and collision group names. Copies with different prefixes have
                 separate groups with their own rules.
             parent: body index, -1 for the world. Shapes that move to that body count towards its mass.
@@ -420,7 +420,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         return int(index)
 
     def element(self, space: str, label: str | None, kind: str | None = None) -> str:
-        """Return the name of the next element for messages: ``kind``, or its ``space``, and its label."""
+        """Return the name of the next element for messages: its kind (default: ``space``) and its label."""
         if not isinstance(label, str | None):
             self._new_label(space, label, 0)
         return f"{kind or space} '{label or f'{kind or space}{len(self._labels[space])}'}'"

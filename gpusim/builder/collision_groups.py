@@ -25,8 +25,8 @@ def prefixed_rules(rules: GroupRules, prefix: str) -> GroupRules:
 def shapes_with_bits(shapes: Sequence[ShapeSpec], rules: GroupRules) -> list[ShapeSpec]:
     """Return the shapes with bits instead of group names.
 
-    A name with a rule gets its own bit, from the highest down, that no number in ``group=`` uses. The masks of its
-    shapes lose the bits of the groups that it does not collide with.
+    Each name with a rule gets a bit that no number in ``group=`` uses, from the highest bit down. The masks of its
+    shapes lose the bits of the groups that they do not collide with.
 
     Raises:
         ModelError: a rule for a name without shapes, or more names than free bits.

@@ -35,15 +35,15 @@ def set_command_map(
     an activation that follows it, signal ``<prefix>.<label>.activation``. You can write this signal.
 
     Commands keep the user's units in ``sim.control``, schedules, diagrams, panels and delays. Signals of the actuator
-    such as ``force.<label>.command`` read what it takes. An emergency stop sends the command that maps to the
-    actuator's safe value, or the nearest one in the range.
+    such as ``force.<label>.command`` return the value that it takes. An emergency stop sends the command that maps to
+    the actuator's safe value, or the nearest one in the range.
 
     Args:
         command: label of an actuator's command, as in ``sim.control``.
-        factor: not zero, in the actuator's unit over the command's.
+        factor: not zero, in the actuator's unit divided by the command's unit.
         offset: in the actuator's unit.
         lower, upper: range of the command, like MuJoCo's ``ctrlrange``.
-        initial: first value of the command. Default: that which maps to the actuator's.
+        initial: first value of the command. Default: the value that maps to the actuator's first one.
         time_constant: of a first-order lag of the clipped command, s, like MuJoCo's activation with
             ``dyntype="filterexact"``. 0: none. It may differ per world, as ``<prefix>.<label>.time_constant``.
         integrate: the clipped command is the rate of the activation, like MuJoCo's ``dyntype="integrator"``. An
@@ -53,8 +53,8 @@ def set_command_map(
             to the actuator's first one.
 
     Raises:
-        ModelError: no such command, a zero factor, an empty range, a negative time, an initial value outside of it, or
-            an activation without a lag or an integrator.
+        ModelError: no such command, a zero factor, an empty range, a negative time, an initial value outside of its
+            range, or an activation without a lag or an integrator.
     """
     element = f"command '{command}'"
     actuators = {name: (spec, n) for spec in self.actuators for n, name in enumerate(command_names(spec))}

@@ -31,7 +31,7 @@ def command_names(spec: ActuatorSpec) -> list[str]:
 
 
 def applied_names(spec: ActuatorSpec) -> list[str]:
-    """Return the names of the values that act: the same names, with ``.applied`` appended if they come later."""
+    """Return the names of the values that act: ``command_names``, with ``.applied`` appended if they act late."""
     return [f"{name}{APPLIED}" if is_late(spec) else name for name in command_names(spec)]
 
 
@@ -57,7 +57,7 @@ def operator_commands(model: Elements, ui_hints: Mapping[str, UiHints]) -> list[
 
     Args:
         model: has the actuators and diagrams.
-        steering: steering of each actuator command.
+        ui_hints: hints of each actuator command.
     """
     driven = {label for diagram in model.diagrams for label in diagram.driven}
     found = [item.label for diagram in model.diagrams for item in diagram.operator_inputs]
@@ -94,7 +94,7 @@ def mark_operator_commands(model: Elements, names: Iterable[str]) -> None:
 
 
 def map_of(spec: ActuatorSpec, command: str) -> CommandMap | None:
-    """Return the map of one of an actuator's commands, or None without one."""
+    """Return the map of an actuator's command, or None if it has no map."""
     found: CommandMap | None = spec.params.get(MAPS, {}).get(command)
     return found
 
@@ -110,7 +110,7 @@ def first_command(spec: ActuatorSpec, command: str) -> float:
 
 
 def first_acting(spec: ActuatorSpec, command: str) -> float:
-    """Return the initial value that acts: of the activation, or of the command without one."""
+    """Return the initial value that acts: the activation's, or the command's if it has no activation."""
     own = map_of(spec, command)
     if own is None or not own.has_activation:
         return first_command(spec, command)
@@ -122,7 +122,7 @@ def first_acting(spec: ActuatorSpec, command: str) -> float:
 
 
 def activation_signals(model: Elements) -> dict[str, str]:
-    """Return the signals of all activations by command: of lags, of integrators, and of kinds that have their own."""
+    """Return the signals of all activations by command: of lags, of integrators, and of kinds such as muscles."""
     found: dict[str, str] = {}
     for spec in model.actuators:
         kind = actuator_type(spec.kind)

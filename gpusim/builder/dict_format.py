@@ -25,10 +25,10 @@ class DictFormat:
     """Part of ModelBuilder that converts it to a dictionary and back."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the whole content as JSON types: texts, numbers, lists and dictionaries.
+        """Return the whole content as JSON types: strings, numbers, lists and dictionaries.
 
-        ``json.dumps(builder.to_dict(), allow_nan=False)`` works, and :meth:`from_dict` gives a builder whose model has
-        the same bits. Meshes are included, and elements that share one share it again.
+        ``json.dumps(builder.to_dict(), allow_nan=False)`` works, and :meth:`from_dict` gives a builder whose model is
+        the same bit for bit. Meshes are included, and elements that shared a mesh share it again.
 
         Raises:
             ModelError: a diagram has a block that runs Python, or an element has a value of an unknown type.
@@ -42,7 +42,7 @@ class DictFormat:
         """Return the builder that :meth:`to_dict` converted.
 
         Args:
-            data: its result, also after a trip through a JSON file.
+            data: the result of :meth:`to_dict`, or the same data read from a JSON file.
 
         Raises:
             ModelError: not such a dictionary, a newer version, or a broken entry. The message names it.

@@ -3,8 +3,9 @@
 ``SolverConfig(joint_solver="auto")`` uses the ``solver`` of the joints in a group. Without one, the group is solved
 directly, unless it is a track: a closed ring of LEAST_RING or more links with shapes and without actuators. A track has
 as many contacts as links, and a direct solve would couple all of them through the ring. Sweeps process the contacts
-anyway and leave gaps of hundredths of a millimetre. Also, rings of 12 to 15 hinged plates that fall flat are singular
-there. In steps of 5 ms a direct solve breaks them (at 1 to 5 of 6 heights), while swept rings hold to 4 mm.
+anyway, and leave gaps of hundredths of a millimeter at the pins. Also, the direct equations of a ring of 12 to 15
+hinged plates are singular when it falls flat. With steps of 5 ms a direct solve breaks such rings (from 1 to 5 of 6
+drop heights), while swept rings hold to 4 mm.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverCon
 
 
 def swept_constraints(model: Model) -> Array:
-    """Return (constraints,) True for sweeps, as chosen by the joints' ``solver`` or the rule for tracks."""
+    """Return which constraints are swept, (constraints,), by the joints' ``solver`` or by the rule for tracks."""
     t = model.topology
     swept = np.zeros(t.num_constraints, bool)
     for group in joint_groups(t.constraint_bodies, t.dynamic):
@@ -55,7 +56,7 @@ def swept_constraints(model: Model) -> Array:
 
 
 def joint_groups(bodies: Array, dynamic: Array) -> list[list[int]]:
-    """Return connected constraints in rising order. ``bodies`` is (constraints, slots), ``dynamic`` (bodies,)."""
+    """Return groups of connected constraints. ``bodies`` is (constraints, slots), ``dynamic`` (bodies,)."""
     group = np.arange(dynamic.size)
 
     def root(b: int) -> int:

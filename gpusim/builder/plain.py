@@ -1,17 +1,17 @@
 """Conversion of the builder's values to JSON types and back, without loss.
 
-JSON has numbers, texts, lists and mappings with text keys. Everything else is a mapping whose first key begins with
+JSON has numbers, strings, lists and mappings with string keys. Everything else is a mapping whose first key begins with
 ``$``:
 
 | value | JSON |
 | --- | --- |
 | number that is not finite | ``{"$float": "inf"}`` |
 | tuple | ``{"$tuple": [...]}`` |
-| array | ``{"$array": nested lists, "dtype": "float64", "shape": [3, 3]}`` with "inf", "-inf" and "nan" as texts |
-| array with more than 1000 numbers | the same with its compressed bytes (little-endian, zlib, base64) as text |
+| array | ``{"$array": nested lists, "dtype": "float64", "shape": [3, 3]}`` with "inf", "-inf" and "nan" as strings |
+| array with more than 1000 numbers | the same with its compressed bytes (little-endian, zlib, base64) as a string |
 | read-only array that several elements share | ``{"$shared": number of the array in the table}`` |
 | bytes | ``{"$bytes": base64}`` |
-| mapping with keys that are no plain text | ``{"$pairs": [[key, value], ...]}`` |
+| mapping with keys that are no plain strings | ``{"$pairs": [[key, value], ...]}`` |
 | record (a dataclass of ``_PACKAGES``) | ``{"$type": "contact.material.Material", field: value, ...}`` |
 | diagram | ``{"$diagram": "Diagram", "label": ..., "blocks": ..., "wires": ...}`` |
 """

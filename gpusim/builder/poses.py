@@ -29,7 +29,8 @@ def add_pose(
     """Add a named posture. ``sim.reset(pose=label)`` starts worlds in it.
 
     Everything that the posture does not name keeps its initial value, velocities too. Joint coordinates are set from
-    parent to child, and move everything behind the joint. In closed loops, give the poses of all bodies of the loop.
+    parent to child, and move all bodies that the joint carries. In closed loops, give the poses of all bodies of the
+    loop.
 
     Args:
         label: unique name, such as "home".
@@ -38,7 +39,7 @@ def add_pose(
         bodies: poses of body frames in the world, by body label.
         commands: values of ``sim.control`` by label.
         activations: activations of muscles, and of commands with a lag or an integrator, by the command's label.
-            Muscles, lags and integrators that it does not name keep their initial value.
+            Muscles, lags and integrators that are not named keep their initial value.
 
     Raises:
         ModelError: no such joint, body, command or activation, or a value does not fit its joint.

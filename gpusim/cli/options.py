@@ -88,7 +88,7 @@ class RunOptions:
         return None
 
     def start_pose(self) -> str | None:
-        """Return the posture that the simulation starts in. Readers of model files place their model in it already."""
+        """Return the posture to start in, or None for a model file, whose reader already places the model in it."""
         return None if self.kind() == MODEL else self.pose
 
     def parameters(self) -> dict[str, str]:

@@ -332,7 +332,7 @@ def check_laws(
     """Check that every pair that may touch has one contact law, and the round shape or wheel that the law needs.
 
     Raises:
-        ModelError: names the first pair with two laws, or without the round shape or wheel that its law needs.
+        ModelError: a pair has two laws, or lacks the round shape or wheel that its law needs. The message names it.
     """
     own = {tuple(sorted((p.shape_a, p.shape_b))): p for p in pairs if p.collide}
     special = {p.shape_a for p in own.values()} | set(np.flatnonzero(topology.law).tolist())

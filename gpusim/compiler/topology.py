@@ -260,7 +260,8 @@ class Topology:
     def may_depend(self) -> Array:
         """Return (constraints,) True for constraints of ``loops`` whose rows may depend on each other.
 
-        It is all False if no axis row is in a loop. Rigid rows alone distribute their load by round-off, and hold.
+        It is all False if no axis row is in a loop. Rigid rows alone distribute their load by round-off, but they still
+        hold.
         """
         return self.loops & self.in_loop[self.axis_row // self.block].any()
 

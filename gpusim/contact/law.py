@@ -231,7 +231,7 @@ class Tire(ContactLaw):
     A brush of bristles carries the force along and across the wheel (Pacejka 2012, chapter 3). The deflection s follows
     ``s' = v - |V| s/l`` with slip velocity v, rolling speed V and relaxation length l (section 7.2). So s/l is the slip
     v/V in steady rolling at any speed. At standstill the bristles act as springs, so a braked wheel does not creep. The
-    tire has contact with every shape.
+    tire collides with shapes of every kind.
 
     Args:
         slip_stiffness: force per slip at small slip, N, one number or (along, across).

@@ -82,7 +82,7 @@ class Material:
 
     @property
     def contact_modulus(self) -> float:
-        """Return E* of Hertz, Pa: E/(2 (1 - nu^2)) for two bodies of it, or the pair's for a result of ``combine``."""
+        """Return E* of Hertz, Pa: E/(2 (1 - nu^2)) for two such bodies, or the pair's for a result of ``combine``."""
         return self.young_modulus / (2.0 * (1.0 - self.poisson_ratio**2))
 
 

@@ -62,22 +62,22 @@ class Context:
         return found
 
     def places(self, name: str, initial: Sequence[float]) -> list[Place]:
-        """Return state numbers under a name that is local to the block. Allocate them on the first call."""
+        """Return state variables under a name that is local to the block. Allocate them on the first call."""
         if name not in self.memory:
             self.memory[name] = [self.trace.place(value) for value in initial]
         found: list[Place] = self.memory[name]
         return found
 
     def place(self, name: str, initial: float = 0.0) -> Place:
-        """Return one state number. See :meth:`places`."""
+        """Return one state variable. See :meth:`places`."""
         return self.places(name, [initial])[0]
 
     def kept(self, name: str) -> Wire:
-        """Return the values of state numbers at the start of the sample."""
+        """Return the values of state variables at the start of the sample."""
         return [self.trace.kept(place) for place in self.memory[name]]
 
     def keep(self, name: str, values: Sequence[Number]) -> None:
-        """Set the values of state numbers from the next sample on."""
+        """Set the values of state variables from the next sample on."""
         for place, value in zip(self.memory[name], values, strict=True):
             self.trace.keep(place, value)
 
@@ -131,10 +131,10 @@ class Block(ABC):
         """
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return shapes and units of the outputs from those of the inputs (of ``waits`` too, where they are known).
+        """Return shapes and units of the outputs from those of the inputs (also of the inputs in ``waits``, if known).
 
         Raises:
-            ModelError: they do not fit together; the message begins with the rule.
+            ModelError: the inputs do not fit together; the message begins with the rule.
         """
         shape = common_shape(given)
         unit = common_unit(given) if self.same_units else None

@@ -56,8 +56,8 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
 def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
     """Return :func:`chain` with the mass that each joint carries, for the block ``inverse_dynamics``.
 
-    A joint carries the body behind it and everything welded to that body, also off the path to the tip. Bodies behind
-    a movable joint off the path are ignored.
+    A joint carries the body behind it and everything welded to that body, even if it is not on the path to the tip.
+    Bodies behind a movable joint that is not on the path are ignored.
 
     Args:
         b: the builder, with all masses and actuators of the chain.

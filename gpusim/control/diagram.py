@@ -67,9 +67,9 @@ class Diagram(NamesMoved):
     """
 
     prefix = "diagram"
-    """Prefix of its signals."""
+    """Prefix of the diagram's signals."""
     senses = False
-    """Whether it is a sensor: other diagrams read it, and it reads none of them."""
+    """Whether the diagram is a sensor: other diagrams read it, and it reads none of them."""
 
     @checks_old_names
     def __init__(self, label: str = "control", rate: float | None = None, max_rate: float | None = None) -> None:
@@ -258,7 +258,7 @@ class Diagram(NamesMoved):
         files.save(self, path)
 
     def digest_parts(self) -> Any:
-        """Return the content for a model's digest: that of its file, or the diagram itself if it has Python blocks."""
+        """Return the content for a model's digest: that of its file, or the diagram if it has Python blocks."""
         try:
             return files.layout(self)
         except ModelError:
@@ -278,12 +278,12 @@ class Diagram(NamesMoved):
 
     @property
     def operator_inputs(self) -> list[OperatorInput]:
-        """Commands that it reads, by the labels that the simulation uses."""
+        """Commands that the diagram reads, by the labels that the simulation uses."""
         return self.flat().operator_inputs
 
     @property
     def driven(self) -> list[str]:
-        """Labels of the commands that it writes."""
+        """Labels of the commands that the diagram writes."""
         return self.flat().driven
 
     def flat(self) -> Flat:

@@ -47,7 +47,7 @@ class Flat:
 
     @property
     def operator_inputs(self) -> list[OperatorInput]:
-        """Commands that it reads, by the labels that the simulation uses."""
+        """Commands that the diagram reads, by the labels that the simulation uses."""
         return [
             OperatorInput(
                 input_label(path, found), float(found.default), found.least, float(found.upper),
@@ -59,7 +59,7 @@ class Flat:
 
     @property
     def driven(self) -> list[str]:
-        """Labels of the commands that it writes."""
+        """Labels of the commands that the diagram writes."""
         return [name for b in self.blocks.values() if isinstance(b, Command) for name in b.names]
 
 

@@ -34,13 +34,13 @@ class Box:
 
     Attributes:
         path: names from the diagram down, as "leg/pid".
-        name: the last of them.
+        name: the last name of the path.
         role: "input", "signal", "command", "port", "python", "subsystem" or "block".
         lines: kind and parameters, in words.
-        x, y, width, height: of the frame; y points downwards.
+        x, y, width, height: position and size of the frame; y points downwards.
         inputs, outputs: names of the ports, evenly spaced along the left and the right side.
         signals: signal names of the outputs, by port, if the simulation has them.
-        lamps: outputs that are on or off.
+        lamps: outputs that are on or off, drawn as lamps.
     """
 
     path: str
@@ -58,7 +58,7 @@ class Box:
 
     @property
     def text_x(self) -> float:
-        """Horizontal middle of the text, between the names of the ports."""
+        """Horizontal center of the text, between the names of the ports."""
         return self.x + 0.5 * (self.width + label_room(self.inputs) - label_room(self.outputs))
 
     def holds(self, x: float, y: float) -> bool:
@@ -208,7 +208,7 @@ def _lamps(found: Block) -> tuple[str, ...]:
 
 
 def label_room(ports: tuple[str, ...], always: bool = False) -> float:
-    """Return the width of the port names of a side. A single port has no name."""
+    """Return the width of the port names on one side. The name of a single port is not shown."""
     return LETTER * max(map(len, ports)) + 8.0 if len(ports) > 1 or (always and ports) else 0.0
 
 
@@ -250,7 +250,7 @@ def _same(value: Any, usual: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """Format a value in few letters."""
+    """Format a value in few characters."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):

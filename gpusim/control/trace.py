@@ -100,7 +100,7 @@ Number = Num | float
 
 @dataclass
 class Place:
-    """A state number, which persists from sample to sample."""
+    """A state variable, which persists from sample to sample."""
 
     at: int
     name: str
@@ -112,11 +112,11 @@ class Trace:
 
     Attributes:
         cpp, numpy: one line per operation.
-        initial: initial values of the state numbers, in their order.
+        initial: initial values of the state variables, in their order.
         parameters: numbers that may differ between worlds.
         tables: constant arrays by name.
-        calls: functions that are not made of operations here: name, C++ text that defines it, Python function.
-        rings: ring buffers of state numbers.
+        calls: functions that are not built from traced operations: name, defining C++ text, Python function.
+        rings: ring buffers of state variables.
     """
 
     cpp: list[str] = field(default_factory=list)
@@ -211,11 +211,11 @@ class Trace:
         return self.num("whole_below({})", "np.floor({})", x)
 
     def rounded(self, x: Number) -> Num:
-        """Return the nearest whole number, halves to even."""
+        """Return the nearest whole number. A half rounds to the even one."""
         return self.num("det::round_even({})", "np.rint({})", x)
 
     def function(self, name: str, *given: Number) -> Num:
-        """Return one of FUNCTIONS."""
+        """Return the value of one of FUNCTIONS."""
         return self.num(f"det::{name}({', '.join(['{}'] * len(given))})",
                         f"exact_math.{name}({', '.join(['{}'] * len(given))})", *given)  # fmt: skip
 
@@ -236,17 +236,17 @@ class Trace:
         return self.num(f"par[{at}]", f"par[:, {at}]")
 
     def place(self, initial: float) -> Place:
-        """Allocate a state number."""
+        """Allocate a state variable."""
         self.initial.append(float(initial))
         at = len(self.initial) - 1
         return Place(at, self._make("double", f"s[{at}]", f"s[:, {at}].copy()", ()))
 
     def kept(self, place: Place) -> Num:
-        """Return the value of a state number at the start of the sample."""
+        """Return the value of a state variable at the start of the sample."""
         return Num(self, place.name)
 
     def keep(self, place: Place, value: Number) -> None:
-        """Set the value of a state number from the next sample on."""
+        """Set the value of a state variable from the next sample on."""
         text = self._text(value)
         self.cpp.append(f"s[{place.at}] = {text};")
         self.numpy.append(f"s[:, {place.at}] = {text}")

@@ -36,7 +36,7 @@ def _plain(why: str) -> tuple[str, str]:
 
 
 def parse(text: str, name: str) -> Any:
-    """Parse YAML text to plain numbers, texts, dicts and lists. :func:`line` returns the lines of the latter.
+    """Parse YAML text to plain numbers, texts, dicts and lists. :func:`line` returns the line of a dict or list.
 
     Args:
         text: contents of the file.
@@ -97,7 +97,7 @@ def _size(found: Any, name: str, known: dict[int, tuple[int, int]]) -> tuple[int
 def line(found: Any, key: Any = None) -> int:
     """Return the line of a mapping or list, or of one of its entries; 0 if it is not from a file.
 
-    Entries of ``<<`` have the line of the whole.
+    Entries merged by ``<<`` have the line of the mapping.
     """
     if not hasattr(found, "lc"):
         return 0

@@ -116,7 +116,7 @@ class StepClock:
 
     Raises:
         UnknownNameError: no such policy.
-        ModelError: a period or spin that is no positive time.
+        ModelError: the period or spin is not a positive time.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ _TIME = "fmu/time"
 
 
 class KeptState:
-    """State of an FMU in memory. Its bytes are made once, since hosts ask for their number first."""
+    """State of an FMU in memory. Its bytes are made once, because hosts first ask how many there are."""
 
     def __init__(self, snapshot: Snapshot, time: float, pack: Callable[[Snapshot, float], bytes]) -> None:
         self.snapshot, self.time, self._pack = snapshot, time, pack

@@ -28,7 +28,7 @@ class Frame:
     Attributes:
         number: in the header of packets.
         axes: (3, 3); ``axes @ p`` has the coordinates of p along the program's axes.
-        unit: program's units of length in a meter.
+        unit: number of the program's units of length per meter.
     """
 
     number: int

@@ -50,7 +50,7 @@ class RosBridge:
         namespace: of ``joint_states``, ``commands`` and ``tick``, such as "/robot".
         domain: ROS_DOMAIN_ID.
         lockstep: wait in each cycle.
-        timeout: of this waiting, s.
+        timeout: maximum wait in a cycle, s.
         connect: Zenoh endpoint of the router, as in rmw_zenoh. Without a router within 1 s, the bridge warns.
         session: an open ``zenoh.Session`` to use instead. The bridge does not close it.
         world: number of the world.

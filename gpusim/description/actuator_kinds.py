@@ -13,7 +13,7 @@ A ``coupled`` kind acts on several axes at once. The force on each axis depends 
 
     p = P - D u,   P (n,), D (n, n) symmetric and positive definite
 
-Each coupled actuator has its own rows, one constraint, in addition to what others add to the axes.
+Each coupled actuator has its own rows, which form one constraint. Other actuators can still add to the axis rows.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ JOINT_REFERENCES: Mapping[str, Reference] = {"joint": JOINT, "axis": AS_IS}
 class Parameter:
     """A numeric parameter of an actuator, which may differ per world.
 
-    The index of another actuator, according to ``references``, becomes its index within its own kind.
+    If ``references`` declares it as the index of another actuator, it becomes that actuator's index within its kind.
     """
 
     name: str
@@ -137,7 +137,7 @@ class StepBuffers(Protocol):
 
     @property
     def h_prev(self) -> Array:
-        """Return the previous substep, s, (num_worlds, 1)."""
+        """Return the duration of the previous substep, s, (num_worlds, 1)."""
 
     def broadcast(self, array: Array) -> Array:
         """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
@@ -359,8 +359,8 @@ class ActuatorType:
         """Record the start of the coming step of ``h`` s, for an energy audit.
 
         Returns:
-            A function that returns the work of all parts after the step, J, (num_worlds,), by name. None: the work on
-            the axes.
+            A function that returns the work of all parts after the step, J, (num_worlds,), by name. None: the audit
+            uses the work on the axes.
         """
         return None
 

@@ -39,11 +39,12 @@ class SolverConfig(NamesMoved):
         geometric_stiffness: stiffen light links under tension if the step would be unstable.
         max_pairs: buffer capacity per world for pairs of close shapes. None: an estimate from the number of shapes. If
             it overflows, the remaining pairs do not collide, and a warning gives the required value.
-        strict: raise an error instead of that warning.
-        contact_margin: distance at which shapes become candidates for contact, m. The distance that they can move in a
-            step is added.
+        strict: raise an error instead of the warning of ``max_pairs``.
+        contact_margin: distance at which shapes become candidates for contact, m. gpusim adds the distance that
+            they can move in a step.
         contact_slop: penetration that is not corrected, m.
-        max_depenetration_speed: largest speed of penetration correction, m/s. Each substep corrects 20 % of it.
+        max_depenetration_speed: largest speed of penetration correction, m/s. Each substep corrects 20 % of
+            the penetration.
 
     Raises:
         ModelError: a value breaks a rule.

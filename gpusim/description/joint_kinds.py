@@ -1,9 +1,9 @@
 """Base of joint kinds: rows that lock motions, and coordinates for the remaining motions.
 
 Every locked motion of a joint is one *dot row*: ``C = u . w - c0 = 0``. u is fixed in the parent. If ``linear`` is
-False, w is a vector fixed in the child (an angle stays right). If ``linear`` is True, w is the vector from the parent's
-point to the child's point (a distance along u stays zero). The only other row is the *line row* ``C = |w| - length``.
-Each joint's file defines its rows. The solver only knows rows.
+False, w is a vector fixed in the child (u and w stay perpendicular). If ``linear`` is True, w is the vector from the
+parent's point to the child's point (a distance along u stays zero). The only other row is the *line row*
+``C = |w| - length``. Each joint's file defines its rows. The solver only knows rows.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Coordinate:
     translation: along ``axis`` (parent's axes) from point_a to point_b.
     angle: about ``axis`` (fixed in the child if ``axis_on_child``), from ref_a (parent's axes) to ref_b (child's axes),
         counted over full rotations.
-    distance: from point_a to point_b. With a ``path``, along a rope between its own ends.
+    distance: from point_a to point_b. With a ``path``, the length of a rope along it.
     rotation: ``component`` of the rotation vector along ``axis`` (parent's axes). ``frame_a`` and ``frame_b`` are the
         joint's axes in the bodies, 3x3.
     total_rotation: length of the rotation vector.
@@ -85,7 +85,7 @@ class Coordinate:
     middle_turn: rotation between those, about ``axis`` x ``other``. ``axis`` is the last axis (of a right-handed three)
         in the child, ``other`` the first in the parent.
     chord: distance between points 1 m from the joint on one axis of both bodies, for limits of cones. With the angle t
-        between the axes it is 2 sin(t/2). Unlike the cosine it has a slope at t = 0.
+        between the axes it is 2 sin(t/2). Its derivative at t = 0 is not zero, unlike that of the cosine.
     """
 
     kind: str
@@ -201,7 +201,7 @@ class JointType(ABC):
         return []
 
     def moves(self, joint: JointSpec) -> int:
-        """Return the number of leading coordinates that are signals. Those after them only have limits."""
+        """Return the number of leading coordinates that are signals. The coordinates after them only have limits."""
         return len(self.kinds(joint))
 
     def unit(self, joint: JointSpec) -> str:
@@ -237,7 +237,7 @@ class JointType(ABC):
         return WORLD in (joint.parent, joint.child)
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Return parameters with limits instead of the row that locks a length, or None without such a row."""
+        """Return parameters with limits instead of the row that locks a length, or None if there is no such row."""
         return None
 
     def moved(
@@ -247,8 +247,8 @@ class JointType(ABC):
 
         Args:
             params: of the joint.
-            first_joint, first_body: indices that its next joint and body get.
-            parent: its body, or -1, that replaces this builder's world.
+            first_joint, first_body: indices that the next joint and body of the other builder get.
+            parent: body of the other builder, or -1, that replaces this builder's world.
             pose: pose of this builder's world in the frame of ``parent``.
         """
         return params

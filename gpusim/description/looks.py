@@ -1,4 +1,4 @@
-"""Looks of visuals: pictures on surfaces, transparency and finish. They have no effect on the motion."""
+"""Looks of visuals: images on surfaces, transparency and finish. They have no effect on the motion."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _PIXELS: weakref.WeakValueDictionary[str, Array] = weakref.WeakValueDictionary()
 
 @dataclass(frozen=True, eq=False)
 class Texture:
-    """Picture on a surface. Equal pictures share one array, in memory and on the GPU.
+    """Image on a surface. Equal images share one array, in memory and on the GPU.
 
-    A cube of six pictures surrounds the visual. A point of the surface has the color at which a ray from the frame's
+    A cube of six images surrounds the visual. A point of the surface has the color at which a ray from the frame's
     origin through that point hits the cube, as in MuJoCo.
 
     Args:
         pixels: sRGB. uint8 (height, width, 3 or 4) with the top row first, or the faces +x, -x, +y, -y, +z, -z of a
-            cube, (6, n, n, 3), oriented as in OpenGL. Floats from 0 to 1 and gray pictures (height, width) work
+            cube, (6, n, n, 3), oriented as in OpenGL. Floats from 0 to 1 and gray images (height, width) work
             too. Where the fourth channel is below 128, there is no surface.
-        repeat: how often the picture is repeated in both directions: per turn of the texture coordinates, or per m if
+        repeat: how often the image is repeated in both directions: per turn of the texture coordinates, or per m if
             projected.
         mapping: "surface" for the texture coordinates of a mesh, or those of a shape (each side of a box and the side
-            of a cylinder show the whole picture, which begins at the x axis). "projected" for the frame's x and y: the
-            picture's middle lies on its z axis. Planes and height fields are always projected. A cube is stretched to
+            of a cylinder show the whole image, which begins at the x axis). "projected" for the frame's x and y: the
+            image's center lies on its z axis. Planes and height fields are always projected. A cube is stretched to
             the box around a shape, and not stretched if "projected" and for meshes.
 
     Attributes:
@@ -82,13 +82,13 @@ class Texture:
 
 @dataclass(frozen=True)
 class Look:
-    """Surface of a visual. None: as the mesh's file says, or the viewer's default.
+    """Surface appearance of a visual. None: the value from the mesh file, or the viewer's default.
 
     Attributes:
         alpha: opacity, 0 (invisible) to 1.
         roughness: 0 (mirror) to 1 (chalk).
         metallic: 0 (paint, plastic, rubber) to 1 (bare metal).
-        texture: picture on the surface.
+        texture: image on the surface.
     """
 
     alpha: float | None = None
@@ -97,7 +97,7 @@ class Look:
     texture: Texture | None = None
 
     def over(self, other: Look) -> Look:
-        """Return this look, completed by another one where this one has None."""
+        """Return this look with its None values replaced by those of another look."""
         given = {name: value for name, value in vars(self).items() if value is not None}
         return replace(other, **given)
 
@@ -141,7 +141,7 @@ def _checked(pixels: Any) -> Array:
 
 
 def reduced(pixels: Array) -> Array:
-    """Return a picture whose edges have at most LARGEST pixels, by averaging squares of pixels."""
+    """Return an image whose edges have at most LARGEST pixels, by averaging squares of pixels."""
     height, width, channels = pixels.shape[-3:]
     factor = -(-max(height, width) // LARGEST)
     if factor == 1:

@@ -2,10 +2,10 @@
 
 Samples are counted from a time origin, ``period`` apart. A sample is taken before the first step at whose beginning it
 is due. After a step longer than the period, the program catches up on all missed samples. Their readings are
-interpolated linearly between the last and the current reading, so that latencies, integrals and differences of steady
-signals are right. If the period has changed since the last sample (a written rate, a restored state), the new one
-applies from the next sample on, and delay buffers are resampled. ``cuda_kernels/signals/diagram_clock.cuh`` does the
-same for one world, bit for bit.
+interpolated linearly between the last and the current reading, so that latencies, integrals and differences of
+continuous signals are correct. If the period has changed since the last sample (a written rate, a restored state), the
+new one applies from the next sample on, and delay buffers are resampled. ``cuda_kernels/signals/diagram_clock.cuh``
+does the same for one world, bit for bit.
 """
 
 from __future__ import annotations

@@ -35,12 +35,12 @@ Reference = str | InFrame
 
 
 def point_on(body: str) -> InFrame:
-    """Declare a point (3,), m, in the frame of the body in a parameter, or points (n, 3) for bodies (n,)."""
+    """Declare a point (3,), m, in the frame of the body that a parameter holds, or points (n, 3) for bodies (n,)."""
     return InFrame(body)
 
 
 def direction_on(body: str) -> InFrame:
-    """Declare a vector (3,) that rotates with the body in a parameter, or vectors (n, 3) for bodies (n,)."""
+    """Declare a vector (3,) that rotates with the body that a parameter holds, or vectors (n, 3) for bodies (n,)."""
     return InFrame(body, direction=True)
 
 

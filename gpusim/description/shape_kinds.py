@@ -62,7 +62,7 @@ class Faces:
 class Line:
     """Rays in a shape's frame: points ``origin + s direction`` from ``s = start`` on.
 
-    ``origin`` (n, 3), m, is the point of the line nearest to the shape's middle, which avoids cancellation for distant
+    ``origin`` (n, 3), m, is the point of the line nearest to the shape's center, which avoids cancellation for distant
     rays. ``direction`` (n, 3) has length 1. ``start`` is (n,), m.
     """
 
@@ -138,19 +138,19 @@ class ShapeType(ABC):
         """Return triangles of the surface for drawing, with ``segments`` around a circle."""
 
     def corners(self, params: Params) -> Array:
-        """Return points whose hull contains about the whole shape, in the shape's frame, m, (n, 3)."""
+        """Return points whose hull approximately contains the shape, in the shape's frame, m, (n, 3)."""
         return np.asarray(self.mesh(params, 16)[0], np.float64)
 
     def curvature(self, params: Params) -> float:
-        """Return 1/R for Hertz, 1/m, or 0 for a shape that is not round."""
+        """Return the curvature 1/R for Hertz contacts, 1/m, or 0 for a shape that is not round."""
         return 0.0
 
     def tile(self, params: Params) -> float:
-        """Return half of the least thickness of a shape whose flat faces can continue a neighbor's, m, else 0."""
+        """Return half of the minimum thickness of a shape whose faces can be flush with a neighbor's, m, else 0."""
         return 0.0
 
     def manifolds(self, params: Params) -> int:
-        """Return the most manifolds of a convex shape with this one. Convex shapes have one."""
+        """Return the maximum number of manifolds of a convex shape with this one. Two convex shapes have one."""
         return 1
 
     def unit(self, params: Params) -> tuple[Params, Array]:
@@ -184,11 +184,11 @@ class ShapeType(ABC):
         raise ModelError(f"shape kind '{self.name}': {rule}; {hint}")
 
     def points(self, params: Params) -> Array:
-        """Return vertices (n, 3), heights (rows*columns,) of a height field, empty for shapes without either."""
+        """Return vertices (n, 3), or the heights (rows*columns,) of a height field. Other shapes return no values."""
         return np.zeros((0, 3))
 
     def faces(self, params: Params) -> Faces:
-        """Return the faces of a hull, the tables of a triangle mesh as ``vertex``, empty for other shapes."""
+        """Return the faces of a hull, or the tables of a triangle mesh as ``vertex``. Other shapes have empty faces."""
         return Faces()
 
 
@@ -235,7 +235,7 @@ def shape_kinds() -> list[ShapeType]:
 
 
 def shape_codes() -> dict[str, int]:
-    """Return kernel constants: numbers of the kinds, bits of kinds with a single contact point, most manifolds."""
+    """Return kernel constants: numbers of the kinds, bits of kinds with a single contact point, maximum manifolds."""
     kinds = shape_kinds()
     single = sum(1 << kind.number for kind in kinds if kind.single)
     numbers = {f"SHAPE_{kind.name.upper()}": kind.number for kind in kinds}

@@ -109,8 +109,8 @@ class ShapeSpec:
 
     ``xform`` is the shape frame in the body frame. Two shapes collide if ``a.group & b.mask`` and ``b.group & a.mask``
     are both nonzero (finalize replaces a named ``group`` by bits). ``density`` in kg/m3 is for bodies without a given
-    mass. ``color`` (sRGB, 0 to 1) and ``covered`` are only for drawing. A covered shape is not drawn where visuals are,
-    since a visual shows it.
+    mass. ``color`` (sRGB, 0 to 1) and ``covered`` are only for drawing. A covered shape is not drawn together
+    with visuals, since a visual shows it.
     """
 
     label: str

@@ -15,7 +15,7 @@ class CommandMap:
     Attributes:
         factor, offset: the map. ``factor`` is not zero.
         lower, upper: range of the command, infinite if unlimited.
-        initial: first value of the command, within the range. None: the actuator's.
+        initial: first value of the command, within the range. None: the value that maps to the actuator's first one.
         time_constant: of a first-order lag of the command, s. 0: none.
         integrate: the command is the rate of the activation, 1/s times its unit.
         activation_lower, activation_upper: range of the activation.
@@ -39,7 +39,7 @@ class CommandMap:
         return self.integrate or self.time_constant > 0.0
 
     def acting(self) -> CommandMap:
-        """Return the map of the value that acts: of the activation, if there is one."""
+        """Return the map of the value that acts, which is the activation if there is one."""
         lower, upper = self.activation_lower, self.activation_upper
         if not self.integrate:  # a lag stays between its first value and the command's range
             first = [] if self.activation is None else [self.activation]
@@ -100,7 +100,7 @@ class UiHints:
         )
 
     def acting_range(self, own: CommandMap) -> tuple[float, float]:
-        """Return the range to which a command with a map is clipped: that of the map, and the actuator's if any."""
+        """Return the range to which a command with a map is clipped: the map's, cut by the actuator's if limited."""
         lower, upper = self._ends(own) if self.limited else (-math.inf, math.inf)
         lower, upper = min(max(lower, own.lower), own.upper), max(min(upper, own.upper), own.lower)
         return lower, upper

@@ -1,4 +1,4 @@
-"""Cameras and lights. They are for pictures and have no effect on the motion."""
+"""Cameras and lights. They only affect rendering, not the motion."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class CameraSpec:
     Attributes:
         label: unique name.
         body: index, -1 for the world.
-        xform: camera frame in the body frame: x to the right, y up in the picture, and it looks along -z.
-        fov_y: angle from the lower to the upper edge of the picture, rad.
+        xform: camera frame in the body frame: x to the right, y up in the image. The camera looks along -z.
+        fov_y: vertical field of view, rad.
     """
 
     label: str
@@ -38,9 +38,9 @@ class LightSpec:
 
     Attributes:
         label: unique name.
-        kind: "directional", "point", "spot", or "headlight", which shines from the eye of each picture.
+        kind: "directional", "point", "spot", or "headlight", which shines from the camera of each image.
         body: index, -1 for the world.
-        xform: frame in the body frame. The light shines along -z. A directional light has no place.
+        xform: frame in the body frame. The light shines along -z. A directional light has no position.
         color: sRGB, 0 to 1.
         intensity: factor. 1 is as bright as the viewer's own light.
         attenuation: (a, b, c). At a distance d in m the light has the share 1 / (a + b d + c d2).

@@ -17,10 +17,10 @@ Point = tuple[float, float, float]
 class Wrap:
     """A sphere or an endless cylinder on a body that a rope wraps around, without friction. It collides with nothing.
 
-    The rope goes the shorter way around, and straight where the surface is not in its way. A side point outside of the
-    radius changes this where that way passes behind the center, as seen from the side point: the rope then wraps around
-    the other way. With a side point inside, the rope runs through the inside, as through a ring. A rope with an end
-    within the radius is straight. These are the rules of MuJoCo 4.
+    The rope goes the shorter way around, and straight where the surface is not in its way. With a side point outside of
+    the radius, it goes the other way around if the shorter way passes behind the center, as seen from the side point.
+    With a side point inside, the rope runs through the inside, as through a ring. A rope with an end within the radius
+    is straight. These are the rules of MuJoCo 4.
 
     Attributes:
         body: index of its body, -1 for the world.

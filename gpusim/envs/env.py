@@ -52,7 +52,7 @@ class Env(gymnasium.Env[Any, Any]):
         return observation[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), known
 
     def render(self) -> Any:
-        """Return a picture, uint8 (height, width, 3). None without ``render_mode``."""
+        """Return an image, uint8 (height, width, 3). None without ``render_mode``."""
         images = self.vector.render()
         return None if images is None else images[0]
 

@@ -27,8 +27,8 @@ class Draw:
     """Values that are drawn for each episode from one distribution.
 
     Args:
-        name: of the signal or goal.
-        distribution: of the values.
+        name: name of the signal or goal.
+        distribution: distribution of the values.
         nominal: the value without randomization, () or (k,).
     """
 
@@ -49,7 +49,7 @@ class Episodes:
     """Seeds, counters and drawn values of all worlds. A world's draws depend only on its seed and its episodes.
 
     Attributes:
-        seed: of each world, (num_envs,).
+        seed: seed of each world, (num_envs,).
         stream: number of each world among those with the same seed, (num_envs,).
         count: episodes that each world has begun, (num_envs,).
         elapsed: control steps of the current episode, (num_envs,).
@@ -132,8 +132,8 @@ class Delayed:
 
     Args:
         neutral: actions before the first one, (actions,).
-        delay: of each world, a view (num_envs,), control steps.
-        most: maximum delay.
+        delay: delay of each world, control steps, a view (num_envs,).
+        most: maximum delay, control steps.
     """
 
     def __init__(self, neutral: Array, delay: Array, most: int) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of the worlds of an environment."""
+"""Images of the worlds of an environment."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class Frames:
-    """Pictures of some worlds, from one off-screen renderer that the first picture makes.
+    """Images of some worlds. One off-screen renderer draws them; the first image creates it.
 
     Args:
         sim: the simulation.
         scene: its scene, for the camera.
-        options: of :class:`gpusim.viewer.Offscreen`.
+        options: options of :class:`gpusim.viewer.Offscreen`.
         size: width and height, pixels.
         worlds: indices of the worlds that are drawn. None: all.
     """
@@ -40,7 +40,7 @@ class Frames:
         self._eye: Offscreen | None = None
 
     def images(self) -> tuple[Array, ...]:
-        """Return a picture of each world, uint8 (height, width, 3). Worlds that are not drawn share a black one."""
+        """Return an image of each world, uint8 (height, width, 3). Worlds that are not drawn share one black image."""
         if self._eye is None:
             from gpusim.viewer import Offscreen
 

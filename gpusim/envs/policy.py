@@ -38,7 +38,8 @@ class MlpPolicy:
         layers: weights (outputs, inputs) and biases (outputs,) of each layer.
         activation: between layers: "tanh", "relu", "elu" or "silu".
         task: the task that it controls, its class, or ``"module:Class"``. The file holds this name.
-        mean, std: of the observations, (n,), which are normalized and clipped to -clip to clip. None: no normalization.
+        mean, std: mean and standard deviation of the observations, (n,). They normalize the observations, which are
+            then clipped to [-clip, clip]. None: no normalization.
         clip: see ``mean``.
 
     Raises:
@@ -81,8 +82,8 @@ class MlpPolicy:
         """Return the share of the worlds of an environment whose first episode ends with success.
 
         Args:
-            env: of the policy's task, in mode "next_step" or "same_step".
-            seed: of the episodes.
+            env: environment of the policy's task, in mode "next_step" or "same_step".
+            seed: seed of the episodes.
         """
         observation, _ = env.reset(seed=seed)
         waiting, reached = np.ones(env.num_envs, bool), np.zeros(env.num_envs, bool)
@@ -96,7 +97,7 @@ class MlpPolicy:
 
     @classmethod
     def from_torch(cls, network: Any, task: Task | type[Task] | str, **options: Any) -> MlpPolicy:
-        """Return the policy of a ``torch.nn.Sequential`` of linear layers and one kind of activation.
+        """Convert a ``torch.nn.Sequential`` with linear layers and one kind of activation to a policy.
 
         Args:
             network: layers in order, as an iterable of modules.
@@ -148,13 +149,13 @@ class MlpPolicy:
 
 
 class PolicySchedule:
-    """Schedule of a scene in which a policy writes the commands. It draws new goals after each duration of an episode.
+    """Schedule of a scene in which a policy writes the commands. New goals are drawn after each episode duration.
 
     Parameters and initial state are those of the scene. Observations have no noise.
 
     Args:
-        policy: of a task of the scene.
-        seed: of the goals.
+        policy: policy of a task that uses this scene.
+        seed: seed of the goals.
     """
 
     def __init__(self, policy: MlpPolicy, seed: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""Setup of ``gpusim.envs``, which imports this file first: OpenMP's policy, and a check that Gymnasium is installed.
+"""Setup of ``gpusim.envs``, which imports this file first: OpenMP's wait policy, and a check of Gymnasium.
 
 PyTorch and gpusim both use OpenMP. By default, waiting threads of OpenMP occupy their cores. If few cores are free, the
 threads of one library then block those of the other, and training takes 2 to 40 times as long.

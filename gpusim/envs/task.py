@@ -71,7 +71,7 @@ class Task:
         start: distributions of the initial state by signal, as for ``sim.write_state``.
         noise: standard deviations of the noise of observed signals, by signal. Rewards are computed without noise.
         delay: control steps between an action and its effect. A pair (least, most) is drawn for each episode.
-        render_options: options of ``gpusim.viewer.Offscreen`` for pictures, such as ``camera``.
+        render_options: options of ``gpusim.viewer.Offscreen`` for images, such as ``camera``.
 
     Raises:
         UnknownNameError: the constructor got an unknown attribute.
@@ -167,7 +167,7 @@ class Task:
         """Return the rewards of a control step, (num_envs,). Every task defines them."""
 
     def terminated(self, s: Signals, goal: Goals) -> Array | None:
-        """Return the worlds whose episode ends before its time, a mask (num_envs,). None: no world."""
+        """Return the worlds whose episode ends before its time limit, a mask (num_envs,). None: no world."""
         return None
 
     def success(self, s: Signals, goal: Goals) -> Array | None:

@@ -44,9 +44,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         num_envs: number of worlds.
         autoreset_mode: "next_step", "same_step", "disabled", or Gymnasium's ``AutoresetMode``. With "disabled", call
             ``reset(options={"reset_mask": mask})``.
-        render_mode: "rgb_array", or None for no pictures.
-        render_size: width and height of a picture, pixels.
-        render_worlds: indices of the worlds that are drawn. Pictures of the other worlds are black. None: all.
+        render_mode: "rgb_array", or None for no images.
+        render_size: width and height of an image, pixels.
+        render_worlds: indices of the worlds that are drawn. Images of the other worlds are black. None: all.
         arrays: "numpy" arrays or "torch" tensors. Tensors share their memory with the environment's arrays.
         simulation: further arguments of :class:`gpusim.Simulation`, such as ``backend`` or ``threads``.
 
@@ -184,7 +184,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return (*map(self._given, (observation, reward, terminated, truncated)), info)
 
     def render(self) -> tuple[Array, ...] | None:
-        """Return a picture of each world, uint8 (height, width, 3). None without ``render_mode``."""
+        """Return an image of each world, uint8 (height, width, 3). None without ``render_mode``."""
         return self._frames.images() if self.render_mode == "rgb_array" else None
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -197,7 +197,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Write a checkpoint of the simulation and of all episodes, from which :meth:`load` continues bit for bit.
 
         Args:
-            path: of the file, ends in .npz. ``Simulation.load`` reads it too.
+            path: path of the file, ends in .npz. ``Simulation.load`` reads it too.
 
         Raises:
             ModelError: the path does not end in .npz or cannot be written.

@@ -25,7 +25,7 @@ class Wiring:
         episodes: seeds, counters and goals.
         delayed: the last actions.
         actions: number of actions.
-        observations: numbers of an observation.
+        observations: number of values in an observation.
 
     Raises:
         ModelError: an attribute of the task breaks a rule.
@@ -67,7 +67,7 @@ class Wiring:
         """Return the observations, a new float32 array (num_envs, n).
 
         Raises:
-            ModelError: the task returned another shape than at first.
+            ModelError: the shape differs from that of the task's first observation.
         """
         if noise and self._noisy.size:
             array = s.array.copy()

@@ -1,4 +1,4 @@
-"""Exporters of models to other formats. Each export returns a report of what the format cannot say."""
+"""Exporters of models to other formats. Each export returns a report of what the format cannot represent."""
 
 from __future__ import annotations
 

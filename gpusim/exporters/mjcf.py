@@ -42,14 +42,14 @@ def to_mjcf(
     A joint coordinate of the file equals ``joint.<label>.position``. The first keyframe, "start", has the positions,
     the velocities and the commands of the model. Numbers are exact to the last bit.
 
-    Trees of joints become nested bodies. A joint that closes a loop becomes an equality, a rope or a spring between two
-    points a tendon. Friction, contacts and equalities are soft in MuJoCo. What MJCF cannot say, such as hydraulics,
-    brakes, tires and block diagrams, is left out, and the report names it.
+    Trees of joints become nested bodies. A joint that closes a loop becomes an equality. A rope or a spring between two
+    points becomes a tendon. Friction, contacts and equalities are soft in MuJoCo. The file omits everything that MJCF
+    cannot represent, such as hydraulics, brakes, tires and block diagrams. The report lists it.
 
     Args:
         model: a builder, or a finalized model. Of several worlds, the first one is written.
         path: an .xml file to write, or None.
-        name: of the model in the file.
+        name: name of the model in the file.
 
     Returns:
         The text, and the report.

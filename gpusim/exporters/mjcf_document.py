@@ -54,7 +54,7 @@ class Document:
     """The document.
 
     Attributes:
-        model: what is exported.
+        model: the model to export.
         report: receives findings.
         bodies: body index -> its element; -1 is the world.
         coordinates: (joint, axis) -> the coordinate in the file.
@@ -107,7 +107,7 @@ class Document:
         return str(made.get("name"))
 
     def lost(self, element: str, what: str, fix: str = "") -> None:
-        """Report something that acts on the motion and that MJCF cannot say."""
+        """Report something that affects the motion and that MJCF cannot represent."""
         self.report.add("motion", element, what, "it is not in the file", fix)
 
 

@@ -1,4 +1,4 @@
-"""Geoms of an MJCF file: shapes, visuals, and the rules of which of them collide."""
+"""Geoms of an MJCF file: shapes, visuals, and the rules for which of them collide."""
 
 from __future__ import annotations
 

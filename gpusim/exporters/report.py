@@ -1,4 +1,4 @@
-"""Report of an export: what the format cannot say, and the names of the elements in the file."""
+"""Report of an export: what the format cannot represent, and the names of the elements in the file."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ class ExportReport(Findings):
         file: path of the written file, or "" for text.
         counts: kind of element, such as "bodies" -> number of written ones.
         joints: joint label -> names in the file, one for each coordinate.
-        findings: what the file says differently or not at all, in the order of the export. Severity "motion": motion
-            without contacts differs. "contact": contacts differ. "look": pictures differ. "info": nothing differs.
+        findings: what the file represents differently or not at all, in the order of the export. Severity "motion":
+            motion without contacts differs. "contact": contacts differ. "look": the appearance differs. "info": nothing
+            differs.
     """
 
     format: str
@@ -49,7 +50,7 @@ class ExportReport(Findings):
         return "\n".join(lines + [f"  warning: {text}" for text in self.warnings])
 
     def add_look(self, visual: VisualSpec) -> None:
-        """Add a finding for a visual with a picture or a finish, which the files do not have."""
+        """Add a finding for a visual with a texture or a finish, which the files do not contain."""
         pieces = visual.params.get("pieces", ())
         looks = [visual.look, *(visual.look.over(piece.look) for piece in pieces)]
         if any(look.texture is not None for look in looks) or any(piece.colors is not None for piece in pieces):

@@ -18,7 +18,7 @@ class UsdDocument:
     """The stage.
 
     Attributes:
-        model: what is exported.
+        model: the model to export.
         report: receives findings.
         stage: the stage in memory, in m, kg and z up.
         bodies: body index -> path of its prim; -1 is the root.
@@ -40,7 +40,7 @@ class UsdDocument:
         self.axes: dict[tuple[int, int], tuple[str, float]] = {}
 
     def path(self, parent: str, label: str) -> str:
-        """Return a free path below ``parent``. A label that is no identifier of USD is changed."""
+        """Return a free path below ``parent``. A label that is not a valid USD identifier is changed."""
         from pxr import Tf
 
         name = Tf.MakeValidIdentifier(label)
@@ -49,7 +49,7 @@ class UsdDocument:
         return f"{parent}/{name}"
 
     def lost(self, element: str, what: str, fix: str = "") -> None:
-        """Report something that acts on the motion and that USD cannot say."""
+        """Report something that affects the motion and that USD cannot represent."""
         self.report.add("motion", element, what, "it is not in the file", fix)
 
 

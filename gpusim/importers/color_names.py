@@ -1,4 +1,4 @@
-"""Colors of the material names that Gazebo defines in its scripts."""
+"""Colors of the materials that Gazebo defines by name in its scripts."""
 
 from __future__ import annotations
 

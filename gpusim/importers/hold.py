@@ -24,9 +24,9 @@ def add_holding_servos(
     """Add a position servo to every revolute, continuous and prismatic joint of an imported robot.
 
     The servo's gains scale with the load: stiffness ``I w^2`` and damping ``2 z I w`` with w = 2 pi frequency. I is the
-    inertia of all bodies behind the joint, including the joint's followers. The target is the position in the imported
-    pose, and in a named posture that of the posture. Followers (``<mimic>``) get no servo, since their leaders move
-    them.
+    inertia of all bodies behind the joint, including the joint's followers. The target is the joint's position in the
+    imported pose, or in a named posture after a reset to it. Followers (``<mimic>``) get no servo, since their leaders
+    move them.
 
     Args:
         builder: builder from the importer.

@@ -1,4 +1,4 @@
-"""One door for all formats: ``gpusim.load`` and ``ModelBuilder.add_model``."""
+"""One loader for all formats: ``gpusim.load`` and ``ModelBuilder.add_model``."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def add_model(
         parent: index or label of the body, or label of the site, that the model is mounted on. Links that an importer
             merged into others are sites. Default: the world.
         xform: pose of the model's world in the frame of ``parent``.
-        label_prefix: prefix of all its labels. Give each copy another one.
+        label_prefix: prefix of all labels of the model. Give each copy a different prefix.
         arguments: keyword arguments of ``gpusim.load``.
 
     Returns:

@@ -20,7 +20,8 @@ class Search:
     """Search path for files.
 
     Args:
-        folder: folder of the robot file. Relative names start there. Packages are searched in it and above it.
+        folder: folder of the robot file. Relative names start there. Packages are searched in this folder and in the
+            folders above.
         packages: folders that contain packages, or are packages.
     """
 
@@ -34,7 +35,7 @@ class Search:
     def find(self, name: str, folder: Path | None = None) -> Path | None:
         """Return the file or folder for a name (``package://name/...``, ``file://...``, a path), or None.
 
-        ``folder``: where relative names start, if not in ``self.folder``.
+        ``folder``: folder where relative names start. Default: ``self.folder``.
         """
         scheme, _, rest = name.strip().partition("://") if "://" in name else ("", "", name.strip())
         here = self.folder if folder is None else folder

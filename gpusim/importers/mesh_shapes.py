@@ -44,9 +44,9 @@ def add_mesh_shapes(
         path: file that trimesh reads.
         scale: factor from the mesh's unit to m for each axis.
         xform: frame of the mesh in the body frame.
-        label: label of the first shape. The others get a number.
+        label: label of the first shape. The others get a number in addition.
         meshes: "hull" or "decompose".
-        material: of all shapes.
+        material: material of all shapes.
 
     Raises:
         ModelError: the file cannot be read, or its points span no volume.

@@ -63,8 +63,8 @@ def load_mjcf(
     in place of dots and spaces. A body without joints becomes part of its parent. Several hinges and slides of a body
     become one d6 joint, or single joints with light links between them.
 
-    ``report.findings`` lists everything that the model lacks. ``report.commands`` maps MuJoCo's ctrl to commands.
-    ``report.poses`` names the keyframes.
+    ``report.findings`` lists everything in the file that the model lacks. ``report.commands`` maps MuJoCo's ctrl to
+    commands. ``report.poses`` names the keyframes.
 
     Args:
         source: path, MJCF text (starts with "<"), ``mujoco.MjSpec``, or ``mujoco.MjModel``.
@@ -82,7 +82,7 @@ def load_mjcf(
         meshes: "hull": a mesh collides as its convex hull, as in MuJoCo. "decompose": as several hulls (needs coacd).
         actuators: add the actuators.
         switchable: names or wildcards of connect and weld constraints to switch while the simulation runs. They become
-            latches: ``sim.write("joint.<label>.attached", 1.0, worlds)``. Those that are not active always do.
+            latches: ``sim.write("joint.<label>.attached", 1.0, worlds)``. Inactive constraints always become latches.
         asset_dirs: folders to search for files that MuJoCo does not find.
         assets: contents of files by name, in place of files on the disk.
         pose: name of the keyframe to start in. Default: qpos0.
@@ -167,7 +167,7 @@ def _load(
 def import_model(
     compiled: Compiled, options: Options, pose: str | None = None, posture: tuple[Any, Any] | None = None
 ) -> tuple[ModelBuilder, ImportReport]:
-    """Build a compiled model.
+    """Convert a compiled model to a builder and a report.
 
     Args:
         compiled: the model.

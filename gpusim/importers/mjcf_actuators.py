@@ -1,8 +1,8 @@
 """Actuators of the MJCF importer.
 
-MuJoCo's force along an actuator's length l is ``gain ctrl + b0 + b1 l + b2 l'``. The joint gets ``gear`` times it.
-With b1 < 0 it is a position servo, with b2 < 0 alone a velocity servo, otherwise a motor. Commands of the model are
-MuJoCo's ctrl, by maps of commands.
+MuJoCo's force along an actuator's length l is ``gain ctrl + b0 + b1 l + b2 l'``. The joint gets ``gear`` times it. With
+b1 < 0 it is a position servo, with b2 < 0 alone a velocity servo, otherwise a motor. The commands take MuJoCo's ctrl
+values, through command maps.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Law:
 
 
 def add_actuators(context: Context) -> None:
-    """Add all actuators that the builder has."""
+    """Add all actuators that the builder supports."""
     m = context.m
     if context.off("ACTUATION"):
         return

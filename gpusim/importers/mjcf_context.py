@@ -1,4 +1,4 @@
-"""What the files of the MJCF importer share: the compiled model, the builder, the report, and maps between them."""
+"""Shared data of the files of the MJCF importer: compiled model, builder, report, and maps between them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Context:
         pieces: MuJoCo mesh -> its triangles for drawing.
         actuators: number of actuators.
         controls: number of a ctrl of MuJoCo and its command.
-        activations: number of an activation of MuJoCo, its command, and its least and greatest value.
+        activations: number of an activation of MuJoCo, its command, and its minimum and maximum.
     """
 
     def __init__(self, mj: ModuleType, model: Any, options: Options, builder: ModelBuilder, report: ImportReport):
@@ -140,7 +140,7 @@ class Context:
         self.losses.add(severity, kind.lower(), self.name(kind, index), what, effect, fix)
 
     def limited(self, flag: Any, bounds: Any) -> tuple[float, float]:
-        """Return the two bounds in rising order, or infinite ones without the flag."""
+        """Return the two bounds in rising order, or infinite bounds if ``flag`` is false."""
         if not flag:
             return -math.inf, math.inf
         lower, upper = sorted(float(x) for x in bounds)
@@ -161,7 +161,7 @@ class Context:
 
 
 def word(text: str, default: str) -> str:
-    """Return a name without dots, spaces and control letters, as the builder's labels need."""
+    """Return a name without dots, spaces and control characters, as the builder's labels need."""
     return "".join(c if c.isprintable() and not c.isspace() and c != "." else "_" for c in text) or default
 
 

@@ -1,7 +1,8 @@
-"""Which shapes of the MJCF importer collide, and friction of pairs that the shapes' materials do not give.
+"""Collision filters of the MJCF importer, and the friction of pairs that the shapes' materials cannot express.
 
 Two geoms collide if contype of one and conaffinity of the other share a bit. Geoms with the same partners form one
-named group. MuJoCo also leaves out bodies with their parents, and listed bodies. It adds listed pairs of geoms.
+named group. MuJoCo also excludes collisions of bodies with their parents and of listed pairs of bodies. It adds listed
+pairs of geoms.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Joints of the MJCF importer.
 
-A joint's frame lies at its anchor, with the axes that its body has at qpos0, turned back by ``ref``. So
+A joint's frame is at its anchor, with the axes that its body has at qpos0, rotated back by ``ref``. So
 ``joint.<label>.position`` is MuJoCo's qpos. Several hinges and slides of a body become one d6 joint if that is the same
 mechanism. Otherwise light links connect single joints.
 """
@@ -51,7 +51,7 @@ def friction_of(context: Context, dof: int) -> float:
 
 
 def limits_of(context: Context, j: int) -> tuple[float, float]:
-    """Return the limits of a joint, infinite without."""
+    """Return the limits of a joint, infinite if it has none."""
     active = context.m.jnt_limited[j] and not context.off("LIMIT", "CONSTRAINT")
     return context.limited(active, context.m.jnt_range[j])
 

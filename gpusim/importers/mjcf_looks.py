@@ -54,14 +54,14 @@ class GeomLook:
 
 
 def geom_look(context: Context, g: int) -> GeomLook:
-    """Return the look of a geom: its own color or its material's, and the material's texture and finish."""
+    """Return the look of a geom: its own color or the material's color, and the material's texture and finish."""
     look = _look(context, context.m.geom_rgba[g], int(context.m.geom_matid[g]))
     texture = _texture(context, g, int(context.m.geom_matid[g]))
     return look if texture is None else GeomLook(look.rgba, {**look.options, "texture": texture})
 
 
 def site_look(context: Context, s: int) -> GeomLook:
-    """Return the look of a site: its own color or its material's, and the material's finish."""
+    """Return the look of a site: its own color or the material's color, and the material's finish."""
     return _look(context, context.m.site_rgba[s], int(context.m.site_matid[s]))
 
 
@@ -156,7 +156,7 @@ def mesh_corners(context: Context, g: int) -> dict[str, Array | None]:
 
 
 def report_looks(context: Context) -> None:
-    """Add findings about materials and textures that pictures do not show."""
+    """Add findings about material properties and textures that the viewer does not show."""
     m = context.m
     for k in range(m.nmat):
         if m.mat_reflectance[k] > 0.0:

@@ -1,4 +1,4 @@
-"""Findings of the MJCF importer for what the model has no word for: fluid, plugins and so on."""
+"""Findings of the MJCF importer for everything that the model cannot express: fluid, plugins and so on."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def compensates(context: Context, j: int) -> bool:
 
 
 def driven(context: Context, a: int) -> tuple[set[int], int]:
-    """Return the joints that an actuator turns or pulls, and its tendon or -1."""
+    """Return the joints that an actuator drives, and its tendon or -1."""
     m, kinds, target = context.m, context.mj.mjtTrn, int(context.m.actuator_trnid[a][0])
     kind, wraps = kinds(int(m.actuator_trntype[a])), context.mj.mjtWrap
     if kind in (kinds.mjTRN_JOINT, kinds.mjTRN_JOINTINPARENT):

@@ -35,7 +35,7 @@ def unknown_muscle(context: Context, a: int) -> str:
 
 
 def add_muscle(context: Context, a: int, joint: int, axis: int, offset: float, label: str) -> None:
-    """Add a muscle on a coordinate that MuJoCo's length exceeds by ``offset``."""
+    """Add a muscle on a coordinate. MuJoCo's length is ``offset`` longer than the coordinate."""
     m = context.m
     gear, at = float(m.actuator_gear[a][0]), int(m.actuator_actadr[a])
     lower, upper, force, scale, lmin, lmax, vmax, fpmax, fvmax = (float(x) for x in m.actuator_gainprm[a][:9])

@@ -1,4 +1,4 @@
-"""Sensors of the MJCF importer: each becomes a reading of the model in ``report.sensors``."""
+"""Sensors of the MJCF importer: ``report.sensors`` maps each to a signal of the model."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ DEFAULT_SOLREF, DEFAULT_SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)
 
 
 def is_soft(reference: Any, impedance: Any) -> bool:
-    """Return True for another solref or solimp than MuJoCo's default."""
+    """Return True if solref or solimp is not MuJoCo's default."""
     return not (np.allclose(reference, DEFAULT_SOLREF) and np.allclose(impedance, DEFAULT_SOLIMP))
 
 

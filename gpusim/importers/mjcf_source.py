@@ -27,7 +27,7 @@ class Compiled:
         mujoco: the package.
         model: the MjModel.
         source: name of the file, or a short description of other input.
-        warnings: what the compiler warned of.
+        warnings: warnings of the compiler.
     """
 
     mujoco: ModuleType

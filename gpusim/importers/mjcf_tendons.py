@@ -52,7 +52,7 @@ def add_springs(context: Context) -> None:
 
 
 def add_gravity_compensation(context: Context) -> None:
-    """Add an upward force for every part with ``gravcomp``, in bodies whose parts differ in it."""
+    """Add an upward force for every part with ``gravcomp``, in bodies whose parts have different values."""
     m, gravity = context.m, context.builder.gravity
     for body, own in context.members.items():
         if context.builder.bodies[body].kinematic or gravity_share(context, own[0]) is not None:

@@ -1,4 +1,4 @@
-"""Pictures of the MJCF importer: visuals and sites."""
+"""Visuals of the MJCF importer: geoms and sites."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _KINDS = {
 def add_visuals(context: Context) -> None:
     """Add the geoms and sites of the shown groups.
 
-    If all visible geoms of a body collide and have plain colors, its shapes are its picture. Shapes of hidden geoms are
-    not drawn, unless the model has no visible geom or a skin that would hide them.
+    If all visible geoms of a body collide and have plain colors, these shapes are drawn instead of visuals. Shapes of
+    hidden geoms are not drawn, unless the model has no visible geom or a skin that would hide them.
     """
     m, groups = context.m, context.options.visual_groups
     looks = {g: geom_look(context, g) for g in range(m.ngeom) if m.geom_group[g] in groups}

@@ -24,7 +24,7 @@ class Finding:
     """One thing that the import changed, repaired or left out.
 
     Attributes:
-        severity: what it affects. "motion": motion without contacts. "contact": contacts only. "look": pictures only.
+        severity: what it affects. "motion": motion without contacts. "contact": contacts only. "look": appearance only.
             "info": nothing, such as a corrected typo.
         element: kind and name in the file, for example "joint 'knee'". Empty for the file itself.
         what: what the file has.

@@ -47,9 +47,9 @@ def load_sdf(
     static models join the world. Included models are searched in ``asset_dirs``, in the folders above the file and
     in GZ_SIM_RESOURCE_PATH.
 
-    Friction is that of Gazebo: 1 by default, and a pair has the smaller one of two. Links of one model collide only
-    if both have <self_collide>. Sensors become sites with their frames, and cameras. Plugins do not run. The report
-    lists everything that the model lacks.
+    Friction is as in Gazebo: 1 by default, and a pair has the smaller coefficient of its two shapes. Links of one model
+    collide only if both have <self_collide>. Sensors become sites with their frames, and cameras. Plugins do not run.
+    The report lists everything that the model lacks.
 
     Args:
         path_or_string: a path, a model's folder, or SDF text (a string that starts with "<").

@@ -30,8 +30,8 @@ class Link:
         node: <link>.
         scope: its model.
         label: its name in the builder, with the models around it.
-        pose: in the world.
-        mass: mass properties in its frame, or None for those of its shapes (<inertial auto="true">).
+        pose: pose in the world.
+        mass: mass properties in the link's frame, or None to compute them from its shapes (<inertial auto="true">).
         static: it does not move.
         carrier: the link that it is merged into, or itself.
         body: body index, -1 for a static link.
@@ -68,7 +68,7 @@ class Link:
 
     @property
     def kinematic(self) -> bool:
-        """Return whether the link moves with its velocities alone."""
+        """Return whether only its velocities move the link, not forces."""
         return self.node.flag("kinematic")
 
 
@@ -98,7 +98,7 @@ def read_links(world: Scope, report: ImportReport) -> dict[tuple[Scope, str], Li
 
 
 def scoped_label(scope: Scope, name: str, alone: str | None) -> str:
-    """Return a label with the models around it, without the only model of the file (``alone``)."""
+    """Return a label with the names of the models around it, except the only model of the file (``alone``)."""
     path = scope.path()
     if alone is not None and (path == alone or path.startswith(f"{alone}::")):
         path = path[len(alone) :].lstrip(":")
@@ -140,7 +140,7 @@ def matrix_of(pose: Transform) -> np.ndarray:
 
 
 def merge(parent: Link, child: Link) -> None:
-    """Join the bodies of two links. The parent's frame becomes the body's frame."""
+    """Merge the bodies of two links. The parent's frame becomes the body's frame."""
     if parent.root is not child.root:
         child.root.carrier = parent.root
 

@@ -21,7 +21,7 @@ class Scope:
 
     Attributes:
         node: <model> or <world>, or <sdf> without a world.
-        name: of the model.
+        name: name of the model.
         parent: scope around it, or None for the outermost.
         folder: folder of its file.
         version: version of SDF of its file.
@@ -77,7 +77,7 @@ class Scope:
         return self.parent._once(f"model {self.name}", find, self.node)
 
     def posed(self, node: Node | None, default: str = "") -> Transform:
-        """Return the pose of a <pose> element in the scope's frame. ``default``: the frame it is relative to."""
+        """Return the pose of a <pose> element in the scope's frame. ``default``: its reference frame by default."""
         relative = node.get("relative_to") if node is not None else ""
         pose = Transform() if node is None else node.pose()
         frame = relative or default

@@ -65,7 +65,7 @@ def read_axes(node: Node, old_frame: bool, rotation: Callable[[str], np.ndarray]
 
     Args:
         node: the <joint>.
-        old_frame: axes without a rule are in the model's frame, as in SDF up to 1.4.
+        old_frame: axes that name no frame are in the model's frame, as in SDF up to 1.4.
         rotation: returns the (3, 3) rotation of a named frame in the joint's frame.
         report: receives findings.
     """

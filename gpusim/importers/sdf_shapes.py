@@ -38,7 +38,7 @@ ALL_BITS = 0xFFFF
 
 
 class UnreadableError(Exception):
-    """Error: a geometry cannot be had. The message gives the reason."""
+    """Error: a geometry cannot be read. The message gives the reason."""
 
 
 def add_collisions(

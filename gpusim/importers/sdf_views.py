@@ -26,10 +26,10 @@ _FORWARD = Transform.from_matrix(
 def add_sensor(
     builder: ModelBuilder, body: int, frame: Transform, node: Node, owner: str, report: ImportReport
 ) -> None:
-    """Add a site with the frame of a sensor, and a camera for a sensor with a picture.
+    """Add a site with the frame of a sensor. A sensor that takes images gets a camera too.
 
     Args:
-        builder: receives them.
+        builder: receives the site and the camera.
         body: body index, -1 for the world.
         frame: frame of the link in the body frame.
         node: <sensor>.

@@ -104,7 +104,7 @@ class Node:
         """Return the numbers of the text, ``count`` of them, or at least ``least``.
 
         Raises:
-            ModelError: another number of words, or a word that is no number.
+            ModelError: a different number of words, or a word that is not a number.
         """
         words = self.text.replace(",", " ").split() if self.tag == "size" else self.text.split()
         try:

@@ -23,8 +23,9 @@ class SensorInfo:
         form: how the file writes the value: "" as the signal, "wxyz" a quaternion with w first, "local" a vector along
             the axes of ``axes``, "x", "y" or "z" that axis of the orientation, "size" the length of the vector.
         axes: signal of an orientation, for "local".
-        offset: added to the value, m or rad.
-        reference: label of a site. The value of a frame is relative to it, along its axes. Empty: the world.
+        offset: number to add to the value, m or rad.
+        reference: label of a site. The value of a frame sensor is relative to this site, along the site's axes. Empty:
+            the world.
         lower, upper: range of the value, infinite if unlimited.
         noise: standard deviation of each number, in its unit.
     """

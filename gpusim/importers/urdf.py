@@ -72,10 +72,10 @@ def load_urdf(
     Impossible masses and inertias are repaired, each with a finding:
 
     * A body without mass, inertia and shapes that carries another body gets 8e-7 of its mass. The motion stays the
-      same.
-    * Other bodies without mass get 1 % of the mean mass of the others and the inertia of a sphere of water.
-    * A zero inertia, or one below a millionth of a ball's of the densest metal, becomes that of a sphere of water.
-    * Principal moments that are not positive or break the triangle rule are raised to the nearest possible values.
+    same. * Other bodies without mass get 1 % of the mean mass of the others and the inertia of a sphere of water. * A
+    zero inertia becomes that of a sphere of water. So does an inertia below a millionth of the inertia of a ball of the
+    densest metal. * Principal moments that are not positive or break the triangle rule are raised to the nearest
+    possible values.
 
     The importer accepts errors that other readers ignore, with a finding: a repeated <axis> (the first one counts), a
     fourth number in a position, an angle or a scale, an unknown XML version, and XML errors that lose no element.

@@ -23,9 +23,9 @@ class Drive:
     """An actuator that takes the effort of a joint (N m or N).
 
     Attributes:
-        name: of the actuator in the file.
+        name: name of the actuator in the file.
         joint: label of the joint.
-        limit: greatest effort, N m or N.
+        limit: maximum effort, N m or N.
     """
 
     name: str

@@ -17,7 +17,7 @@ _TRUE, _FALSE = ("1", "true"), ("0", "false")
 
 @dataclass
 class Extras:
-    """What the extensions of a file say about its links and joints, by their labels.
+    """Data from the extensions of a file about its links and joints, by label.
 
     Attributes:
         materials: link -> arguments of its shapes' Material.
@@ -48,7 +48,7 @@ class Extras:
 
 
 def read_extras(document: Document) -> Extras:
-    """Return what a checked document says in extensions. Findings list what is not read."""
+    """Return the data from the extensions of a checked document. Findings list the parts that are not read."""
     extras = Extras()
     for owner, element in document.extras:
         reader = _READERS.get(local_name(element))

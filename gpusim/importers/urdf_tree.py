@@ -60,9 +60,8 @@ class Tree:
     Attributes:
         name: name of the robot.
         root: name of the root link.
-        links: by name.
-        joints: by name.
-        positions: joint name -> position at the start: 0 or that of the given pose, within the joint's limits.
+        links: links by name. joints: by name.
+        positions: joint name -> position at the start: 0 or the position in the given pose, within the joint's limits.
         poses: link name -> (4, 4) pose in the frame of the root link, at the start.
         warnings: (sentence, severity) each.
     """

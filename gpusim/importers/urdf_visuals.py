@@ -39,7 +39,7 @@ class Paint:
     Attributes:
         color: sRGB, 0 to 1.
         alpha: opacity, if it is below 1.
-        texture: file name in the URDF, or the picture.
+        texture: file name in the URDF, or the image.
     """
 
     color: Color | None = None

@@ -70,8 +70,8 @@ def read_document(
 ) -> Document:
     """Read a URDF file or URDF text (a string that starts with "<") and reduce it to <link> and <joint> elements.
 
-    ``expand`` returns the URDF text of a xacro template. Its argument is True for a template that is text. Messages
-    show ``name`` instead of the path.
+    ``expand`` returns the URDF text of a xacro template. Its argument is True if the template is text and not a path.
+    Messages show ``name`` instead of the path.
 
     Raises:
         ModelError: no such file, not XML, a template that cannot be expanded, or no <robot> with links.

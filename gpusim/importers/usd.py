@@ -60,10 +60,11 @@ def load_usd(
 ) -> tuple[ModelBuilder, ImportReport]:
     """Read a USD file with USD physics (UsdPhysics), by usd-core's own parser.
 
-    The model has SI units and z up: lengths, masses and angles are converted, and y-up files are turned. Labels are the
-    names of the prims. A joint's frame is its first frame in the file, and its coordinates are 0 where its two frames
-    coincide. Where a body does not fit its joints, the joints win, with a warning. Drives become servos
-    (``add_tracking_servo``), and ``report.commands`` maps ``<joint's path>:<axis>`` to their commands.
+    The model has SI units and z up: lengths, masses and angles are converted, and y-up files are rotated. Labels are
+    the names of the prims. A joint's frame is its first frame in the file, and its coordinates are 0 where its two
+    frames coincide. If the pose of a body does not fit its joints, the joints determine the pose, with a warning.
+    Drives become servos (``add_tracking_servo``), and ``report.commands`` maps ``<joint's path>:<axis>`` to their
+    commands.
 
     Args:
         path: a .usd, .usda, .usdc or .usdz file, or text that starts with "#usda".

@@ -1,4 +1,4 @@
-"""Drives and actuators of a USD file, and what PhysX, MuJoCo and Newton attributes add to its joints."""
+"""Drives and actuators of a USD file, and the joint properties in attributes of PhysX, MuJoCo and Newton."""
 
 from __future__ import annotations
 

@@ -29,11 +29,11 @@ class UsdBody:
         path, label: names in the file and in the model.
         pose: in the builder's world.
         mass: mass properties in the body's frame.
-        kinematic: moves by its velocities alone.
+        kinematic: only its velocities move it, not forces.
         linear, angular: velocities in the builder's world, m/s and rad/s.
-        host: path of the body that it is merged into, its own if it is none.
-        offset: its pose in the host's frame.
-        index: in the builder, -1 before it is added.
+        host: path of the body that it is merged into. Its own path if it is not merged.
+        offset: pose of this body in the host's frame.
+        index: index in the builder, -1 before it is added.
         gravity_scale: share of gravity that acts on it.
     """
 
@@ -51,7 +51,7 @@ class UsdBody:
 
     @property
     def element(self) -> str:
-        """Return its name for findings."""
+        """Return the body's name for findings."""
         return f"body '{self.label}'"
 
 

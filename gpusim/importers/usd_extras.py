@@ -1,4 +1,4 @@
-"""What a USD file says about physics and the importer does not read, as findings."""
+"""Findings for the physics data in a USD file that the importer does not read."""
 
 from __future__ import annotations
 

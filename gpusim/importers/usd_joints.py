@@ -32,7 +32,7 @@ class Dof:
         drive: the parser's drive, or None.
         state: the position that the file gives the joint, m or rad, or None for that of the bodies.
         rate: the velocity that the file gives the joint, m/s or rad/s.
-        path, label: of the joint's prim.
+        path, label: path and label of the joint's prim.
     """
 
     name: str
@@ -68,7 +68,7 @@ class UsdJoint:
 
     @property
     def element(self) -> str:
-        """Return its name for findings."""
+        """Return the joint's name for findings."""
         return f"joint '{self.label}'"
 
     @property
@@ -290,7 +290,7 @@ _MAKERS = {
 
 
 def held_pose(joint: UsdJoint, pose: Transform) -> Transform:
-    """Return the pose nearest to ``pose``, of the second joint frame in the first one, that the joint allows."""
+    """Return the pose nearest to ``pose`` that the joint allows, of the second joint frame in the first one."""
     if not joint.holds:
         return pose
     slides, turns = [d for d in joint.dofs if d.linear], [d for d in joint.dofs if not d.linear]
@@ -320,7 +320,7 @@ def _angles(turns: list[Dof], pose: Transform) -> list[float]:
 
 
 def coordinates(joint: UsdJoint, pose: Transform) -> list[float]:
-    """Return a joint's coordinates (rad, m) at a pose of the second joint frame in the first one that it allows."""
+    """Return a joint's coordinates (rad, m) at an allowed pose of the second joint frame in the first one."""
     angles = iter(_angles([dof for dof in joint.dofs if not dof.linear], pose))
     return [float(pose.position @ dof.axis) if dof.linear else next(angles) for dof in joint.dofs]
 

@@ -35,7 +35,7 @@ _COORDINATES = "st"
 
 @dataclass(frozen=True)
 class Placing:
-    """Texture coordinates: the primvar ``name``, scaled, turned by ``angle`` (rad) and moved, as by UsdTransform2d."""
+    """Texture coordinates: the primvar ``name``, scaled, rotated by ``angle`` (rad) and moved, as by UsdTransform2d."""
 
     name: str = _COORDINATES
     scale: tuple[float, float] = (1.0, 1.0)
@@ -43,7 +43,7 @@ class Placing:
     shift: tuple[float, float] = (0.0, 0.0)
 
     def apply(self, uv: Array) -> Array:
-        """Return the coordinates (..., 2) of the picture."""
+        """Return the image coordinates (..., 2)."""
         c, s = math.cos(self.angle), math.sin(self.angle)
         placed: Array = (uv * self.scale) @ np.array([[c, s], [-s, c]]) + self.shift
         return placed
@@ -54,7 +54,7 @@ class Surface:
     """Look of a prim.
 
     Attributes:
-        color: sRGB, 0 to 1, or None for the viewer's color. With a texture: its mean.
+        color: sRGB, 0 to 1, or None for the viewer's color. With a texture: the mean color of the texture.
         look: transparency, finish and texture.
         placing: texture coordinates.
         material: name of the material, for findings.
@@ -67,7 +67,7 @@ class Surface:
 
 
 def prim_surface(stage: UsdStage, prim: Any) -> Surface:
-    """Return the surface of a prim: its material's, or the mean of its displayColor and displayOpacity."""
+    """Return the surface of a prim: that of its material, or the mean of its displayColor and displayOpacity."""
     found = bound_surface(stage, prim)
     if found is not None and (found.color is not None or found.look.texture is not None):
         return found

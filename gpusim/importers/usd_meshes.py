@@ -30,7 +30,7 @@ class Triangles:
 
 
 def read_mesh(stage: UsdStage, path: str) -> Triangles:
-    """Return the triangles of a mesh. A mesh whose numbers do not fit has none."""
+    """Return the triangles of a mesh. A mesh with inconsistent arrays has none."""
     from pxr import UsdGeom
 
     mesh = UsdGeom.Mesh(stage.prim(path))

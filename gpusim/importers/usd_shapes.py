@@ -42,14 +42,15 @@ class Collider:
     """A collider of the file as one or more shapes.
 
     Attributes:
-        path: of its prim.
+        path: path of its prim.
         body: path of its rigid body, or WORLD.
         forms: kind, checked parameters and pose in the body (or in the builder's world) of each shape.
         enabled: it collides. A disabled collider only counts for the mass.
-        material: of its surface.
+        material: material of its surface.
         groups: paths of its collision groups.
         filtered: paths that it does not collide with.
-        mesh: the mesh itself, points in the body's frame and triangles, where it has the mass of the body.
+        mesh: points in the body's frame and triangles of the mesh, if the mass is that of the mesh itself, not of
+            ``forms``.
         shapes: indices in the builder.
     """
 

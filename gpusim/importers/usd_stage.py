@@ -43,9 +43,9 @@ class UsdStage:
 
     Attributes:
         meters, kilograms: the file's units.
-        world: pose of the file's world in the builder's world. It turns a y-up file upright.
+        world: pose of the file's world in the builder's world. It rotates a y-up file upright.
         found: object type, such as "RevoluteJoint" -> list of (path, descriptor) of usd-core's physics parser.
-        surfaces: path of a material -> its look, once it was read.
+        surfaces: path of a material -> its look, after its first use.
         assets: files in memory.
         search: search path for other files.
     """
@@ -88,13 +88,13 @@ class UsdStage:
         return self.stage.GetPrimAtPath(path)
 
     def prims(self) -> list[Any]:
-        """Return all active prims, those of instances too."""
+        """Return all active prims, including those of instances."""
         from pxr import Usd
 
         return list(self.stage.Traverse(Usd.TraverseInstanceProxies()))
 
     def schemas(self, prim: Any) -> list[str]:
-        """Return the names of a prim's API schemas, those that usd-core does not know too."""
+        """Return the names of a prim's API schemas, including those that usd-core does not know."""
         applied = prim.GetMetadata("apiSchemas")
         return [str(name) for name in applied.GetAddedOrExplicitItems()] if applied else []
 
@@ -217,7 +217,7 @@ def open_stage(
 
 @contextmanager
 def usd_warnings(report: ImportReport) -> Iterator[None]:
-    """Turn what usd-core would print into findings. The importer itself reports masses that it finds odd."""
+    """Convert the warnings of usd-core into findings. The importer itself reports unusual masses."""
     from pxr import Tf, UsdUtils
 
     diagnostics = UsdUtils.CoalescingDiagnosticDelegate()

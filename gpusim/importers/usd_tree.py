@@ -38,7 +38,7 @@ class Tree:
 
 
 def on_hosts(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]) -> list[UsdJoint]:
-    """Return the joints with the bodies that theirs are merged into."""
+    """Return the joints with each body replaced by the body that it is merged into."""
 
     def end(path: str, frame: Transform) -> tuple[str, Transform]:
         return (path, frame) if path == WORLD else (bodies[path].host, bodies[path].offset * frame)
@@ -188,7 +188,7 @@ def carried_masses(bodies: Mapping[str, UsdBody], tree: Tree) -> dict[str, MassP
 
 
 def load_of(bodies: Mapping[str, UsdBody], carried: Mapping[str, MassProperties], joint: UsdJoint, axis: int) -> float:
-    """Return the load of a joint's coordinate: kg m2 about it, or kg along it. It is 0 for a joint without load."""
+    """Return the load of a joint's coordinate: kg m2 about the axis, or kg along it. Without load it is 0."""
     child = joint.bodies[1] if joint.bodies[1] != WORLD else joint.bodies[0]
     load, dof = carried.get(child), joint.dofs[axis]
     if load is None:

@@ -62,7 +62,7 @@ def _add_camera(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, Usd
 
 
 def add_lights(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody]) -> None:
-    """Add all visible lights with a direction or a place. The strongest light of each kind has the intensity 1."""
+    """Add all visible lights with a direction or a position. The strongest light of each kind has the intensity 1."""
     found: dict[str, list[tuple[Any, float]]] = {}
     for prim in stage.prims():
         kind = str(prim.GetTypeName())

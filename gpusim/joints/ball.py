@@ -32,7 +32,7 @@ from gpusim.typing import Array, Vector
 class Ball(JointType):
     """Ball joint with three point rows. Its coordinates are the rotation vector's components and its length.
 
-    With ``params["cone_axis"]`` (unit vector in the joint frame) the chord of the cone's angle is a fifth one.
+    With ``params["cone_axis"]`` (unit vector in the joint frame) the chord of the cone's angle is a fifth coordinate.
     """
 
     name: ClassVar[str] = "ball"

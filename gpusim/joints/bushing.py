@@ -62,8 +62,8 @@ def add_bushing(
     """Add a bushing, a soft joint: -K (translations, rotation vector) - C (their rates) acts on the child.
 
     With diagonal matrices each motion has a separate spring: ``spring.<label>_x.force`` to ``_rz`` read its effort.
-    Full matrices are one element, ``bushing.<label>.force_x`` to ``.torque_z``. ``joint.<label>.position`` reads all
-    six deflections.
+    Full matrices are one element, read by ``bushing.<label>.force_x`` to ``.torque_z``. ``joint.<label>.position``
+    reads all six deflections.
 
     Args:
         parent: body index, -1 for the world.

@@ -96,7 +96,7 @@ def add_linear_coupling(
     Its force on each coordinate is one number times the factor, so the coupling conserves power between the joints.
 
     Args:
-        terms: (joint, factor) or (joint, axis, factor) each. A tendon represents its own terms.
+        terms: (joint, factor) or (joint, axis, factor) each. A tendon is replaced by its terms.
         offset: m or rad. Default: the sum in the starting pose.
         label: unique name.
 

@@ -1,4 +1,4 @@
-"""Joint of several axes: translations along the parent's axes, then successive rotations, without links between.
+"""Joint of several axes: translations along the parent's axes, then successive rotations, without intermediate links.
 
 Other simulators call it D6, a gimbal (three rotations), or several hinges and slides on one body. Each axis has its own
 limits, damping, friction, armature and drives.
@@ -40,8 +40,8 @@ _TURNS = {0: (), 1: (ANGLE,), 2: (ANGLE, ANGLE), 3: (OUTER_TURN, MIDDLE_TURN, OU
 class D6(JointType):
     """D6 joint with up to three translations and up to three rotations, and a row for every missing motion.
 
-    ``params``: "linear" (n, 3) and "angular" (m, 3), perpendicular unit vectors in the joint frame. The columns are
-    those of the rotations.
+    ``params``: "linear" (n, 3) and "angular" (m, 3), perpendicular unit vectors in the joint frame. ``columns``
+    are the axes of the rotations, right-handed.
     """
 
     name: ClassVar[str] = "d6"
@@ -144,9 +144,9 @@ def add_joint_d6(
     """Add a joint of several axes: translations, then rotations about axes that each carry the next (a gimbal).
 
     It replaces a chain of sliders and hinges with massless links. Its coordinates, velocities, servos and motors are
-    numbered: translations in their order, then rotations. Of three rotations the middle one stays within a quarter turn
-    (1.57 rad). There the first and the last axis align (gimbal lock), and beyond it both angles jump by half a turn.
-    Use limits of the middle one to keep a machine away from it.
+    numbered: translations in their order, then rotations. With three rotations, the middle angle is between -1.57 and
+    1.57 rad (a quarter turn). At these two angles the first and the last axis align (gimbal lock). Beyond them, the
+    first and the last angle jump by half a turn. Use limits of the middle angle to keep a machine away from them.
 
     Args:
         linear_axes: up to three perpendicular directions in the joint frame, fixed in the parent.

@@ -111,7 +111,7 @@ def add_anti_roll_bar(
 
     Args:
         left, right: joints whose coordinates rise together when the vehicle heaves.
-        stiffness: N/m of the difference of translations, or N m/rad of that of angles.
+        stiffness: force or torque per difference of the coordinates, N/m or N m/rad.
         damping: N s/m or N m s/rad.
         left_axis, right_axis: which coordinate of each joint.
         label: unique name. The tendon is ``<label>_difference``, signals are ``torsion_spring.<label>...``.

@@ -45,7 +45,7 @@ class Free(JointType):
         return []
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
-        """Return three translations along the parent's axes and three turns about them, or nothing."""
+        """Return three translations along the parent's axes and three rotations about them, or nothing."""
         return _MOTIONS if joint.params else ()
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
@@ -91,7 +91,7 @@ def add_joint_free(
     axes of the parent's joint frame (like MuJoCo's free joint).
 
     Args:
-        damping: viscous, one number or six: N s/m for the translations, N m s/rad for the turns.
+        damping: viscous, one number or six: N s/m for the translations, N m s/rad for the rotations.
         friction: dry, one number or six: N, N m.
         armature: added inertia, one number or six: kg, kg m2.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.

@@ -1,8 +1,8 @@
 """Latch: a weld that is switched at run time, for grippers, couplers, magnets and suction cups.
 
-An attached latch locks the pose that its bodies had at that moment. It is a joint with six coordinates whose limits
-meet: ``limit_lower = limit_upper``. A latch of a point has such limits on its translations only. A detached latch has
-no limits.
+When a latch is attached, it locks the relative pose that its bodies have at that moment. It is a joint with six
+coordinates whose limits are equal: ``limit_lower = limit_upper``. With ``rotation=False`` only its translations have
+such limits. A detached latch has no limits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gpusim.transform import Transform
 
 @register
 class Latch(Bushing):
-    """Bushing without springs, whose limits hold all six coordinates while it is attached."""
+    """Bushing without springs, whose limits hold its coordinates while it is attached."""
 
     name: ClassVar[str] = "latch"
     switched: ClassVar[bool] = True
@@ -61,7 +61,7 @@ def add_latch(
         attached: whether the latch is closed at the start. Then its two frames must coincide.
         break_force: greatest force, N.
         break_torque: greatest torque about the joint's point on the parent, N m.
-        at: place of the latch, as in ``add_joint``. Default without frames: the pose of the child.
+        at: pose of the latch in the world, as in ``add_joint``. Default without frames: the pose of the child.
         rotation: False: the latch holds its point only, like a ball joint.
         parent, child, parent_xform, child_xform, label, solver: see ``add_joint``.
 

@@ -1,7 +1,7 @@
 """Planar pin: two points coincide as seen along an axis. It closes a loop of links that move in one plane.
 
-There, the other three rows of a revolute joint would repeat locks of the loop's other hinges. ADAMS calls it the inline
-primitive, Modelica RevolutePlanarLoopConstraint.
+In such a loop, the other three rows of a revolute joint would be redundant. ADAMS calls it the inline primitive,
+Modelica RevolutePlanarLoopConstraint.
 """
 
 from __future__ import annotations

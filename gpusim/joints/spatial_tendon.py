@@ -17,7 +17,7 @@ from gpusim.typing import Vector
 
 @dataclass(frozen=True)
 class Pulley:
-    """Pulley in a path: the lengths behind it count 1/divisor, as in MuJoCo. The path goes on at its next point."""
+    """Pulley in a path: the lengths behind it count 1/divisor, as in MuJoCo. The path continues at the next point."""
 
     divisor: float
 

@@ -81,7 +81,7 @@ def add_tendon(
     """Add a tendon: a weighted sum of joint coordinates, as a coordinate for actuators, limits and friction.
 
     Args:
-        terms: (joint, factor) or (joint, axis, factor) each. A tendon represents its own terms.
+        terms: (joint, factor) or (joint, axis, factor) each. A tendon is replaced by its terms.
         limit_lower, limit_upper: of the sum, m or rad. Written at run time, they move to the new value over the next
             step, like a winch.
         damping: viscous, N s/m or N m s/rad of the sum's rate.

@@ -63,7 +63,7 @@ _CALLABLE = "gpusim.machines"
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     """Return the value of an expression.
 
-    It has numbers, names, vectors ``[x, y, z]``, ``+ - * / % **``, comparisons, ``a if c else b``, indices,
+    An expression has numbers, names, vectors ``[x, y, z]``, ``+ - * / % **``, comparisons, ``a if c else b``, indices,
     attributes of results, and the functions of ``FUNCTIONS``. Names and attributes with a leading underscore, and all
     other functions, are unknown.
 

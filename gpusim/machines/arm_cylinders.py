@@ -45,9 +45,10 @@ class Spool:
     Attributes:
         flow: of the fully open supply edge at ``drop``, m3/s.
         drop: Pa.
-        drain: gain of the edges to the tank relative to the supply edges; it also sizes the holding valves. A cylinder
+        drain: gain of the edges to the tank relative to the supply edges. It also sizes the holding valves. A cylinder
             with a thick rod returns more oil than it takes, by the ratio of its areas: give that ratio.
-        compensated: the flow depends only on the command, not on the load; needs a pump that keeps ``drop`` above it.
+        compensated: the flow depends only on the command, not on the load. The pump must supply ``drop`` more than the
+            load pressure.
         frequency: of the spool, rad/s.
     """
 
@@ -86,8 +87,8 @@ class Drive:
     Attributes:
         label: of the valve's command.
         index: of the cylinder or motor among the actuators.
-        node_a, node_b: its sides.
-        port_a, port_b: nodes at the valve; they differ from the sides if a holding valve is in between.
+        node_a, node_b: nodes of its two sides.
+        port_a, port_b: nodes at the valve. They differ from the sides if a holding valve is in between.
         valve: index of the valve.
     """
 
@@ -106,15 +107,15 @@ class ArmCylinder:
 
     Attributes:
         label: of the valve's command.
-        start, end: parts, such as "base" and "boom"; barrel and rod.
-        pins: on both, (x, z) in their frames, m; for the base in the arm's frame.
+        start, end: parts that carry the barrel and the rod, such as "base" and "boom".
+        pins: on both parts, (x, z) in their frames, m. A pin on the base is in the arm's frame.
         bore, rod: diameters, m.
         stroke: m.
         spool: the valve.
-        extension: of the piston in the initial pose, m; default: half of the stroke.
+        extension: of the piston in the initial pose, m. Default: half of the stroke.
         retracted: alternative to ``extension``: distance of the pins at zero stroke, m.
         holding: counterbalance valves.
-        relief: pressure at which the ports' relief valves open, Pa; at 2e6 Pa more they pass the spool's flow. None: no
+        relief: pressure at which the ports' relief valves open, Pa. At 2e6 Pa more they pass the spool's flow. None: no
             valves.
         back_pressure: initial pressure of the chamber that carries no load, Pa.
         viscous_friction, dry_friction, piston_mass: N s/m, N, kg.
@@ -153,12 +154,12 @@ class ArmCylinder:
         Args:
             force: of the load, N, positive if it presses on the chamber with the holding valve.
             command: of the lever, as a fraction of its travel, 0 to 1.
-            line_pressure: before the spool, Pa. A pump near its cut-off keeps it down to its ``band`` below that.
-                Default, only for compensated spools: as much as the lever needs.
-            return_pressure: of the line to the tank, Pa, as of ``add_power_pack``.
+            line_pressure: before the spool, Pa. Below full flow, a pump keeps at least its cut-off pressure minus
+                ``band``. Default, only for compensated spools: as much as the lever needs.
+            return_pressure: of the line to the tank, Pa, as in ``add_power_pack``.
 
         Returns:
-            The steady speed and the pressures; ``pump`` is the line pressure that it needs.
+            The steady speed and the pressures. ``pump`` is the line pressure that it needs.
 
         Raises:
             ModelError: the cylinder does not have exactly one holding valve, the valve does not hold the load, the
@@ -246,15 +247,15 @@ def add_power_pack(
 
     Args:
         b: the builder.
-        flow, pressure, power, control, margin, band: of the pump, as of ``HydraulicCircuit.add_pump``.
+        flow, pressure, power, control, margin, band: of the pump, as in ``HydraulicCircuit.add_pump``.
         volume: of the line, m3.
-        relief: pressure at which the line's relief valve opens, Pa; at 2e6 Pa more it passes the pump's flow. Default:
+        relief: pressure at which the line's relief valve opens, Pa. At 2e6 Pa more it passes the pump's flow. Default:
             1.1 times ``pressure``.
-        return_pressure: of the line to the tank, absolute, Pa; keeps cylinders from running dry.
+        return_pressure: of the line to the tank, absolute, Pa. It keeps cylinders from running dry.
         label_prefix: prefix of the labels.
 
     Raises:
-        ModelError: a number breaks a rule; at ``finalize``: the pump feeds no cylinder and no motor.
+        ModelError: a number breaks a rule. At ``finalize``: the pump feeds no cylinder and no motor.
     """
     element = f"power pack '{label_prefix}'" if label_prefix else "power pack"
     top, most = validate.positive(element, "pressure", pressure), validate.positive(element, "flow", flow)
@@ -291,7 +292,7 @@ def add_arm_cylinders(
         pack: from ``add_power_pack``.
         cylinders: one or more for each hinge.
         hold: False: all chambers start at their back pressure.
-        forces: loads that they hold initially in addition to the arm's weight, as of ``arm.static``.
+        forces: loads that they hold initially in addition to the arm's weight, as in ``arm.static``.
 
     Returns:
         The drives by label.
@@ -377,17 +378,17 @@ def add_hydraulic_drive(
     back_pressure: float = 1e6,
     axis: int = 0,
 ) -> Drive:
-    """Add a hydraulic motor on a joint with a spool valve, port-to-port relief valves and checks from the tank.
+    """Add a hydraulic motor on a joint with a spool valve, port-to-port relief valves and anticavitation valves.
 
     Args:
         b: the builder.
         pack: from ``add_power_pack``.
         joint: of a swing, a sprocket or a wheel.
         displacement: m3/rad of the joint, gears included.
-        spool: the valve; 1 turns forward.
+        spool: the valve. 1 turns forward.
         label: of the valve's command.
-        relief: pressure drop between the ports at which the relief valves open, Pa; at 2e6 more they pass the spool's
-            whole flow. None: neither relief valves nor checks from the tank.
+        relief: pressure drop between the ports at which the relief valves open, Pa. At 2e6 more they pass the spool's
+            whole flow. None: neither relief nor anticavitation valves.
         brake_torque: N m at ``sim.control["<label>_motor"] = 1``.
         leakage: between the ports, m3/s/Pa.
         viscous_friction, rotor_inertia: on the joint, N m s/rad, kg m2.
@@ -416,14 +417,14 @@ def guard(
     pressure: tuple[float, float],
     crossed: bool = False,
 ) -> Drive:
-    """Add spool valve, holding valves and port reliefs with anticavitation checks to a cylinder or motor.
+    """Add spool valve, holding valves and port relief valves with anticavitation valves to a cylinder or motor.
 
     Args:
         pack: the circuit.
         consumer: from its ``add_cylinder`` or ``add_motor``.
         label: of the spool's command.
         spool: the valve.
-        relief: opening pressure, Pa, fully open at 2e6 more; None: neither relief valves nor checks.
+        relief: opening pressure, Pa, fully open at 2e6 more. None: neither relief nor check valves.
         holding: counterbalance valves.
         pressure: initial pressures of both sides, Pa.
         crossed: the relief valves lead to the other port, not to the tank.

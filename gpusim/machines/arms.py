@@ -38,11 +38,11 @@ class Link:
         mass: kg.
         pose: initial angle, rad: of the first link to the arm's x, of others to the previous link.
         limits: minimum and maximum of that angle, rad.
-        height, width: of the bar, in the plane and across, m.
-        com: center of mass (x, z) in its frame, m; default: the middle.
-        inertia: about it, kg m2, as of ``add_body``; default: that of the bar.
-        color: of its picture.
-        picture: False if the body's shapes are to be drawn instead.
+        height, width: of the bar, in the plane and perpendicular to it, m.
+        com: center of mass (x, z) in its frame, m. Default: the bar's center.
+        inertia: about it, kg m2, as in ``add_body``. Default: that of the bar.
+        color: for drawing.
+        picture: whether to draw the bar. False: the viewer draws the body's shapes instead.
     """
 
     label: str
@@ -92,8 +92,8 @@ class BoomArm:
         label_prefix: prefix of all labels.
         base: body index, -1 for the world.
         frame: of the arm in the base's frame.
-        bodies: by part: "base", links, and rockers and links of bucket linkages.
-        joints: of the links' hinges; they read zero in the initial pose.
+        bodies: indices by part: "base", links, and rockers and links of bucket linkages.
+        joints: of the links' hinges. They read zero in the initial pose.
         links: as given.
         mechanism: the analytic model.
     """
@@ -117,7 +117,7 @@ class BoomArm:
         """Return the cylinder forces by virtual work, under the weights of links and linkages, and ``forces``.
 
         Args:
-            turns: joint angles by link, rad; default zero.
+            turns: joint angles by link, rad. Default: zero.
             forces: further forces, each (part, point in its frame, force in the arm's frame), (x, z), m and N.
 
         Raises:
@@ -184,12 +184,12 @@ def add_boom_arm(
     Args:
         b: the builder.
         base: body index, -1 for the world.
-        at: the first hinge in the base's frame, m; as a Transform also the plane, its x and z.
-        links: from the base on.
+        at: the first hinge in the base's frame, m. A Transform also sets the arm's plane, by its x and z axes.
+        links: in order, from the base to the tip.
         label_prefix: prefix of the links' labels, which bodies and joints get.
 
     Returns:
-        The record, to which ``add_bucket_linkage`` and ``add_arm_cylinders`` add.
+        The arm, which ``add_bucket_linkage`` and ``add_arm_cylinders`` extend.
 
     Raises:
         ModelError: a number breaks a rule.
@@ -227,10 +227,10 @@ def add_bucket_linkage(
     stick: str | None = None,
     below: bool = False,
 ) -> None:
-    """Add a bucket at the end of a link, and its four-bar: a rocker on the stick, and a link from there to the bucket.
+    """Add a bucket at the end of a link (the stick), and its four-bar: a rocker on the stick, and a link to the bucket.
 
-    The last joint of the loop is a planar pin, so that the loop has no redundant constraints. The arm's parts are named
-    after the bucket, and "rocker" and "link". Further buckets prefix the latter with their name.
+    The last joint of the loop is a planar pin, so that the loop has no redundant constraints. The new
+    parts of the arm are the bucket, "rocker" and "link". Further buckets prefix "rocker" and "link" with their name.
 
     Args:
         b: the builder.
@@ -240,7 +240,7 @@ def add_bucket_linkage(
         ear: the link's pin on the bucket, (x, z) in its frame, m.
         rocker, link: lengths, m.
         rocker_mass, link_mass: kg.
-        stick: name of the link that carries it; default: the last one.
+        stick: name of the link that carries it. Default: the last one.
         below: rocker and link meet on the stick's lower side (-z), not on the upper one.
 
     Raises:

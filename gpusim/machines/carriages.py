@@ -30,8 +30,8 @@ class Swing:
     """The swing of an upper carriage, from :func:`add_swing`.
 
     Attributes:
-        joint: for a motor; it reads zero in the initial pose and grows counterclockwise seen from above.
-        brake: index of the brake, command ``<label>_brake``; None without.
+        joint: hinge, for a motor. It reads zero in the initial pose and grows counterclockwise seen from above.
+        brake: index of the brake, command ``<label>_brake``. None without a brake.
     """
 
     joint: int
@@ -57,7 +57,7 @@ def add_swing(
         at: center of the ring in the chassis' frame, m.
         limits: of the angle from the initial pose, rad.
         friction: dry, of the ring, N m.
-        brake_torque: N m at ``sim.control["<label>_brake"] = 1``; 0: no brake.
+        brake_torque: N m at ``sim.control["<label>_brake"] = 1``. 0: no brake.
         label: of the joint.
 
     Raises:
@@ -103,8 +103,8 @@ class CylinderJack:
         pack: circuit and line.
         bore, rod: diameters, m.
         spool: the valve.
-        holding: on chamber A; keeps the machine up.
-        relief: of the ports, Pa; None: no relief valves.
+        holding: valve on chamber A, which keeps the machine up.
+        relief: pressure at which the ports' relief valves open, Pa. None: no relief valves.
         viscous_friction, piston_mass: N s/m, kg.
     """
 
@@ -123,10 +123,10 @@ class Outrigger:
     """An outrigger, from :func:`add_outrigger`.
 
     Attributes:
-        leg, foot: body indices; the same body if the foot does not tilt.
-        slide: joint of the leg; its extension, initially zero, m.
+        leg, foot: body indices. The same body if the foot does not tilt.
+        slide: joint of the leg. It reads the extension, initially zero, m.
         shape: index of the foot's shape.
-        drive: of a cylinder; None with a servo.
+        drive: the cylinder and its valve. None with a servo.
     """
 
     leg: int
@@ -156,14 +156,14 @@ def add_outrigger(
     Args:
         b: the builder.
         chassis: body index.
-        at: middle of the foot's sole in the initial pose, in the chassis' frame, m; as a Transform also the direction.
-        stroke: of the leg, m; it starts at its upper stop.
+        at: initial center of the foot's sole, in the chassis' frame, m. A Transform also sets the direction.
+        stroke: of the leg, m. It starts at its upper stop.
         foot_radius: m.
         jack: the drive that moves it.
-        label: of bodies, joint and command; the foot has the suffix "_foot".
-        length: of the leg above the sole, m; default: 1.5 times ``stroke``. It must be more than ``stroke``.
+        label: of bodies, joint and command. The foot has the suffix "_foot".
+        length: of the leg above the sole, m. Default: 1.5 times ``stroke``. It must be more than ``stroke``.
         leg_mass, foot_mass: kg.
-        tilt: maximum angle of the foot to the leg, rad, about both axes across; 0: they are one body.
+        tilt: maximum angle of the foot to the leg, rad, about both axes across the leg. 0: foot and leg are one body.
         material: of the foot.
         group: of its shape.
 

@@ -116,8 +116,8 @@ class Corner:
         """Add a joint at a point. ``parent`` -1 is the chassis.
 
         Args:
-            axis: in the corner's frame; the mirror inverts the direction of a rotation, but not that of a travel.
-            travel: the axis is a travel's.
+            axis: in the corner's frame. The mirror inverts the axis of a rotation, but not that of a slide.
+            travel: the joint slides along the axis.
             limits: of its coordinates.
             second: second axis of a universal joint.
         """

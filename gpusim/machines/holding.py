@@ -59,11 +59,11 @@ class HoldingValve:
     commands. The open valve passes the flow of the spool's edge to the tank (``Spool.drain`` times its flow) at 3e5 Pa.
 
     Attributes:
-        pressure: at which it starts to open without the pilot, Pa; above that of every load.
+        pressure: at which it starts to open without the pilot, Pa. It must exceed the pressure of every load.
         chamber: "a" or "b".
         pilot_ratio: weight of the other side's pressure.
         opening_range: pressure above ``pressure`` at which it is fully open, Pa.
-        pilot_time: time constant of its damped pilot line, s; 0: none.
+        pilot_time: time constant of its damped pilot line, s. 0: none.
         time_constant: of its poppet, s.
     """
 

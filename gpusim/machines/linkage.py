@@ -102,7 +102,7 @@ class Steering:
 class Spring:
     """A spring in terms of one value: a coil's length, or minus the coordinate of a torsion bar.
 
-    It pushes at small values.
+    It pushes while the value is below ``rest``.
 
     Attributes:
         value: the value as a function of the coordinate and the moves.
@@ -136,10 +136,10 @@ class Static:
         travel: of the wheel's center relative to the chassis, up from its initial position, m. The chassis is lower by
             as much.
         wheel_rate: change of the load per travel, N/m.
-        lengths: of the coils, m; of torsion bars minus the coordinate, rad.
-        motion_ratios: changes of those per travel.
+        lengths: of the coils, m. For torsion bars, minus the coordinate, rad.
+        motion_ratios: changes of ``lengths`` per travel.
         frequency: undamped heave frequency of the chassis over a wheel that keeps its height, Hz.
-        damping_ratio: of the heave; with the mean of bound and rebound.
+        damping_ratio: of the heave, with the mean of bound and rebound damping.
     """
 
     load: float
@@ -158,7 +158,7 @@ class Linkage:
 
     Attributes:
         element: name in messages.
-        closing: returns the moves of all parts at a coordinate, with "hub" not steered; may raise Unreachable.
+        closing: returns the moves of all parts at a coordinate, with "hub" not steered. It may raise Unreachable.
         solids: by name of the part.
         center: initial center of the wheel.
         gravity: m/s2.
@@ -233,11 +233,11 @@ class Linkage:
         return load * _slope(self.travel, 0.0) - _slope(self.weights, 0.0)
 
     def slope(self, spring: Spring) -> float:
-        """Return the derivative of a spring's energy by the coordinate in the initial pose, N m or N."""
+        """Return the derivative of a spring's energy with respect to the coordinate in the initial pose, N m or N."""
         return _slope(lambda q: spring.energy(spring.value(q, self.moves(q))), 0.0)
 
     def ratio(self, spring: Spring) -> float:
-        """Return the derivative of a spring's length by the coordinate in the initial pose."""
+        """Return the derivative of a spring's length with respect to the coordinate in the initial pose."""
         return _slope(lambda q: spring.value(q, self.moves(q)), 0.0)
 
     def static(self, load: float, springs: Sequence[Spring], limits: tuple[float, float]) -> Static:

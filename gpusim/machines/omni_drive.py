@@ -33,7 +33,7 @@ class OmniDrive:
 def add_omni_drive(builder: ModelBuilder, wheels: Sequence[OmniWheel], label: str = "") -> OmniDrive:
     """Add tendons for the three motions of a platform. Actuators on them drive all wheels together.
 
-    With w = B v the wheels' speeds for a velocity v of the platform (:meth:`OmniWheel.ideal`), the tendons are the rows
+    For a velocity v of the platform, the wheels' speeds are w = B v (:meth:`OmniWheel.ideal`). The tendons are the rows
     of the pseudo-inverse of B. A force on one becomes wheel torques that push the platform in that direction.
 
     Args:

@@ -29,12 +29,12 @@ class OmniWheel:
 
     Attributes:
         hub: body index.
-        spin: index of the hub's joint, for drives and brakes; positive speeds roll along the wheel's x.
+        spin: index of the hub's joint, for drives and brakes. Positive speeds roll along the wheel's x.
         rollers: their bodies' indices, from the lowest on.
         bearings: indices of their joints.
         xform: the wheel's frame in the platform's.
         radius, roller_angle: as given, m and rad.
-        reach: half of the angle around the wheel over which one roller carries, rad.
+        reach: half of the angle around the wheel over which one roller carries the load, rad.
     """
 
     hub: int
@@ -81,29 +81,29 @@ def add_omni_wheel(
 ) -> OmniWheel:
     """Add a wheel of free rollers: a hub on a hinge, and barrels on hinges around it that do not touch each other.
 
-    The ends of neighbors meet on the wheel's circle, so that the hub stays at the height ``radius``, exactly so for an
-    omni wheel. The ideal profile of a mecanum roller is not an arc: it deviates from the arc by up to 33 um for a
+    The ends of neighbors meet on the wheel's circle, so that the hub stays at the height ``radius``. This is exact for
+    an omni wheel. The ideal profile of a mecanum roller is not an arc: it deviates from the arc by up to 33 um for a
     wheel of 0.1 m with eight rollers, and 13 um with ten.
 
     Args:
         builder: builder that contains the platform.
         platform: body index, -1 for the world.
-        xform: the wheel's frame in the platform's: rolls along x, about y, the ground is below along z.
+        xform: the wheel's frame in the platform's. The wheel rolls along x and rotates about y, and z is up.
         radius: of the wheel, to the outside of the rollers, m.
-        rollers: their number; thinner rollers need more.
-        roller_radius: in their middle, m, below half of ``radius``.
-        roller_mass: of each, kg, evenly distributed; the direct solver handles 1e-5 of the machine's mass.
+        rollers: number of rollers. Thin rollers need a larger number.
+        roller_radius: at their center, m, below half of ``radius``.
+        roller_mass: of each, kg, evenly distributed. The direct solver handles 1e-5 of the machine's mass.
         hub_mass: kg, a solid disk within the rollers, as thick as they are.
         label: prefix of the labels, "fl" for bodies ``fl_hub``, ``fl_roller0`` ..., and joints ``fl_spin``, ...
         roller_angle: between the wheel's x and the axis of the roller on the ground, rad, positive towards y: 0 for
             omni wheels, pi/4 or -pi/4 for mecanum wheels.
-        gap: between the ends of neighbors, m, along the circle; the wheel drops by gap^2/(8 radius) there.
+        gap: between the ends of neighbors, m, along the circle. The wheel drops by gap^2/(8 radius) there.
         bearing_damping: of the rollers' joints, N m s/rad.
         material: of the rollers.
-        color: of the hub and the rollers; see ``add_shape``.
+        color: of the hub and the rollers. See ``add_shape``.
 
     Raises:
-        ModelError: rollers that cannot close the circle, or a value that breaks a rule; the message has the fix.
+        ModelError: rollers that cannot close the circle, or a value that breaks a rule. The message names the fix.
     """
     element = f"omni wheel '{label}'"
     reach = _checked_reach(element, radius, rollers, roller_radius, roller_angle, gap)
@@ -146,7 +146,7 @@ def _barrel(radius: float, roller_radius: float, roller_angle: float, reach: flo
     A body of revolution about the roller's axis that fits into the wheel's cylinder touches the cylinder along a line.
     At the angle t around the wheel, with C = sin(roller_angle), S = cos(roller_angle), the line is a sqrt(1 + C^2
     tan(t)^2) from the roller's axis, a = radius cos(t) - axle, and (radius sin(t) - C^2 tan(t) a)/S along it. The arc
-    goes through its middle and its ends; for a zero angle it is the line.
+    goes through its middle and its ends. For a zero angle it is the line.
     """
     inside = radius * math.cos(reach) - (radius - roller_radius)
     square, tangent = math.sin(roller_angle) ** 2, math.tan(reach)

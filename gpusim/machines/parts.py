@@ -54,8 +54,8 @@ class Hub:
     Attributes:
         center: of the wheel.
         mass: kg.
-        inertia: about the center of mass, kg m2, as of ``add_body``; default: that of a ball of 8 cm.
-        com: center of mass; default: ``center``.
+        inertia: about the center of mass, kg m2, as in ``add_body``. Default: that of a ball of 8 cm.
+        com: center of mass. Default: ``center``.
     """
 
     center: Vector
@@ -80,10 +80,10 @@ class Coil:
         foot: on the part.
         stiffness: N/m.
         damping: N s/m, or (bound, rebound).
-        on: name of the part with the foot; default: the first that the suspension's docstring names.
-        load: upward force on the wheel's center for which the initial pose is in balance, N; it sets the preload. It
-            carries chassis and parts. Subtract the weight of a wheel that is a separate body, as of ``add_wheel``, from
-            the ground force.
+        on: name of the part with the foot. Default: the first part that the suspension's docstring names.
+        load: upward force on the wheel's center for which the initial pose is in balance, N. It sets the preload. It
+            carries the chassis and the suspension's parts. Subtract the weight of a wheel that is a separate body, as
+            in ``add_wheel``, from the ground force.
         preload: alternative to ``load``: initial force that pushes the ends apart, N.
         bump, droop: soft stops at lengths of the spring.
     """
@@ -106,7 +106,7 @@ class TorsionBar:
     Attributes:
         stiffness: N m/rad.
         damping: N m s/rad, or (bound, rebound).
-        load: as of ``Coil``.
+        load: as in ``Coil``.
         preload: alternative to ``load``: initial torque that presses the wheel down, N m.
     """
 
@@ -123,7 +123,7 @@ class TieRod:
     Attributes:
         inner: end on the chassis or on the rack.
         outer: end on the hub.
-        rack: body of the inner end, such as a steering rack; default: the chassis.
+        rack: body of the inner end, such as a steering rack. Default: the chassis.
     """
 
     inner: Vector

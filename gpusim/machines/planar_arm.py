@@ -42,7 +42,7 @@ class ArmStatic:
     """Analytic static equilibrium of an arm.
 
     Attributes:
-        forces: of every cylinder, N; positive pushes its pins apart.
+        forces: of every cylinder, N. Positive pushes its pins apart.
         lengths: distance of its pins, m.
         torques: of the cylinders about every hinge, N m.
     """
@@ -159,7 +159,7 @@ class Mechanism:
         return np.array(levers).reshape(len(turns), len(self.rams)), np.array(torques)
 
     def static(self, element: str, turns: Array, forces: Sequence[PointForce] = ()) -> ArmStatic:
-        """Return the static forces of all cylinders; if several hold one hinge, those with the least sum of squares."""
+        """Return the static forces of all cylinders. If several hold a hinge, their sum of squares is minimal."""
         lengths = self.lengths(self.places(turns))
         levers, torques = self.slopes(turns, forces)
         held = np.any(np.abs(levers) >= DEAD_CENTER * lengths, axis=1)

@@ -1,7 +1,7 @@
 """Steering racks with their tie rods, and hitches of trailers.
 
-Ackermann's condition: L is the wheelbase and T the distance of the kingpins. If all wheels of a vehicle turn left about
-a point on the line of the unsteered axle, R to the left of its middle, then
+Ackermann's condition: L is the wheelbase and T the distance between the kingpins. If all wheels of a vehicle turn left
+about a point on the line of the unsteered axle, R to the left of its center, then
 
     cot(d) = R/L,   cot(left) = (R - T/2)/L,   cot(right) = (R + T/2)/L
 
@@ -43,14 +43,14 @@ class SteeringRack:
     """A steering rack, from :func:`add_steering_rack`.
 
     Attributes:
-        label: of the servo and the joint; the body is ``<label>_rack``.
+        label: of the servo and the joint. The body is ``<label>_rack``.
         rack: body.
         joint: its travel, positive for wheels to the left, m.
-        servo: actuator; its command is the travel, m.
+        servo: actuator. Its command is the travel, m.
         travel: maximum to either side, m.
-        arm: length of the steering arms, m, backward; negative: forward.
-        wheelbase, half_track: of Ackermann's condition, m; inf and 0 for parallel steering.
-        angle: of the bicycle model's wheel at which the trapezoid meets it, rad.
+        arm: length of the steering arms, m, backward. Negative: forward.
+        wheelbase, half_track: of Ackermann's condition, m. inf and 0 for parallel steering.
+        angle: of the bicycle model's wheel at which the trapezoid meets this condition, rad.
     """
 
     label: str
@@ -176,19 +176,19 @@ def add_steering_rack(
     Args:
         b: the builder.
         chassis: body index, -1 for the world.
-        at: its middle, in the chassis' frame, at the height of the tie rods' inner ends, m.
+        at: center of the rack, in the chassis' frame, at the height of the tie rods' inner ends, m.
         travel: maximum to either side, m: rigid stops.
-        arm: length of the steering arms, m, backward from the kingpin; negative: forward.
+        arm: length of the steering arms, m, backward from the kingpin. Negative: forward.
         mode: "ackermann" or "parallel".
         wheelbase: from the kingpins to the unsteered axle, m.
-        track: distance of the kingpins, m.
+        track: distance between the kingpins, m.
         angle: of the bicycle model's wheel at which Ackermann's condition is met, rad.
         mass: kg.
-        stiffness, damping, force: of the servo, N/m, N s/m and N; damping over stiffness is its time constant, s.
+        stiffness, damping, force: of the servo, N/m, N s/m and N. Damping over stiffness is its time constant, s.
         label: names the joint, the servo and its command.
 
     Raises:
-        ModelError: a number breaks a rule; Ackermann's steering without wheelbase and track.
+        ModelError: a number breaks a rule, or Ackermann's steering has no wheelbase or track.
     """
     element = f"steering rack '{label}'"
     host = b.check_body(element, "chassis", chassis)

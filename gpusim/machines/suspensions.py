@@ -40,8 +40,8 @@ class Suspension:
     """A suspension, from one of the macros.
 
     Attributes:
-        label: bodies, joints and actuators are ``<label>_<part>``.
-        hub: body that carries the wheel; its frame's origin is the wheel's center, its axes are the corner's, with y
+        label: bodies, joints and actuators are named ``<label>_<part>``.
+        hub: body that carries the wheel. Its frame's origin is the wheel's center, its axes are the corner's, with y
             to the left on both sides.
         travel: joint whose first coordinate is the suspension's, initially zero and rising with the wheel.
         limits: of that coordinate.
@@ -111,12 +111,12 @@ def add_swing_axle(
         chassis: body index, -1 for the world.
         xform: the corner's frame in the chassis.
         arm: the half axle.
-        hub: the wheel's carrier; without a tie rod it is one body with the arm.
-        spring: one or several; a coil's foot is on the "arm" or the "hub".
+        hub: the wheel's carrier. Without a tie rod it is one body with the arm.
+        spring: one or several. A coil's foot is on the "arm" or the "hub".
         travel: minimum and maximum travel of the wheel's center, m: rigid stops.
         tie_rod: gives the hub a kingpin.
-        kingpin: its direction; it goes through the arm's outer end.
-        mirror: for the right side.
+        kingpin: its direction. It goes through the arm's outer end.
+        mirror: invert y, for the right side.
         label: prefix of all labels.
 
     Raises:
@@ -139,7 +139,7 @@ def add_trailing_arm(
     mirror: bool = False,
     label: str = "trailing_arm",
 ) -> Suspension:
-    """Add a trailing arm, on a hinge along y; all else as ``add_swing_axle``."""
+    """Add a trailing arm, on a hinge along y. Everything else is as in ``add_swing_axle``."""
     return _arm(Corner(b, chassis, xform, mirror, label, "trailing arm"), Y, arm, hub, spring, travel, tie_rod, kingpin)
 
 
@@ -162,10 +162,10 @@ def add_double_wishbone(
     With a tie rod the outer ends are ball joints, on the kingpin. Without one they are hinges along x.
 
     Args:
-        lower, upper: the arms; torsion bars are on the lower one's hinge.
+        lower, upper: the arms. Torsion bars are on the lower one's hinge.
         hub: the wheel's carrier.
-        spring: one or several; a coil's foot is on the "lower" or "upper" arm or the "hub".
-        b, chassis, xform, travel, tie_rod, mirror, label: as of ``add_swing_axle``.
+        spring: one or several. A coil's foot is on the "lower" or "upper" arm or the "hub".
+        b, chassis, xform, travel, tie_rod, mirror, label: as in ``add_swing_axle``.
 
     Raises:
         ModelError: a number breaks a rule, or the geometry does not reach the travel.
@@ -188,7 +188,7 @@ def add_double_trailing_arm(
     mirror: bool = False,
     label: str = "double_trailing_arm",
 ) -> Suspension:
-    """Add a double trailing arm: two arms on hinges along y, one above the other; all else as a double wishbone."""
+    """Add a double trailing arm: two arms on hinges along y, one above the other. See ``add_double_wishbone``."""
     corner = Corner(b, chassis, xform, mirror, label, "double trailing arm")
     return _four_bar(corner, Y, lower, upper, hub, spring, travel, tie_rod)
 
@@ -212,9 +212,9 @@ def add_sliding_pillar(
     Args:
         hub: the wheel's carrier.
         spring: coils, with their feet on the "hub".
-        pillar: a point of the pillar; default: the wheel's center.
+        pillar: a point of the pillar. Default: the wheel's center.
         axis: its direction, upward.
-        b, chassis, xform, travel, tie_rod, mirror, label: as of ``add_swing_axle``.
+        b, chassis, xform, travel, tie_rod, mirror, label: as in ``add_swing_axle``.
 
     Raises:
         ModelError: a number breaks a rule, or the pillar is level.
@@ -264,13 +264,13 @@ def add_macpherson_strut(
     all rotations are about x.
 
     Args:
-        lower: the arm; torsion bars are on its hinge.
+        lower: the arm. Torsion bars are on its hinge.
         top: upper end of the strut's rod, on the chassis.
         foot: point on the strut's axis that is on the hub.
         hub: the wheel's carrier with the strut's tube.
-        spring: one or several; a coil's foot is on the "hub" or the "lower" arm.
+        spring: one or several. A coil's foot is on the "hub" or the "lower" arm.
         rod_mass: kg.
-        b, chassis, xform, travel, tie_rod, mirror, label: as of ``add_swing_axle``.
+        b, chassis, xform, travel, tie_rod, mirror, label: as in ``add_swing_axle``.
 
     Raises:
         ModelError: a number breaks a rule, or the geometry does not reach the travel.

@@ -17,12 +17,12 @@ SAME = 1e-6
 
 
 def ackermann(angle: float, wheelbase: float, track: float) -> tuple[float, float]:
-    """Return the angles of the left and the right wheel, rad, for that of the bicycle model; positive to the left.
+    """Return the angles of the left and the right wheel, rad, for a wheel angle of the bicycle model. Positive: left.
 
     Args:
         angle: rad, below pi/2 in magnitude.
         wheelbase: m.
-        track: distance of the kingpins, m.
+        track: distance between the kingpins, m.
     """
     if angle == 0.0:
         return 0.0, 0.0
@@ -43,22 +43,19 @@ def lateral_tie_rod(
     """Place a tie rod along y on a steering arm, for a rack that slides along y and an upright kingpin.
 
     Parallel steering has its arms along x and steers both wheels equally. With Ackermann steering the arms point
-    roughly
-    towards the middle of the rear axle, so that cot(outer) - cot(inner) = track/wheelbase: both wheels turn about one
-    point
-    on its line. A trapezoid meets this at one angle, and nearly so below it. At ``angle`` both wheels have the angles
-    of
-    :func:`ackermann`.
+    roughly towards the center of the rear axle, so that cot(outer) - cot(inner) = track/wheelbase: both wheels turn
+    about one point on the line of this axle. A trapezoid meets this at one angle, and nearly so below it. At ``angle``
+    both wheels have the angles of :func:`ackermann`.
 
     Args:
         kingpin: point on the kingpin at the height of the tie rod, in the corner's frame.
-        length: of the steering arm, m; it points backward; negative: forward.
+        length: of the steering arm, m. It points backward. Negative: forward.
         inner: y of the tie rod's inner end, below that of the outer end.
-        wheelbase: from the kingpin back to the other axle, m; default: parallel steering.
-        half_track: from the kingpin to the vehicle's middle plane, m.
-        angle: of the bicycle model's front wheel at which Ackermann's condition holds, rad, below pi/2; its cotangent
+        wheelbase: from the kingpin back to the other axle, m. Default: parallel steering.
+        half_track: from the kingpin to the vehicle's center plane, m.
+        angle: of the bicycle model's front wheel at which Ackermann's condition holds, rad, below pi/2. Its cotangent
             is the mean of both wheels'.
-        rack: as of ``TieRod``.
+        rack: as in ``TieRod``.
 
     Raises:
         ModelError: a number breaks a rule, or no arm meets the condition.

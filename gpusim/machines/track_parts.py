@@ -46,10 +46,10 @@ class Shoe(Checked):
     Attributes:
         size: length along the track, width, thickness, m.
         mass: kg.
-        guide: height of the two horns that keep the wheels between them, m; 0 for none.
-        clearance: from the wheels to a horn, m. Horns nearer than ``SolverConfig(contact_margin)`` cost time.
+        guide: height of the two horns that keep the wheels between them, m. 0 for none.
+        clearance: from the wheels to a horn, m. Horns nearer than ``SolverConfig(contact_margin)`` slow the simulation.
         material: of the pad.
-        color: of the whole track's picture; see ``add_shape``.
+        color: of the whole track, for drawing. See ``add_shape``.
     """
 
     positive: ClassVar[tuple[str, ...]] = ("mass", "clearance")
@@ -87,11 +87,11 @@ class Sprocket(Wheel):
 
     Attributes:
         at: its center.
-        teeth: their number, which is the number of shoes around the full circle.
+        teeth: number of teeth, which is the number of shoes around the full circle.
         engage: "teeth" that push the pins, or only the "friction" of the drum.
         play: of a pin between two teeth to each side, m.
         mass, width: kg, m.
-        material: of the drum; default: greased with teeth, otherwise a friction of 0.8.
+        material: of the drum. Default: greased with teeth, otherwise a friction of 0.8.
     """
 
     at: Vector
@@ -108,10 +108,10 @@ class Idler(Wheel):
     """The wheel that a spring pushes away from the sprocket.
 
     Attributes:
-        at: its requested center; the builder shifts it by up to a pitch on the line from the sprocket, to close the
+        at: its requested center. The builder shifts it by up to a pitch on the line from the sprocket, to close the
             track.
-        radius: m; default: that of the sprocket's drum.
-        tension: initial tension of the track, N; the spring pushes with about twice as much.
+        radius: m. Default: that of the sprocket's drum.
+        tension: initial tension of the track, N. The spring pushes with about twice as much.
         stiffness: of the spring, N/m.
         damping: N s/m.
         travel: of the tensioner to both sides, m.
@@ -160,8 +160,9 @@ class TorsionArm(Checked):
         stiffness: N m/rad.
         damping: N m s/rad.
         load: force of the shoes on the wheel that balances the arm in its initial pose, N.
-        angle: of the hinge above forward, seen from the wheel, rad: below pi/2 it trails.
-        travel: minimum and maximum angle from its initial pose, rad; the wheel rises with it.
+        angle: from the forward direction up to the direction from the wheel to the hinge, rad. Below pi/2 the arm
+            trails.
+        travel: minimum and maximum angle from its initial pose, rad. The wheel rises with it.
         mass: kg, a bar.
     """
 

@@ -57,7 +57,7 @@ class Wheels:
         idler: at its requested position.
         others: road wheels and rollers.
         pitch: m.
-        teeth: of the sprocket; pins lie on it at the corners of a polygon with that number of sides.
+        teeth: of the sprocket. Pins lie on it at the corners of a polygon with that number of sides.
     """
 
     sprocket: Circle
@@ -113,7 +113,7 @@ def gaps(path: Path, circle: Circle) -> tuple[float, float]:
     """Return the gaps from a wheel to the lower and the upper run, m: 0 if links lie on it.
 
     Args:
-        path: convex, in the order of the links; links steeper than 60 degrees belong to neither run.
+        path: convex, in the order of the links. Links steeper than 60 degrees belong to neither run.
         circle: the wheel.
     """
     ways = np.diff(path.pins, axis=0)

@@ -28,10 +28,10 @@ class Track:
         pitch: m.
         teeth: of the sprocket.
         count: shoes of the loop.
-        shoes: bodies in order, ``<label>_shoe0`` ...; empty for a surface-speed track.
+        shoes: bodies in order, ``<label>_shoe0``, ... Empty for a surface-speed track.
         pins: joints, ``<label>_pin0`` between the first two shoes.
         sprocket, idler: bodies.
-        drive: joint of the sprocket, ``<label>_drive``; positive speeds drive forward.
+        drive: joint of the sprocket, ``<label>_drive``. Positive speeds drive forward.
         tension_joint: prismatic joint of the idler, ``<label>_tension``, increasing away from the sprocket.
         road: bodies of the road wheels.
         arms: joints of their arms, ``<label>_arm0`` ..., rising with the wheel.
@@ -110,7 +110,7 @@ class Track:
         return widest
 
     def length_drift(self, sim: Simulation) -> Array:
-        """Return the relative elongation of the loop through the pins' middles over its links, (num_worlds,)."""
+        """Return the relative elongation of the loop through the pins' centers over its links, (num_worlds,)."""
         ends, starts = self._pin_points(sim)
         middles = 0.5 * (ends + np.roll(starts, -1, axis=1))
         lengths = np.linalg.norm(middles - np.roll(middles, 1, axis=1), axis=-1)

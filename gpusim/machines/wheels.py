@@ -1,4 +1,4 @@
-"""Wheels: a body on a hinge at the hub, its tire, drive and brake; and drive trains that move several at once.
+"""Wheels: a body on a hinge at the hub, its tire, drive and brake, and drive trains that move several wheels at once.
 
     v = w R,    one wheel
     m = sum of w_i / n,   d = (sum of right w_i - sum of left w_i) / n,    a drive train
@@ -39,7 +39,7 @@ SHAFT_LENGTH, SHAFT_RADIUS = 0.4, 0.02
 
 @dataclass(frozen=True)
 class DcMotor:
-    """A DC motor with gearbox. The command is its voltage, -1 to 1. Numbers as of ``add_dc_motor``."""
+    """A DC motor with gearbox. The command is its voltage, -1 to 1. The values are as in ``add_dc_motor``."""
 
     stall_torque: float
     no_load_speed: float
@@ -59,7 +59,7 @@ class SpeedDrive:
     Attributes:
         torque: maximum, N m.
         gain: N m s/rad.
-        most: maximum speed, rad/s; commands are limited to it.
+        most: maximum speed, rad/s. Commands are limited to it.
     """
 
     torque: float
@@ -99,11 +99,11 @@ class Wheel:
     Attributes:
         label: the body is ``<label>_wheel``, the hinge ``<label>_spin``, the shape ``<label>_tire``.
         body: index.
-        spin: joint of the hub and the wheel; positive speeds roll forward, along x of the hub.
+        spin: joint of the hub and the wheel. Positive speeds roll forward, along x of the hub.
         shape: index.
         radius, width: as given, m.
         drive, brake: actuators ``<label>_drive`` and ``<label>_brake``, or None.
-        stiffness: radial stiffness of the tire, N/m; inf without one.
+        stiffness: radial stiffness of the tire, N/m. inf without one.
     """
 
     label: str
@@ -122,7 +122,7 @@ class Wheel:
         return self.radius - pressed
 
     def rolling_radius(self, load: float = 0.0) -> float:
-        """Return speed over spin for free rolling, m: the point of contact is in the middle of the tire's depth."""
+        """Return speed over spin for free rolling, m: the contact point is halfway through the tire's compression."""
         return 0.5 * (self.radius + self.height(load))
 
 
@@ -150,18 +150,18 @@ def add_wheel(
 
     Args:
         b: the builder.
-        hub: a suspension, or a body; -1 for the world.
-        xform: the wheel's frame in the hub's: it rolls along x and rotates about y; default: the hub's.
+        hub: a suspension, or a body. -1 for the world.
+        xform: the wheel's frame in the hub's: it rolls along x and rotates about y. Default: the hub's.
         radius, width: m.
         mass: kg.
-        material: with ``law=gpusim.Tire(...)`` for a tire; default: as of ``add_shape``.
-        inertia: about its center, kg m2, as of ``add_body``; default: that of a ring from half its radius on.
+        material: with ``law=gpusim.Tire(...)`` for a tire. Default: as in ``add_shape``.
+        inertia: about its center, kg m2, as in ``add_body``. Default: that of a ring whose hole has half the radius.
         shape: "wheel" (one point of contact, for tires), "cylinder" (stands on its edge) or "ellipsoid" (a balloon).
-        edge_radius: of the shape "wheel", m; default: half its width, or a quarter of its radius if that is less.
-        drive: on the hinge; its command is ``<label>_drive``.
-        brake: its maximum torque, N m; the command ``<label>_brake`` is a fraction of it, 0 to 1. 0: none.
+        edge_radius: of the shape "wheel", m. Default: half its width, or a quarter of its radius if that is less.
+        drive: on the hinge. Its command is ``<label>_drive``.
+        brake: its maximum torque, N m. The command ``<label>_brake`` is a fraction of it, 0 to 1. 0: none.
         friction: dry, of the bearing, N m.
-        label: prefix of all labels; default: the suspension's.
+        label: prefix of all labels. Default: the suspension's.
         group, mask, color: of the shape.
 
     Raises:
@@ -283,12 +283,12 @@ def add_drive_train(
         b: the builder.
         chassis: body that carries the shaft.
         left, right: wheels of each side, the same number on both.
-        drive, turn: commands ``drive`` and ``turn``; see ``add_wheel``.
-        clutch: maximum torque that it transmits, N m; the command ``turn_clutch`` is a fraction of it, 0 to 1. Required
+        drive, turn: commands ``drive`` and ``turn``. See ``add_wheel``.
+        clutch: maximum torque that it transmits, N m. The command ``turn_clutch`` is a fraction of it, 0 to 1. Required
             with ``turn``.
         viscosity: between each wheel and the next one of its side, N m s/rad: a limited slip. Without it the wheels of
             a side slide at different speeds while the vehicle turns on the spot.
-        shaft_mass: of the turn motor's shaft, kg; it lies across at the chassis' center of mass, or at its origin if
+        shaft_mass: of the turn motor's shaft, kg. It lies across at the chassis' center of mass, or at its origin if
             the shapes define the center of mass.
         label: prefix of all labels, with "_".
 

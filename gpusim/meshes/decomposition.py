@@ -30,7 +30,7 @@ def decompose_mesh(
     Args:
         element: name for error messages.
         mesh, scale: see ``add_shape_triangle_mesh``.
-        max_parts: most parts, 1 or more.
+        max_parts: maximum number of parts, 1 or more.
         concavity: CoACD's threshold, 0.01 (many parts) to 1 (few). It stops where parts deviate less from their hulls.
 
     Raises:

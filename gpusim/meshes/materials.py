@@ -18,7 +18,7 @@ _ROUGHEST = 1.0
 
 @dataclass(frozen=True)
 class Paint:
-    """Color and look of one part of a mesh. ``color`` is sRGB from 0 to 1, of a texture its mean. None: not given."""
+    """Color and look of one part of a mesh. ``color``: sRGB, 0 to 1, or the mean of a texture. None: not given."""
 
     color: Color | None = None
     look: Look = Look()

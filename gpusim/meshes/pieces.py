@@ -27,9 +27,9 @@ class Piece:
         vertices: (n, 3), m, frame of the visual, without duplicates.
         triangles: (m, 3) indices, counterclockwise seen from outside if ``closed``.
         closed: whether they enclose a volume: each edge has a triangle on both sides.
-        color: sRGB, 0 to 1, or None if the file has no color. Of a texture or of corners: the mean.
+        color: sRGB, 0 to 1, or None if the file has no color. The mean for a texture or colored corners.
         look: transparency, finish and texture.
-        normals: (m, 3, 3) unit normals at the corners of the triangles, or None: by the angles between faces.
+        normals: (m, 3, 3) unit normals at the corners of the triangles, or None to compute them.
         uv: (m, 3, 2) texture coordinates of the corners, v upward, or None.
         colors: (m, 3, 3) colors of the corners, sRGB, uint8, or None.
     """

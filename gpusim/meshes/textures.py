@@ -15,7 +15,7 @@ from gpusim.errors import ModelError
 
 
 def texture_of(element: str, value: Any) -> Texture:
-    """Return a texture from a Texture, the path of a picture file (needs Pillow), or an array of pixels.
+    """Return a texture from a Texture, the path of an image file (needs Pillow), or an array of pixels.
 
     Raises:
         ModelError: the file cannot be read, or the array holds no colors.
@@ -34,10 +34,10 @@ def texture_of(element: str, value: Any) -> Texture:
 
 
 def texture_of_bytes(element: str, content: bytes) -> Texture:
-    """Return a texture from the content of a picture file (needs Pillow).
+    """Return a texture from the content of an image file (needs Pillow).
 
     Raises:
-        ModelError: the content is no picture.
+        ModelError: the content is not an image.
     """
     return Texture(_pixels(element, "its content", io.BytesIO(content)))
 

@@ -34,8 +34,8 @@ class TriangleTree:
         beyond: (t, 3), the far vertex of the triangle beyond edge k (corner k to k + 1), -1 at a rim.
         fan_start, fan: the triangles around vertex i are ``fan[fan_start[i] : fan_start[i + 1]]``.
         nodes: (n, 4).
-        solid: number of triangles in the tree, the first ones. The others belong to shapes that continue this one. They
-            only end its edges and corners.
+        solid: number of triangles in the tree. They come first. The others belong to shapes that continue this one.
+            They only serve as neighbors at its edges and corners.
     """
 
     vertices: Array
@@ -105,7 +105,7 @@ def tree_of(vertices: Array, numbers: Array, triangles: int) -> TriangleTree:
 
 
 def build_tree(vertices: Array, triangles: Array, chosen: Array | None = None) -> TriangleTree:
-    """Make the tables of a mesh. Neighbors share vertices, so equal vertices must be one.
+    """Make the tables of a mesh. Neighbors share vertices, so merge equal vertices before.
 
     Args:
         vertices: (v, 3), m.

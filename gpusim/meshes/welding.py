@@ -1,4 +1,4 @@
-"""Triangles for collisions: checked, with one vertex per place, without degenerate and repeated triangles."""
+"""Triangles for collisions: checked, with one vertex per position, without degenerate and repeated triangles."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Model(Elements):
         return model_digest(self, self.parameters["gravity"])
 
     def acting(self, commands: Array, columns: Any = slice(None)) -> Array:
-        """Return what actuators take for some columns of commands (num_worlds, controls). NaN stays NaN."""
+        """Return commands (num_worlds, controls) as actuators use them, after limits, factor and offset. Keep NaN."""
         lower, upper, factor, offset = self.control_map[:, columns]
         acting: Array = factor * np.clip(commands[:, columns], lower, upper) + offset
         return acting

@@ -60,7 +60,7 @@ def refresh_derived(
 
 
 def check_parameter(model: Model, current: dict[str, Array], name: str, array: Array, column: Any) -> None:
-    """Check one parameter array (worlds, ...) together with the current ones. A ModelError names the element."""
+    """Check one parameter array (worlds, ...) together with the current ones. Errors name the element."""
     if name in ("limit_lower", "limit_upper"):
         axis = model.axes[int(column)]
         if axis.joint >= 0 and model.coordinates[axis.joint][axis.coordinate].kind == DISTANCE:

@@ -53,7 +53,7 @@ def find_paths(t: Topology) -> Paths:
 
 
 def room_for_paths(paths: Paths, contact: ContactTopology, places: int) -> int:
-    """Return the pivots needed for the merged paths of ``places`` manifolds, for the worst choice of pairs."""
+    """Return how many pivots the merged paths of ``places`` manifolds need, for the worst choice of pairs."""
     if contact.candidates is None:
         return places * min(len(paths.pivots), 2 * max((len(p) for p in paths.bodies), default=0))
     pairs = [(int(contact.body[a]), int(contact.body[b])) for a, later in enumerate(contact.candidates) for b in later]
@@ -81,7 +81,7 @@ def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
 
 
 def articulated_pairs(contact: ContactTopology, pairs: int) -> int:
-    """Return the most manifolds on articulated bodies, for a capacity of ``pairs``."""
+    """Return the maximum number of manifolds on articulated bodies, for a capacity of ``pairs``."""
     if contact.candidates is None:
         return pairs
     on = contact.articulated[contact.body]

@@ -1,4 +1,4 @@
-"""Tables of ropes: axes with limits that are moving lengths, and the rows with tension along a joint."""
+"""Tables of ropes: axes whose limits are lengths that move, and the rows with tension along a joint."""
 
 from __future__ import annotations
 

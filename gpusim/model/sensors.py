@@ -1,4 +1,4 @@
-"""Tables of force sensors, for the step, which stores joint loads, and for readers."""
+"""Tables of force sensors. The step uses them to store joint loads, and the readers to read them."""
 
 from __future__ import annotations
 

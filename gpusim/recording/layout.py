@@ -22,13 +22,13 @@ DTYPES = ("float64", "float32")
 
 @dataclass(frozen=True)
 class Layout:
-    """What every sample of a recording holds.
+    """The content of every sample of a recording.
 
     Attributes:
         shapes: shape of each signal in one world, by name.
         units: unit of each signal.
         worlds: numbers of the recorded worlds.
-        dtype: "float64" or "float32", of the numbers in the file.
+        dtype: type of the numbers in the file, "float64" or "float32".
         bodies: labels of the bodies whose poses are recorded too, in the first of the worlds.
     """
 
@@ -76,7 +76,7 @@ class Layout:
         """Return the layout in the header of a file.
 
         Raises:
-            ValueError, TypeError, LookupError: the header is another one.
+            ValueError, TypeError, LookupError: the header is not that of a recording.
         """
         values: dict[str, Any] = json.loads(text)
         if values.pop("format") != FORMAT:

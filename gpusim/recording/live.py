@@ -1,4 +1,4 @@
-"""Addresses of Rerun viewers, which take a recording while it runs in place of a file."""
+"""Addresses of Rerun viewers. A viewer receives a recording while it runs, in place of a file."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def is_address(path: str | os.PathLike[str]) -> bool:
 
 
 def check_address(address: str) -> str:
-    """Return the address of a Rerun viewer, after a check that something answers there.
+    """Return the address of a Rerun viewer, after a check that a server answers there.
 
     Raises:
-        ModelError: it is no address, rerun-sdk is not installed, or nothing answers there.
+        ModelError: it is not an address, rerun-sdk is not installed, or no server answers there.
     """
     require("rerun", ".rrd", "rerun-sdk")
     parts = urlsplit(address)

@@ -46,12 +46,12 @@ class MotionHeader:
 
     Attributes:
         target: name of the scene, or path of the robot file; empty for a model that a program built.
-        parameters: of the scene, as text.
+        parameters: parameters of the scene, as text.
         bodies: labels in the order of the arrays.
         worlds: numbers of the recorded worlds.
         rate: frames per second of simulated time.
-        fixed_base: of a robot file: swinging from its base rather than held.
-        format: of the file.
+        fixed_base: whether the robot of a robot file has a fixed base and swings freely, without holding servos.
+        format: name of the file format.
         signals: recorded wires of diagrams, and the number of components of each; may be empty.
     """
 
@@ -124,7 +124,7 @@ class MotionRecorder:
 
     Args:
         sim: the simulation (anything with ``model`` and ``read_state()``).
-        path: of the recording, ends in .npz.
+        path: path of the recording, ends in .npz.
         target, parameters, fixed_base: see :class:`MotionHeader`; without them the command line cannot play the
             motion.
         worlds: worlds to record; default: the first one.
@@ -184,7 +184,7 @@ class MotionRecorder:
 
         Args:
             time: simulated time since the start of the recording, s; must not decrease.
-            half_step: half of the time step, so that a frame shows the step nearest to its time.
+            half_step: half of the time step, s. With it, a frame shows the step nearest to the frame's time.
 
         Returns:
             Whether a frame was recorded.

@@ -43,13 +43,13 @@ class MotionPlayer:
 
     Args:
         motion: the recorded motion.
-        model: of the scene or file that it belongs to.
+        model: model of the scene or file that the motion belongs to.
 
     Attributes:
         time: current time, s from the first frame; writable, and clamped to the motion.
 
     Raises:
-        ModelError: the model has other bodies than the motion.
+        ModelError: the bodies of the model and of the motion differ.
     """
 
     def __init__(self, motion: Motion, model: Model) -> None:

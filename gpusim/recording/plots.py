@@ -39,7 +39,7 @@ def plot_signals(plots: Iterable[Plot]) -> list[str]:
 
 
 def check_plots(plots: Sequence[Plot], known: Iterable[str]) -> None:
-    """Check ``plots`` before a simulation runs for them.
+    """Check ``plots`` before the simulation that records their signals.
 
     Args:
         plots: the panels.
@@ -62,7 +62,7 @@ def check_plots(plots: Sequence[Plot], known: Iterable[str]) -> None:
 
 
 def check_plot_file(path: str | os.PathLike[str], name: str = "plot file") -> Path:
-    """Check the path of a picture (.png, .pdf or .svg). See :func:`gpusim.output_files.check_output_file`."""
+    """Check the path of an image file (.png, .pdf or .svg). See :func:`gpusim.output_files.check_output_file`."""
     return check_output_file(path, PLOT_SUFFIXES, name)
 
 
@@ -104,7 +104,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write a figure as .png, .pdf or .svg, whole or not at all.
 
     Raises:
-        ModelError: another ending, or a folder that cannot be written.
+        ModelError: another suffix, or a folder that is not writable.
     """
     target = check_plot_file(path)
     with atomic_file(target) as stream:

@@ -97,11 +97,11 @@ def load_recording(path: str | os.PathLike[str]) -> Recording:
     """Read a recording of signals, finished or growing.
 
     Args:
-        path: NAME.npz, .parquet, .mcap, .csv or .rrd, or one of these with ".part" while the recording runs or after
-            it was broken off.
+        path: NAME.npz, .parquet, .mcap, .csv or .rrd, or one of these with ".part" while the recording runs or after it
+            was interrupted.
 
     Raises:
-        ModelError: the file is missing, damaged or something else, or the library of its format is not installed.
+        ModelError: the file is missing, damaged or not a recording, or the library of its format is not installed.
     """
     file = Path(path)
     try:

@@ -1,4 +1,4 @@
-"""Recordings that grow on the disk, so that memory does not grow with the run."""
+"""Recordings that are written to the disk block by block, so the memory in use does not grow during a run."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class StreamRecorder:
         The time is that of the running worlds. A failed world stays at its last good state.
 
         Raises:
-            OSError: the disk fails, or the viewer has gone; the growing file keeps the blocks before.
+            OSError: the disk fails, or the viewer was closed. The growing file keeps the blocks written before.
         """
         if self._count == len(self._time):
             self.flush()
@@ -254,13 +254,13 @@ def record(
 
 
 def recover(part: str | os.PathLike[str]) -> Path:
-    """Turn the growing file of a recording that was broken off into a final file.
+    """Turn the growing file of an interrupted recording into a final file.
 
     Args:
         part: NAME.SUFFIX.part.
 
     Returns:
-        NAME.SUFFIX, with all whole blocks.
+        NAME.SUFFIX, with all complete blocks.
 
     Raises:
         ModelError: the name does not end in ".part", the file is no recording, or NAME.SUFFIX exists.
@@ -295,5 +295,5 @@ def _remove(part: Path) -> None:
 
 
 def load_stream(path: str | os.PathLike[str]) -> Recording:
-    """Read a growing file, NAME.npz.part, with all its whole blocks. The same as :func:`load_recording`."""
+    """Read all complete blocks of a growing file, NAME.npz.part. The same as :func:`load_recording`."""
     return load_recording(path)

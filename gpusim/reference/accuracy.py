@@ -3,11 +3,11 @@
 Joints: stage prepare already computes the errors of the rigid rows at the poses at the start of the substep. They are
 the residual of the previous substep, so poses that were just set do not count. Contacts: the residual is the greatest
 change of an impulse in the last sweep, divided by the greatest normal impulse. Modes and laws: see ``not_converged``.
-Oil: voids (actuators/cavitation.py) are not solver errors and may be normal for the machine. Motions: jumps onto a
-path.
+Oil: voids (actuators/cavitation.py) are not solver errors and may be normal for the machine. Prescribed motions: the
+greatest jump onto a path.
 
-The last bits of each maximum hold the index of its constraint. One atomic operation of the kernels then finds both.
-This changes the value by at most 1e-8 of itself.
+The last bits of each maximum hold the index of its constraint. One atomic operation of the kernels then finds both the
+maximum and the constraint. This changes the value by at most 1e-8, relative.
 """
 
 from __future__ import annotations

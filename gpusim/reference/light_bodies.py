@@ -1,7 +1,7 @@
 """Rows of bodies that are far lighter than their neighbors, such as the links between two joints of an imported body.
 
 The light body dominates the response of such a row. Elimination leaves the response of the heavy bodies, a small share
-of it. So a weak pivot and the softening (factor.py) must be shares of what the heavy bodies respond.
+of it. So a weak pivot and the softening (factor.py) must be shares of the response of the heavy bodies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEAST = 1e-5
 def heavy_share(model: Model) -> Array:
     """Return the share of each row's response that its heavy bodies have, (constraints * block,), 1 without light ones.
 
-    Masses are those of the builder.
+    The masses come from the builder, not from parameters written later.
     """
     t = model.topology
     mass = np.where(t.dynamic, [*(body.mass for body in model.bodies), 0.0], 0.0)

@@ -45,7 +45,8 @@ class Support:
     """Support polygons of all worlds, on planes normal to ``up``.
 
     Attributes:
-        corners: (worlds, most, 2) counterclockwise in the plane's own axes, m. The last corner is repeated as padding.
+        corners: (worlds, most, 2) counterclockwise in the plane's own axes, m. ``most`` is the maximum ``count``. The
+            last corner is repeated as padding.
         count: (worlds,) number of corners: 0 without contact, 1 for a point, 2 for a line.
         axes: (worlds, 3, 3) rows are the plane's two axes and up, world frame. They are x and y if up is z.
         height: (worlds,) height of the plane along up, the mean of the points, m.

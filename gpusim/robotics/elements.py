@@ -1,6 +1,6 @@
 """Scalar functions of two bodies of a tree: values, Jacobian rows over the tree's velocities, and drifts.
 
-They are the rows that joints lock (description/joint_kinds.py), and the coordinates with their own inertia. For a
+They are the constraint rows of joints (description/joint_kinds.py), and the coordinates with their own inertia. For a
 function f with row J(q), f' = J v and f'' = J a + drift. A vector u fixed in a body has u' = w x u and u'' = w' x u + w
 x (w x u), where w' is taken at a = 0.
 """

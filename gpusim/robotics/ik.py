@@ -63,7 +63,7 @@ class IK:
         tree: tree of the robot.
         tasks: tasks with different names.
         damping: minimum damping. Joints hardly move if their lever arm (m, or 1 for rotations) times the square root of
-            the weight is smaller.
+            the weight is smaller than this.
         limits: respect the joints' limits.
         locked: labels of joints, or of floating bodies, that keep their positions.
 
@@ -126,8 +126,8 @@ class IK:
             q: start, (worlds, size) or (size,). One start applies to all worlds of the targets.
             targets: target of every task by name, each (numbers,) for all worlds or (worlds, numbers). The target of a
                 PostureTask is optional.
-            iterations: number of steps. A reachable target takes 5 to 10 from afar, or 1 or 2 from the last control
-                step's solution.
+            iterations: number of steps. A reachable target takes 5 to 10 steps from afar, or 1 or 2 steps from the last
+                control step's solution.
             backend: "numpy". "native": compiled (needs a C++ compiler), worlds run in parallel threads, equal up to
                 round-off. "cuda": on GPU 0, a thread per world, bit-identical to native. All arrays are on the host.
 

@@ -80,7 +80,7 @@ def _goal(task: Task) -> tuple[int, int, Array, Array]:
 
 
 class Problem(Protocol):
-    """What a solver needs of :class:`gpusim.robotics.IK`."""
+    """The data of a :class:`gpusim.robotics.IK` that a solver needs."""
 
     tree: Tree
     layout: steps.Layout

@@ -67,7 +67,7 @@ class Node:
 
 @dataclass
 class Forest:
-    """All nodes, carriers before the bodies they carry. ``closing`` lists the joints that hold but carry no body."""
+    """All nodes, carriers before the bodies they carry. ``closing``: joints that constrain bodies but carry none."""
 
     nodes: list[Node] = field(default_factory=list)
     closing: list[int] = field(default_factory=list)
@@ -86,8 +86,8 @@ def spans(joint: JointSpec) -> bool:
 def spanning_forest(model: Model, base: str | None) -> Forest:
     """Build the forest of all bodies, or of those connected with the body ``base`` by joints.
 
-    Kinematic bodies float. Bodies connected to them or to the world are reached from there. In each other group one
-    body floats: ``base`` if it is in the group, else a free joint's child, a body that no joint carries, or the first.
+    Kinematic bodies float. The trees grow from kinematic bodies and from the world. In each other group one body
+    floats: ``base`` if it is in the group, else a free joint's child, a body that no joint carries, or the first.
 
     Raises:
         UnknownNameError: no body of that label.

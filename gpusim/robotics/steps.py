@@ -10,16 +10,16 @@ C holds the rows of the levels above (r = C dq_above, c almost zero) and the lev
 w e of an unreachable task, and the forces that hold the rows above against the level.
 
 If forces remain, Gauss-Newton steps oscillate. They neglect the errors' second derivatives, which the forces multiply
-in the Lagrangian. These derivatives are at most the lever arms, |column of J|. With
-D = damping^2 + sum of share |force| |column|, the model is stiffer than half of the truth, so steps contract to the
-nearest pose. D vanishes with the forces, so convergence is quadratic for a reachable target (Levenberg-Marquardt with
-error-dependent damping: Sugihara 2011; Fan and Yuan 2005). Forces on kept rows are those of the previous step.
+in the Lagrangian. These derivatives are at most the lever arms, |column of J|. With D = damping^2 + sum of share
+|force| |column|, the model is more than half as stiff as the exact Hessian, so steps contract to the nearest pose. D
+vanishes with the forces, so convergence is quadratic for a reachable target (Levenberg-Marquardt with error-dependent
+damping: Sugihara 2011; Fan and Yuan 2005). Forces on kept rows are those of the previous step.
 
-Levels keep those above only to first order. With several priorities, each level therefore finds its own limits in turn,
-and its addition to the step is shortened. The errors above, evaluated in the resulting posture, may differ from the
-linear ones by at most ``LEAK`` plus a fraction of their improvement. The last two steps of the second level, the last
-four of the third, and so on have a far smaller allowance. Disturbances by unreachable tasks are thus corrected before
-the end, in order of priority.
+A level keeps the errors of the levels above only to first order. With several priorities, each level therefore finds
+its own limits in turn, and its addition to the step is shortened. The errors of the levels above, evaluated in the
+resulting posture, may differ from the linear ones by at most ``LEAK`` plus a fraction of their improvement. The last
+two steps of the second level, the last four of the third, and so on have a far smaller allowance. Disturbances by
+unreachable tasks are thus corrected before the end, in order of priority.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Layout:
 
 
 def finishing_steps(level: int, iterations: int) -> int:
-    """Return how many of the last steps strictly protect the levels above. Higher tasks thus finish after it."""
+    """Return how many of the last steps strictly protect the levels above, which thus converge later."""
     return min((iterations + 1) // 2, FINISHING * (level - 1))
 
 

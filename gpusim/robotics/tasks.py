@@ -87,7 +87,7 @@ class PoseTask(PlaceTask):
         weight: weights of the squared errors in position (x, y, z, world frame, m) and rotation vector (rad). One
             number applies to all six.
         priority: 1 comes first. Later priorities use the remaining freedom.
-        name: name in targets and reports. Default: the frame.
+        name: name in targets and reports. Default: the frame's label.
 
     Target: (7,) position and quaternion (xyzw), (worlds, 7), or a Transform.
     """

@@ -52,8 +52,8 @@ def add_contact_sensor(self: ModelBuilder, body: int, site: int | None = None, l
 
     The signals are ``sensor.<label>.force`` (3,) N, ``.torque`` (3,) N m about the sensor's origin, and
     ``.center_of_pressure`` (3,) m, all in the world frame. They are means over the last step and include bounces.
-    Force times dt, summed, is the exchanged momentum. They are one step older than poses and velocities. Diagrams can
-    read them.
+    Force times dt, summed, is the exchanged momentum. The signals are one step older than poses and velocities.
+    Diagrams can read them.
 
     Args:
         body: body index.

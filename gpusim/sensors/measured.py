@@ -1,7 +1,7 @@
-"""Real sensors: an ideal measurement plus noise, bias, a sample rate and latency.
+"""Measured sensors: an ideal measurement plus noise, bias, a sample rate and latency.
 
 Each sensor is a small diagram. So its numbers are part of the state, its parameters may differ between worlds, and
-kernels run it. Signals are ``sensor.<label>.<what>``; parameters ``sensor.<label>.<block>.<parameter>``.
+kernels run it. Signals are ``sensor.<label>.<what>``. Parameters are ``sensor.<label>.<block>.<parameter>``.
 """
 
 from __future__ import annotations
@@ -100,15 +100,15 @@ def add_imu(
         b: the builder.
         site: label of the site (:meth:`gpusim.ModelBuilder.add_site`).
         label: label of the sensor.
-        rate: samples per second; None samples once per configured step.
+        rate: samples per second. None samples once per configured step.
         acceleration_noise: standard deviation of each component, m/s2.
-        acceleration_bias: of each component, m/s2; by world: ``sensor.<label>.acceleration_bias.value_0``, _1, _2.
+        acceleration_bias: of each component, m/s2. By world: ``sensor.<label>.acceleration_bias.value_0``, _1, _2.
         rate_noise: standard deviation of each component, rad/s.
         rate_bias: of each component, rad/s.
-        latency: s; rounded to whole samples. Until it has passed, the sensor returns its first sample.
+        latency: s. Rounded to whole samples. Until it has passed, the sensor returns its first sample.
         seed: of the noise, which also differs by label and world, independent of other sensors.
         max_rate: if given, the rate may differ between worlds up to it: ``sensor.<label>.clock.rate``.
-        max_latency: the same for the latency, s: ``sensor.<label>.acceleration.time`` and ``.angular_rate.time``.
+        max_latency: as ``max_rate``, for the latency, s: ``sensor.<label>.acceleration.time``, ``.angular_rate.time``.
 
     Raises:
         ModelError: no such site, a label that is taken, negative noise or latency, a rate or latency above the
@@ -145,20 +145,20 @@ def add_range_finder(
 ) -> SensorDiagram:
     """Add a real range finder or lidar that measures with the rays of a sensor.
 
-    Signal ``sensor.<label>.distance`` (n,) m, from 0 to the sensor's range, which means that a ray hit nothing. It is
-    held between samples.
+    Signal ``sensor.<label>.distance`` (n,) m, from 0 to the sensor's range. The range means that the ray hit
+    nothing. The signal is held between samples.
 
     Args:
         b: the builder.
         sensor: label of the rays (:meth:`gpusim.ModelBuilder.add_ray_sensor`).
         label: label of the range finder.
-        rate: samples per second; None samples once per configured step.
+        rate: samples per second. None samples once per configured step.
         noise: standard deviation of each distance, m.
-        bias: of each distance, m; by world: ``sensor.<label>.measured_bias.value_0`` and so on.
-        latency: s; rounded to whole samples. Until it has passed, the sensor returns its first sample.
+        bias: of each distance, m. By world: ``sensor.<label>.measured_bias.value_0`` and so on.
+        latency: s. Rounded to whole samples. Until it has passed, the sensor returns its first sample.
         seed: of the noise, which also differs by label and world, independent of other sensors.
         max_rate: if given, the rate may differ between worlds up to it: ``sensor.<label>.clock.rate``.
-        max_latency: the same for the latency, s: ``sensor.<label>.measured.time``.
+        max_latency: as ``max_rate``, for the latency, s: ``sensor.<label>.measured.time``.
 
     Raises:
         ModelError: no such sensor of rays, a label that is taken, negative noise or latency, a rate or latency above
@@ -199,11 +199,11 @@ def add_encoder(
         joint: label of the joint.
         label: label of the sensor.
         counts: counts per revolution, or per meter.
-        rate: samples per second; None samples once per configured step.
-        latency: s; rounded to whole samples. Until it has passed, the sensor returns its first sample.
+        rate: samples per second. None samples once per configured step.
+        latency: s. Rounded to whole samples. Until it has passed, the sensor returns its first sample.
         velocity_time: time constant of the filter for the velocity, s.
         max_rate: if given, the rate may differ between worlds up to it: ``sensor.<label>.clock.rate``.
-        max_latency: the same for the latency, s: ``sensor.<label>.position.time``.
+        max_latency: as ``max_rate``, for the latency, s: ``sensor.<label>.position.time``.
 
     Raises:
         ModelError: no such joint, fewer than one count, a negative latency, a rate or latency above the maximum.

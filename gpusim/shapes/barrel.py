@@ -90,7 +90,7 @@ class Barrel(Round):
         return math.hypot(end_radius(params), params["half_length"])
 
     def curvature(self, params: Params) -> float:
-        """Return 1/sqrt(radius arc_radius), the geometric mean of both curvatures in the middle."""
+        """Return 1/sqrt(radius arc_radius), the geometric mean of both curvatures at the center."""
         return 1.0 / math.sqrt(float(params["radius"]) * float(params["arc_radius"]))
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
@@ -135,7 +135,7 @@ def add_shape_barrel(
 
     Args:
         body: body index, -1 for the world.
-        radius: radius in the middle, m, above zero.
+        radius: radius at the center, m, above zero.
         arc_radius: radius of the side's arc, m, at least ``radius``. If both are equal, it is a ball with cut-off caps.
         half_length: half of the length, m, above zero. The flat ends must keep a radius above zero.
         xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axis with ``xform``.

@@ -30,11 +30,11 @@ def add_camera(
 
     Args:
         body: body index, -1 for the world.
-        xform: camera frame in the body frame: x to the right and y up in the picture. The camera looks along -z, as in
+        xform: camera frame in the body frame: x to the right and y up in the image. The camera looks along -z, as in
             MuJoCo, OpenGL and USD.
-        fov_y: angle from the lower to the upper edge of the picture, rad, above 0 and below pi.
+        fov_y: vertical field of view, rad, above 0 and below pi.
         label: unique name, default ``camera<index>``.
-        target: point that it looks at, body frame, m, with the body's z axis up in the picture. It replaces the
+        target: point that it looks at, body frame, m, with the body's z axis up in the image. It replaces the
             rotation of ``xform``.
 
     Returns:
@@ -79,8 +79,8 @@ def add_light(
     bit for bit.
 
     Args:
-        kind: "directional" (like the sun), "point", "spot", or "headlight". A headlight shines from the eye of each
-            picture, without a shadow. It ignores body, position and direction.
+        kind: "directional" (like the sun), "point", "spot", or "headlight". A headlight shines from the camera of
+            each image, without a shadow. It ignores body, position and direction.
         body: body index, -1 for the world.
         position: of a point or spot light in the body frame, m.
         direction: in which a directional or spot light shines, body frame, any nonzero length.
@@ -89,7 +89,7 @@ def add_light(
         attenuation: (a, b, c) of a point or spot light. At a distance d in m it has the share 1 / (a + b d + c d2).
         cutoff: half the angle of a spot's cone, rad, at most pi / 2.
         exponent: the light of a spot falls off with this power of the cosine of the angle to its axis.
-        shadow: cast shadows. The viewer draws the shadow of the first such light. It falls in parallel.
+        shadow: cast shadows. The viewer draws the shadow of the first such light, with parallel rays.
         label: unique name, default ``light<index>``.
 
     Returns:

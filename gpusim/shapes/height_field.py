@@ -161,7 +161,7 @@ def add_shape_height_field(
         heights: z of the grid points in the shape frame, m, (rows, columns), at least 2 of each. Rows run along y,
             columns along x.
         spacing: distance (dx, dy) between columns and between rows, m, above zero.
-        base: z of the bottom, m, not above the lowest height. Default: the field's longer side below it.
+        base: z of the bottom, m, not above the lowest height. Default: below it by the field's longer side.
         xform, material, label, group, mask, color: see ``add_shape``.
 
     Returns:

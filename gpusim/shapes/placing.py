@@ -98,8 +98,8 @@ def add_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int, material:
         The pair's index.
 
     Raises:
-        ModelError: an unknown shape, shapes of one body, shapes that no force moves, or a pair that is listed
-            already.
+        ModelError: an unknown shape, shapes of one body, two shapes that no force can move, or a pair that is
+            listed already.
     """
     return _add_pair(self, shape_a, shape_b, True, _check_material("add_collision_pair", material))
 

@@ -42,9 +42,9 @@ def add_terrain(
         source: .png (8 or 16 bits), .tif (GeoTIFF) or .npy file, or an array (rows, columns). The first row of a PNG or
             GeoTIFF is in the north (highest y), the first row of an array or .npy file in the south (lowest y). PNG and
             TIFF files need the extra ``terrain``.
-        cell: distance of grid points, m, one number or (dx, dy). Default: the pixel scale of a GeoTIFF.
+        cell: distance between grid points, m, one number or (dx, dy). Default: the pixel scale of a GeoTIFF.
         size: length of the whole terrain along x and y, m, in place of ``cell``.
-        height: m per unit of the numbers. Those of a PNG go from 0 (black) to 1 (white).
+        height: m per unit of the source's values. Values of a PNG go from 0 (black) to 1 (white).
         hole: height that fills holes, m. Default: holes stay open.
         body: -1 for the world, or a kinematic body.
         xform, label, group, mask, color: see ``add_shape``.

@@ -1,4 +1,4 @@
-"""Triangle mesh: a surface of triangles that does not move by forces, such as a quarry, a building or a truck bed."""
+"""Triangle mesh: a surface of triangles that forces do not move, such as a quarry, a building or a truck bed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NEAR = 0.9963
 
 @register
 class TriangleMesh(Unmovable):
-    """Surface of triangles. Both sides hold, so the mesh may be closed or open. Parameter ``tree``."""
+    """Surface of triangles. Both sides collide, so the mesh may be closed or open. Parameter ``tree``."""
 
     name: ClassVar[str] = "triangle_mesh"
     number: ClassVar[int] = 12
@@ -103,9 +103,9 @@ def add_shape_triangle_mesh(
 ) -> int:
     """Add a mesh that collides as triangles, for the world or a kinematic body.
 
-    Both sides of every triangle hold, so the mesh may be closed or open, and the order of the corners does not matter.
-    A shape is pushed out on the side where more than half of its thickness is. Equal vertices are merged. Edges between
-    triangles do not catch.
+    Both sides of every triangle collide, so the mesh may be closed or open, and the order of the corners does not
+    matter. A shape is pushed out on the side where more than half of its thickness is. Equal vertices are merged. Edges
+    between triangles do not catch.
 
     Args:
         body: -1 for the world, or a kinematic body.

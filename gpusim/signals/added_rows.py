@@ -1,8 +1,8 @@
 """Axis rows that joints get during a simulation, at the first write of a parameter that needs one.
 
-A joint coordinate without limits, damping, friction, armature or actuator has no axis row, which costs nothing. When
-you write one of these, the model is compiled again with the row that it would have had from the start. The simulation
-continues with the new model: state and parameters per row, axis and world are carried over.
+A joint coordinate without limits, damping, friction, armature or actuator has no axis row, and so costs no time. When
+you write one of these parameters, the model is compiled again with the row that it would have had from the start. The
+simulation continues with the new model and keeps the state and the parameters of each row, axis and world.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Ar
     Args:
         runtime: simulation of a model in which the coordinate has no row.
         joint, coordinate: indices of the joint and of its coordinate.
-        name: of a parameter of the table in model/fields.py over axes.
+        name: name of an axis parameter, from the table in model/fields.py.
         worlds: indices (n,).
         value: for these worlds, (n,).
 
@@ -51,7 +51,7 @@ def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Ar
 
 
 def write_length(runtime: Runtime, joint: int, worlds: Array, value: Array) -> None:
-    """Write the length of a rod, which sets both of its limits. The first write replaces its locked row by these."""
+    """Write the length of a rod, which sets both of its limits. The first write replaces the locked row by them."""
     key, element = (joint, LENGTH), runtime.model.joints[joint].element
     check_length(element, "length", value)
     if not np.all(np.isfinite(value)):
@@ -74,7 +74,7 @@ def row_keys(model: Model) -> frozenset[tuple[int, int]]:
 
 
 def set_rows(runtime: Runtime, rows: Set[tuple[int, int]]) -> None:
-    """Give exactly these joint coordinates axis rows, in addition to those that the model was built with."""
+    """Keep the axis rows that the model was built with, and add rows for exactly these joint coordinates."""
     old, new = runtime.model, with_axes(runtime.built, rows)
     parameters = carried_parameters(runtime.parameters, old, new)
     runtime.rebind(new, parameters, *(carried_state(state, runtime, old, new) for state in runtime.states()))

@@ -66,7 +66,7 @@ class BodySignals:
         self.runtime.write_parameter("mass", self.index, worlds, value)
 
     def write_inertia(self, worlds: Array, value: Array) -> None:
-        """Write the inertia, kg m2. The angular velocity stays, now and in the state that reset returns to."""
+        """Write the inertia, kg m2. The angular velocity does not change, here and in the reset state."""
         before = self._parameter("inertia")[worlds]
         self.runtime.write_parameter("inertia", self.index, worlds, value)
         if self.kinematic:

@@ -2,7 +2,7 @@
 
 The file has one array per member: ``header`` and ``model`` (UTF-8 JSON), ``commands``, and those of ``state/``,
 ``actuators/``, ``parameters/``, ``programs/`` and ``first/``. The comment of the ZIP archive is the SHA-256 of all
-bytes before it, so that no damage remains unseen.
+bytes before it, so that any damage is detected.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SEAL = 64
 
 @dataclasses.dataclass
 class Settings:
-    """The settings of a simulation that its next bits depend on."""
+    """The settings of a simulation that affect the bits of its next steps."""
 
     backend: str
     dtype: str
@@ -52,8 +52,8 @@ class Checkpoint:
     """The content of a checkpoint file.
 
     Attributes:
-        path: of the file, for messages.
-        settings: of the simulation.
+        path: path of the file, for messages.
+        settings: settings of the simulation.
         num_worlds: number of worlds.
         header: the JSON header.
         arrays: all arrays by name of the member, without header and model.
@@ -85,7 +85,7 @@ class Checkpoint:
             raise ModelError(f"checkpoint {self.path!r}: its model cannot be built ({reason}); {fix}") from error
 
     def snapshot(self, groups: list[Group]) -> Snapshot:
-        """Return the snapshot. ``groups``: of its model."""
+        """Return the snapshot. ``groups``: actuator groups of its model."""
         parts: dict[str, dict[str, Array]] = {}
         for member, array in self.arrays.items():
             part, _, name = member.partition("/")
@@ -112,11 +112,12 @@ def write_checkpoint(
     """Write a file that replaces an older one only when it is complete.
 
     Args:
-        path: of the file, ends in .npz.
-        snapshot: of the simulation.
+        path: path of the file, ends in .npz.
+        snapshot: snapshot of the simulation.
         model: as built, without added rows.
-        settings: of the simulation.
-        extra: further arrays, which :func:`read_checkpoint` returns with the others.
+        settings: settings of the simulation.
+        extra: further arrays, which :func:`read_checkpoint` returns with the
+            others.
     """
     target = check_output_file(path, (".npz",), "checkpoint")
     packed = packed_checkpoint(snapshot, model, settings, extra)

@@ -58,10 +58,10 @@ class Checkpoints:
         """Write a checkpoint: :meth:`snapshot`, model, ``config``, ``dtype`` and ``fast``. :meth:`load` continues it.
 
         The file replaces an older one only when it is complete. A model with ``python`` blocks or values of your own
-        classes is not stored: give it to :meth:`load`.
+        classes is not stored. Give this model to :meth:`load`.
 
         Args:
-            path: of the file, ends in .npz. ``numpy.load`` reads it.
+            path: path of the file, ends in .npz. ``numpy.load`` reads it.
 
         Raises:
             ModelError: the path does not end in .npz or cannot be written.

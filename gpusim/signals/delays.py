@@ -1,11 +1,11 @@
 """Delays, lags and integrators of actuators' commands, as over a bus or through a valve.
 
-An actuator with a ``delay``, or a command with an activation x, has its commands under their usual names, and those
-that act under ``<name>.applied``. A lag is x' = (command - x) / time_constant, solved exactly over a step. An
-integrator is x' = command. Both keep x within its range, and its mean over the step acts. A program like those of
-diagrams (description/program.py) connects them. It runs last, so that it also takes commands of diagrams. The commands
-of the last steps are part of the state. An override replaces them by its values, so that no earlier command acts after
-it. An integrator keeps its activation then. Delays are rounded to whole steps.
+An actuator with a ``delay``, or a command with an activation x, keeps its commands under their usual names. The
+commands that act now are under ``<name>.applied``. A lag is x' = (command - x) / time_constant, solved exactly over a
+step. An integrator is x' = command. Both keep x within its range, and its mean over the step acts. A program like those
+of diagrams (description/program.py) connects them. It runs last, so it also delays the commands that diagrams set. The
+commands of the last steps are part of the state. An override replaces them by its values, so that no earlier command
+acts later. Integrators keep their activation during an override. Delays are rounded to whole steps.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Delays(Program):
     Attributes:
         wanted: columns of the delayed commands.
         room: capacity of each ring.
-        integrates: which of them are the rate of an integrator.
+        integrates: whether each of these commands is the rate of an integrator.
     """
 
     wanted: Sequence[int] = ()
@@ -78,10 +78,10 @@ class Delays(Program):
     integrates: Sequence[bool] = ()
 
     def settle(self, numbers: Array, worlds: Array, held: Array, commands: Array) -> None:
-        """Fill the rings and lags of held commands, as if they had always been set. Integrators keep theirs.
+        """Fill the rings and lags of held commands, as if they had always been set. Integrators keep their activation.
 
         Args:
-            numbers: state numbers of all worlds; changed in place.
+            numbers: state variables of all worlds; changed in place.
             worlds: indices of the worlds to fill.
             held: which commands are held in those worlds, (len(worlds), controls).
             commands: their values.
@@ -98,7 +98,7 @@ def delays(model: Model, dt: float) -> Delays | None:
     """Return the program of a model's delays, lags and integrators, or None if no actuator has one.
 
     Args:
-        model: of the simulation.
+        model: model of the simulation.
         dt: its step, s.
 
     Raises:

@@ -1,7 +1,7 @@
 """Warning about bodies that fell past every shape of the world, once per simulation.
 
-The watch looks at the bodies after a launch, when the number of steps has doubled. So a run of a million steps copies
-the state from the device 13 times.
+The watch checks the bodies after a launch if the number of steps has doubled since its last check. So a run of a
+million steps copies the state from the device only 13 times.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class FallWatch:
             self.stop()
 
     def stop(self) -> None:
-        """Do not look again."""
+        """Stop all further checks."""
         self._next = np.inf
 
     def check(self, steps: int, gravity: Array) -> None:
-        """Warn if a body fell past everything. ``gravity``: (worlds, 3) or (1, 3), m/s2."""
+        """Warn if a body fell past all shapes. ``gravity``: (worlds, 3) or (1, 3), m/s2."""
         if steps < self._next:
             return
         self._next = 2.0 * steps
@@ -95,7 +95,7 @@ class FallWatch:
 
 
 def grounded(model: Model) -> set[int]:
-    """Return WORLD and the bodies that joints connect to the world or to a kinematic body, also through others."""
+    """Return WORLD and the bodies that joints connect, directly or through others, to the world or a kinematic body."""
     links: dict[int, list[int]] = {}
     for joint in model.joints:
         if joint_type(joint.kind).holds:

@@ -48,7 +48,7 @@ class JointSignals:
 
     Args:
         runtime: simulation of the joint.
-        index: of the joint.
+        index: index of the joint.
         axes: the model's axis for each of the joint's coordinates, if there is one.
         constraint: index of the constraint with the joint's rows, or -1.
         rope: index among the joints that pull, or -1.

@@ -36,7 +36,7 @@ def _broken(runtime: Runtime, joint: int) -> Array:
 
 
 def reset_latches(runtime: Runtime, worlds: Array) -> None:
-    """Return the latches to what the builder said."""
+    """Reset the latches to the initial state that the builder set."""
     for joint in switched(runtime):
         spec = runtime.model.joints[joint]
         start = spec.params["limit_lower"]

@@ -62,9 +62,10 @@ class Linearizing:
     ) -> Linearization:
         """Return how the state after some steps depends on the state and the commands now.
 
-        The derivatives are central differences. A second simulation runs a world for each change, from this one's
-        snapshot. This simulation does not change. The error is of second order in ``step``. At kinks (contacts that
-        open, dry friction that sticks, limits) the result is the mean slope over the change, with a warning.
+        The derivatives are central differences. A second simulation starts from a snapshot of this one and runs one
+        world for each change. This simulation does not change. The error is of second order in ``step``. At kinks
+        (contacts that open, dry friction that sticks, limits) the result is the mean slope over the change, with a
+        warning.
 
         Args:
             states: writable signals or wildcards, for example ``"cylinder.*.pressure_a"``. No orientations.

@@ -1,4 +1,4 @@
-"""One simulation of several models that differ only in numbers which every world has for itself.
+"""One simulation of several models that differ only in numbers that each world stores separately.
 
 These are the parameters of bodies, joints, shapes and actuators, and the initial state. Everything else must be equal:
 topology, sizes of shapes, centers of mass, commands, diagrams, sensors. World i then has the same bits as a simulation
@@ -82,7 +82,7 @@ def checked_models(model: Any, num_worlds: Any, config: Any) -> list[Model]:
 
 
 def merge_models(runtime: Runtime, models: Sequence[Model], dtype: Any) -> None:
-    """Give world i the numbers of model i. All models have the same :func:`structure`, the simulation has the first."""
+    """Give world i the parameters of model i. All models must have the same :func:`structure`."""
     worlds = np.arange(len(models))
     for name in runtime.parameters:
         stacked = np.concatenate([model.parameters[name] for model in models])

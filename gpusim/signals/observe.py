@@ -99,7 +99,7 @@ class Observation:
     def reading(self, samples: int | None = None) -> Reading | None:
         """Return what one call of many steps needs to read the signals, or None if some pass through the host.
 
-        ``samples``: number of samples in a new array. None: into the array of the observation.
+        ``samples``: number of samples in a new array. None: read into the array of the observation.
         """
         kept = list[tuple[str, int, int]]()
         for signal, columns in self._host:

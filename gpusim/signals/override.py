@@ -35,7 +35,7 @@ class Override:
     def hold(self, values: Mapping[str, Any] | None, worlds: Array) -> None:
         """Hold commands in some worlds, (n,). None: all commands at their safe values.
 
-        A second stop does not measure again the positions that servos hold.
+        A second emergency stop does not change the positions that servos already hold.
         """
         held, count = self._runtime.state.arrays[OVERRIDE], len(self._controls)
         if values is None:
@@ -94,7 +94,7 @@ class Override:
 
 
 def safe_commands(runtime: Runtime) -> Array:
-    """Return the safe values of all commands, (num_worlds, commands): those of their kinds, or the reached position.
+    """Return the safe values of all commands, (num_worlds, commands): from the kind, or the reached position.
 
     Inputs of diagrams take their defaults.
     """

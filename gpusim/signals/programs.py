@@ -1,8 +1,8 @@
 """Diagrams at run time: their signals, and a sample of each diagram before the step in which it is due.
 
-State numbers of diagrams are part of the state (``diagram.<label>``), so that copies, resets and replays include them.
-A sample launches a small kernel generated for the diagram (cuda_kernels/diagram.cu). The NumPy backend, and diagrams
-with Python blocks, run the same operations over all worlds.
+The state variables of diagrams are part of the state (``diagram.<label>``), so that copies, resets and replays include
+them. A sample launches a small kernel generated for the diagram (cuda_kernels/diagram.cu). The NumPy backend, and
+diagrams with Python blocks, run the same operations over all worlds.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class RunningProgram:
             self._on_host(on_host(self._observation.read()), np.flatnonzero(due))
 
     def sampling(self) -> Sampling | None:
-        """Return what one call of many steps needs to sample the diagram, or None if Python does."""
+        """Return what one call of many steps needs to sample the diagram, or None if Python samples it."""
         inputs = None if self._launch is None else self._observation.reading()
         if inputs is None:
             return None
@@ -158,7 +158,7 @@ class RunningProgram:
             raise validate.fail(f"signal '{name}'", sides, f"write {_BOUNDS[own]} first")
 
     def add_wires(self, runtime: Runtime, table: SignalTable) -> None:
-        """Add its wires as signals."""
+        """Add the diagram's wires as signals."""
         for wire in self.program.wires:
             read, kept = _wire(runtime, self.name, wire.at, wire.shape), (self.name, wire.at)
             write = _wire_writer(runtime, self.name, wire.at) if wire.writable else None

@@ -1,4 +1,4 @@
-"""Runtime: a model in many worlds with its backend. All signals read and write it. ``Simulation`` is its front door."""
+"""Runtime: a model in many worlds with its backend. All signals read and write it. ``Simulation`` is its public API."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Runtime:
     """A model in many worlds, its backend, and the forces and contacts that were computed for the current state.
 
     Args:
-        model, config: after the choice of joint solvers.
+        model, config: model and settings after the choice of joint solvers.
         built: the model as given, without the rows that parameter writes add.
         state: initial state, (num_worlds, ...).
         parameters: copies of the model's parameters by name.
-        backend: of the model.
-        make_backend: makes the backend for another model, from it, a state and parameters.
+        backend: backend of the model.
+        make_backend: function of a model, a state and parameters that makes a backend for another model.
         build_signals: makes the table of all signals.
 
     Attributes:
@@ -43,7 +43,7 @@ class Runtime:
         drivers: the diagram that writes each command, by label.
         running: the diagrams (``RunningProgram``), in the order of their samples.
         steps: number of steps requested so far.
-        samplers: observers with samples at certain steps.
+        samplers: observers that take samples at certain steps.
         rebound: called after :meth:`rebind`.
         compiled: observations and writers by their signals; dropped by :meth:`rebind`.
     """

@@ -24,7 +24,7 @@ class SignalInfo:
         shape: shape for one world: () for a number, (3,) for a vector.
         writable: whether ``sim.write`` takes it.
         forward: whether reading it needs a trial of the next kick (once for each state, for any number of signals).
-        device: whether kernels read it on backends with kernels; others pass through the host.
+        device: whether kernels read it on backends with kernels. Other signals pass through the host.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Signal:
     at: tuple[int, ...] = ()
     target: Target | None = None
     kept: tuple[str, tuple[int, ...]] | None = None
-    """Array of the state, and its columns, for values that a program left there."""
+    """Array of the state, and its columns, for values that a program stored there."""
     shared: tuple[SharedWriter, str] | None = None
     """Writer of several parameters of one actuator, which checks them together, and the name of this one."""
 

@@ -38,10 +38,10 @@ class Snapshot(State):
     """A saved state, from ``sim.snapshot()``. It can be pickled.
 
     Attributes:
-        digest: of each part of the model, as built.
+        digest: digest of each part of the model, as built.
         rows: joint coordinates with an axis row, (joint, coordinate) each.
-        scheme: of the step, which determines the time of the velocities.
-        parameters: of bodies, joints and shapes; those of actuators are in ``groups``.
+        scheme: scheme of the step, which determines the time at which the stored velocities hold.
+        parameters: parameters of bodies, joints and shapes. Those of actuators are in ``groups``.
         commands: (num_worlds, commands).
         programs: parameters of diagrams and delays, by label.
         failed: reasons of quarantined worlds, by number.
@@ -135,7 +135,7 @@ def _taken_from(kept: Snapshot, source: Any, worlds: Array, num_worlds: int) -> 
 
 
 def check_model(element: str, model: Model, digest: Mapping[str, str]) -> None:
-    """Raise if the digest of a snapshot is of another model. ``element`` is for the message."""
+    """Raise if the digest of a snapshot belongs to another model. ``element`` is for the message."""
     parts = different_parts(model.digest, digest)
     if parts:
         others = f"its {' and '.join(parts)} differ" if len(parts) < 3 else f"its {', '.join(parts)} differ"

@@ -10,7 +10,7 @@ from gpusim import validate
 
 
 class StepSampler(Protocol):
-    """An observer with samples at certain steps."""
+    """An observer that takes samples at certain steps."""
 
     def steps_until_sample(self, dt: float) -> int:
         """Return the number of steps of ``dt`` s until the next sample, at least 1."""
@@ -20,7 +20,7 @@ class StepSampler(Protocol):
 
 
 class RegularSampler:
-    """Sampler at a rate, at the nearest steps. The caller takes the first sample, at the current time.
+    """Sampler with a fixed rate, at the nearest steps. The caller takes the first sample, at the current time.
 
     Args:
         element: name of the sampler, for errors.

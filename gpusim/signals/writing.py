@@ -115,7 +115,7 @@ class StateWriter:
         return all(part.moves for part in self._parts)
 
     def write_on_device(self, values: Sequence[Any], worlds: Any) -> None:
-        """Write poses and velocities of which some are on the device, and stay there unchecked.
+        """Write poses and velocities. Values on the device stay there, unchecked.
 
         ``worlds``: indices (n,), or a mask (num_worlds,) on the device for values of all worlds.
         """

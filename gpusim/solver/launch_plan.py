@@ -1,7 +1,7 @@
 """The launch plan: the schedule as lists of kernel launches, for large worlds (staged launch).
 
-A *segment* is a list of launches without a decision of the host in between. The CUDA backend captures each segment in a
-graph. Conditions that each world evaluates are passed to a launch as a bit mask of FLAGS (solver/schedule.py).
+A *segment* is a list of launches that need no decision by the host in between. The CUDA backend captures each segment
+in a graph. Conditions that each world evaluates are passed to a launch as a bit mask of FLAGS (solver/schedule.py).
 """
 
 from __future__ import annotations

@@ -128,8 +128,8 @@ class If(Node):
     """Nodes under a condition.
 
     ``joined``: name of one launch that runs all of these nodes for large worlds on a GPU, with blocks that take
-    tickets. So a single launch finds that it has no work. The number of items of a phase must not depend on arrays that
-    these nodes write.
+    tickets. So one launch is enough to find that there is no work. The number of items of a phase must not depend on
+    arrays that these nodes write.
     """
 
     when: Condition
@@ -197,9 +197,9 @@ class Stage(Routine):
     """A routine that every backend implements by this name. It is a unit of parity tests and profiles.
 
     Attributes:
-        together: the staged launch runs it with one block per world if this condition holds. reference: the NumPy
-        function in gpusim/reference/ ("joints.kick.kick"), which takes the StepBuffers. The kernels know the
-            CONSTANTS of its file by name. By default the function of the stage's name in stages.py.
+        together: the staged launch runs it with one block per world if this condition holds.
+        reference: the NumPy function in gpusim/reference/ ("joints.kick.kick"), which takes the StepBuffers. The
+            kernels know the CONSTANTS of its file by name. By default the function of the stage's name in stages.py.
         kernels: the file in cuda_kernels/ with its phases, if no other file includes it.
     """
 

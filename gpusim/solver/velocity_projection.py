@@ -73,8 +73,8 @@ def _moving(w: StepBuffers, rows: Array) -> Array:
 class Held:
     """Rates that the projection keeps.
 
-    They are those of the coordinates ``numbers``. If ``body`` >= 0, they are three columns of that body's velocity,
-    from column ``first`` on.
+    If ``body`` < 0, they are the rates of the coordinates ``numbers``. Otherwise, they are three columns of that body's
+    velocity, from column ``first`` on.
     """
 
     numbers: tuple[int, ...]

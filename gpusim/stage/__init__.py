@@ -1,4 +1,4 @@
-"""What is drawn of a model: meshes with colors, and their poses in each frame. Uses only NumPy and SciPy.
+"""Drawn parts of a model: meshes with colors, and their poses in each frame. Uses only NumPy and SciPy.
 
 The window, offscreen pictures, the browser, Rerun and MCAP files draw the same :class:`Stage`.
 """

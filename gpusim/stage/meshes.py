@@ -30,7 +30,7 @@ class TriangleMesh:
         positions: (n, 3), m or in units that an instance stretches.
         normals: (n, 3), unit vectors.
         triangles: (m, 3) indices.
-        texcoords: (n, 3) texture coordinates u, v, 0, or directions in a cube of pictures. None without a texture.
+        texcoords: (n, 3) texture coordinates u, v, 0, or directions in a cube map. None without a texture.
         colors: (n, 3) sRGB, uint8, in place of the instances' colors. None: the instances' colors.
     """
 

@@ -53,7 +53,7 @@ class Batch:
 
     @property
     def picture(self) -> Texture | None:
-        """Texture that ``texcoords`` refer to. None for a cube of pictures: ``Stage.rgba`` has its mean color."""
+        """Texture that ``texcoords`` refer to. None for a cube map: ``Stage.rgba`` has its mean color."""
         texture = self.mesh.texture
         return None if texture is None or texture.is_cube else texture
 

@@ -1,4 +1,4 @@
-"""Texture coordinates: u to the right and v upward in the picture, or directions in a cube of pictures."""
+"""Texture coordinates: u to the right and v upward in the image, or directions in a cube map."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _FLAT = 0.999
 
 
 def corner_texcoords(texture: Texture, points: Array, uv: Array | None) -> Array:
-    """Return the texture coordinates of corners, (n, 3): u, v, 0, or directions in a cube of pictures.
+    """Return the texture coordinates of corners, (n, 3): u, v, 0, or directions in a cube map.
 
     Args:
-        texture: the picture.
+        texture: the image or cube map.
         points: (n, 3) positions of the corners in the frame of the visual, m.
-        uv: (n, 2) texture coordinates of the surface, or None to project the picture. A projected cube of pictures is
-            not stretched to the proportions of the visual.
+        uv: (n, 2) texture coordinates of the surface, or None to project the image. A projected cube map is not
+            stretched to the proportions of the visual.
     """
     if texture.is_cube:
         fitted = uv is not None and texture.mapping != PROJECTED
@@ -36,8 +36,8 @@ def surface_uv(picture: str, corners: Array, normals: Array) -> Array:
     """Return texture coordinates of a shape's triangles, 0 to 1, (m, 3, 2).
 
     Args:
-        picture: "faceted" shows the whole picture on each side. "round" wraps it once around the z axis, and shows it
-            on flat ends. All others project it along z.
+        picture: "faceted" shows the whole image on each side. "round" wraps it once around the z axis, and shows it on
+            flat ends. All others project it along z.
         corners, normals: (m, 3, 3) of the triangles' corners, frame of the shape.
     """
     low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))

@@ -21,8 +21,8 @@ def run_groups(
         address: of the cluster, or "local" to start one on this computer.
         build: builds the scene of a point.
         points: all points.
-        groups: numbers of the points of each task.
-        plan: what is run.
+        groups: indices of the points of each task.
+        plan: settings of the runs.
 
     Raises:
         ModelError: Ray is not installed, or there is no cluster at the address.

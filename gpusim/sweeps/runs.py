@@ -24,7 +24,7 @@ Build = Callable[[Point], Scene]
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run at every point.
+    """Settings of the run at every point.
 
     Attributes:
         signals: names or wildcards; empty: those of the scene's plots.
@@ -120,7 +120,7 @@ class _OneWorld:
 
 
 def grouped(build: Build, points: Sequence[Point], most: int) -> list[list[int]]:
-    """Return the numbers of the points that can run together, at most ``most`` in a group."""
+    """Return the indices of the points that can run together, at most ``most`` in a group."""
     groups: dict[str, list[int]] = {}
     for number, point in enumerate(points):
         scene = build(point)

@@ -39,15 +39,15 @@ def sweep(
 ) -> Any:
     """Run a scene at many points of its parameters.
 
-    Points whose models differ only in numbers run as worlds of one simulation. Every point has the same bits as
-    alone.
+    Points whose models differ only in numbers run as worlds of one simulation. Every point has the same bits as a run
+    of that point alone.
 
     Args:
         scene: name of a scene, or a function of the parameters that returns one.
         parameters: values of each parameter. Without ``num_samples`` every combination runs. A tuple (low, high) is a
             range to draw from.
         signals: names or wildcards. Default: those of the scene's plots.
-        num_samples: number of points to draw at random instead.
+        num_samples: number of points to draw at random, in place of every combination.
         seed: of the draws.
         duration: of each run, s. Default: the scene's.
         rate: samples per second of simulated time. Default: only the end of each run.

@@ -1,6 +1,7 @@
 """A DC motor with a gearbox turns a loaded shaft.
 
 The schedule is full speed, reverse, stop. Reference cases 2a, 2b (constant load torque) and 2d (pendulum) in
+``tests/reference/hydraulics``.
 """
 
 from __future__ import annotations

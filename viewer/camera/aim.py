@@ -77,7 +77,8 @@ def above_ground(
         stage: everything that is drawn.
         poses: current poses.
         camera: camera moved with the body.
-        before: camera at the start of following. If its eye was below the ground, it may stay as low. None: it may not.
+        before: camera at the start of following. The returned camera may be as far below the ground as this one was.
+            None: never below.
     """
     eye = np.array(camera.position)
     for ground in stage.grounds:

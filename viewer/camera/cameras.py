@@ -37,7 +37,7 @@ class PinholeCamera:
 
     Attributes:
         position: of the eye, world frame, m.
-        target: point in the middle of the picture, world frame, m.
+        target: point at the center of the picture, world frame, m.
         up: upward direction in the picture. If it is parallel to the view, another direction replaces it.
         field_of_view: angle from the lower to the upper edge, rad.
 

@@ -14,7 +14,7 @@ from gpusim.viewer.camera import PinholeCamera
 def mounted_camera(stage: Stage, poses: Poses, camera: CameraSpec, world: int = 0) -> PinholeCamera:
     """Return a camera of the model in one of the drawn worlds.
 
-    Its target lies on its axis, as far away as the middle of the stage, and at least the stage's radius.
+    Its target lies on its axis, as far away as the center of the stage, but at least the stage's radius.
     """
     position, axes = frame_in_world(stage.model, poses, camera.body, camera.xform, world)
     eye = position + stage.offsets[world]

@@ -76,8 +76,8 @@ def model_lights(model: Model, num_worlds: int) -> list[LightSpec]:
 def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, eye: Array, up: Array) -> Rig:
     """Return the rig of a picture.
 
-    The shadows of a point or spot light fall in parallel, away from it through the middle of everything. If all lights
-    together are brighter than the viewer's key light there, all of them are dimmed.
+    The shadows of a point or spot light fall in parallel, from the light through the center of everything. If all
+    lights together are brighter than the viewer's key light there, all of them are dimmed.
 
     Args:
         model: has the bodies.

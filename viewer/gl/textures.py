@@ -1,4 +1,4 @@
-"""Textures of surfaces on the GPU: one for each picture, with mipmaps. Needs a current context."""
+"""Textures of surfaces on the GPU: one for each image, with mipmaps. Needs a current context."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class KeyLine:
-    """Line of help for some keys, or a part of the mouse.
+    """Line of help for some keys, or for a mouse action.
 
     Attributes:
         keys: as shown to people, e.g. "Shift+R".

@@ -48,8 +48,7 @@ class OperatorRecording:
         scene, parameters: recorded scene, for information only.
         time: simulation time at the beginning, s.
         solver: precision and settings of the simulation, by their names in SolverConfig. With other settings a replay
-            is
-            nearly the same, but not bitwise identical.
+            is nearly the same, but not bitwise identical.
         changes: values set before a step, by the step's index from the beginning; None: back to the schedule.
         stops: emergency stop latched (True) or released (False) before a step.
         steps: length.

@@ -28,7 +28,7 @@ class WebPanel:
     Args:
         gui: of a viser server.
         panel_state: what is shown and changed.
-        do: runs what a browser asks for.
+        do: executes a request of a browser.
         look: called with the camera's name and the browser that chose it.
         follow: called with the label of a body, or None.
         draw: called with the worlds to draw.

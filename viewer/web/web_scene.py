@@ -38,7 +38,7 @@ class _Node:
 
 
 def set_up_lights(scene: Any) -> None:
-    """Set the light of a viser scene. Its usual map of the surroundings would overexpose bright bodies."""
+    """Set the light of a viser scene. Its default environment map would overexpose bright bodies."""
     scene.configure_environment_map("city", environment_intensity=_SURROUNDINGS)
 
 
@@ -140,7 +140,7 @@ class WebScene:
         self._move_grounds(poses)
 
     def shift(self, shift: Array) -> None:
-        """Draw everything moved by ``shift``, m, so that a body stays in the middle of all cameras."""
+        """Draw everything moved by ``shift``, m, so that a body stays in the center of all views."""
         if np.abs(shift - self._shift).max() > _STILL * self.stage.home.radius:
             self._root.position, self._shift = shift, shift
             self.updates += 1

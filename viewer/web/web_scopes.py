@@ -44,7 +44,7 @@ class WebScopes:
         )  # fmt: skip
 
     def refresh(self) -> None:
-        """Send the samples of the last seconds, where there are new ones, over the time before now."""
+        """Send the samples of the last seconds to scopes that have new ones. Times are relative to the last sample."""
         for scope, chart in self._charts:
             times, values = self._history.course(scope)
             if not len(times):

@@ -161,7 +161,7 @@ class WebView:
         return jitter
 
     def frame(self, deadline: float) -> None:
-        """Do what browsers ask for, advance the state to the deadline (s on the clock of frames), and show it."""
+        """Execute requests of browsers, advance the state to the deadline (s on the clock of frames), and show it."""
         self._answer()
         self.session.frame(deadline)
         if self._generation != self.session.generation:
@@ -173,7 +173,7 @@ class WebView:
             self._panel_at = deadline
 
     def update(self) -> None:
-        """Do what browsers ask for and show the current state, for programs that step the simulation themselves.
+        """Execute requests of browsers and show the current state, for programs that step the simulation themselves.
 
         The values of sliders are written to ``sim.control``.
         """

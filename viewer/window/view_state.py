@@ -83,7 +83,7 @@ class ViewState:
         return camera if self.followed is None else above_ground(self.stage, self.poses, camera)
 
     def next_camera(self) -> str:
-        """Change to the next camera of the model, or after the last one home. Return a note for the user."""
+        """Change to the next camera of the model, or from the last one to the home pose. Return a note for the user."""
         cameras = self.stage.model.cameras
         if not cameras:
             return "the model has no cameras"
@@ -132,7 +132,7 @@ class ViewState:
         self.follow(hit)
 
     def go_on_from(self, before: ViewState) -> None:
-        """Take over the camera and the followed body of another sight. They are matched by their labels."""
+        """Take over the camera and the followed body of another view, matched by their labels."""
         self.navigator = before.navigator
         labels = self.stage.model.labels("body")
         followed = before.followed

@@ -54,7 +54,7 @@ class Client(Protocol):
     """Protocol of a part that draws in the window, such as a panel. It gets events before the scene."""
 
     def event(self, kind: str, *details: Any) -> bool:
-        """Handle an event as in :data:`screen.Listener`. True: no one else gets it."""
+        """Handle an event as in :data:`screen.Listener`. True: no other part gets it."""
 
     def draw(self, shown: FrameInfo) -> None:
         """Draw over the scene, into the window's bound framebuffer."""
@@ -72,7 +72,7 @@ class Window:
         width, height: window size, in screen units.
         quality: name of the quality, or "auto".
         max_worlds: number of worlds to draw, starting with the first.
-        worlds: indices of the worlds to draw instead.
+        worlds: indices of the worlds to draw, in place of ``max_worlds``.
         camera: the scene's camera, another one, or the name of a view; None for one that shows everything.
         overlays: names of the initially active overlays.
         visuals: draw the visuals of bodies that have them. False: draw the collision shapes.

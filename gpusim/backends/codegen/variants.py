@@ -170,7 +170,7 @@ def make_variant(
         swept: with the direct solver, sweeps solve some of the joints.
         coupled: laws over several axes.
         world_lanes: worlds that a CPU steps at once (simd_group.cuh).
-        shared: only the steps of a GPU, with work arrays in shared memory.
+        shared: only the steps on a GPU, with work arrays in shared memory.
         part: part of the staged launch on a GPU: 1 finds contacts, 2 is the rest, 0 is everything.
         wraps: ropes wrap around spheres and cylinders.
     """
@@ -269,7 +269,7 @@ def signals_variant(
 ) -> Variant:
     """Return the build of the GPU kernels that read signals, write poses and reset worlds.
 
-    It serves every model with these actuator kinds and number types, if ``wraps`` also with wrapped ropes.
+    It serves every model with these actuator kinds and number types. With ``wraps``, models may have wrapped ropes.
     """
     # Its headers need a solver and a contact setting: use the colored solver without contacts.
     build = make_variant("signals.cu", real, stored, False, kinds=kinds, wraps=wraps)

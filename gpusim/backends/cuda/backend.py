@@ -151,7 +151,7 @@ class CudaBackend(CudaMemory):
 
     @contextmanager
     def steps_of(self, module: Any) -> Iterator[None]:
-        """Run steps with another build of the same model inside the block."""
+        """Run steps with another build of the same model inside the ``with`` block."""
         with self._here():
             self._stand_in = self._shared_kernel(module) if self._shape.shared else module.get_function("run_worlds")
         try:

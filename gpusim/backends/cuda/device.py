@@ -87,8 +87,9 @@ def load_cupy(device: int) -> Any:
 def launch_shape(sizes: dict[str, int], slab: int, worlds: int, gpu: Gpu) -> LaunchShape:
     """Choose the number of threads per world, and shared or global memory for its work arrays.
 
-    More threads per world reduce the operations of the busiest thread, but increase the total cost. By counts, about
-    the square root of the rows is a good compromise. With few worlds, each gets more threads until the GPU is full.
+    More threads per world reduce the operations of the busiest thread, but increase the total cost. By operation
+    counts, about the square root of the number of rows is a good compromise. With few worlds, each gets more threads
+    until the GPU is full.
 
     Args:
         sizes: sizes of the model.

@@ -1,4 +1,4 @@
-"""What launches of small kernels need of the CUDA backend."""
+"""Interface of the CUDA backend for launches of small kernels."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """NVRTC, NVIDIA's run-time compiler: CuPy's binding if available, else the library itself.
 
 Neither needs a GPU or its driver. CuPy's binding comes first, because CuPy knows the matching library. The library
-itself suffices on machines without CuPy (``pip install nvidia-cuda-nvrtc-cu12``). It also serves if another major
+itself suffices on machines without CuPy (``pip install nvidia-cuda-nvrtc-cu12``). It is also used if another major
 version than CuPy's is needed: NVRTC 13 does not support sm_70.
 """
 

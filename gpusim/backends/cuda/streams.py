@@ -21,7 +21,7 @@ def on_stream(stream: Any) -> Iterator[None]:
         stream: of PyTorch (``cuda_stream``) or CuPy (``ptr``), or the address of a ``cudaStream_t``.
 
     Raises:
-        ModelError: it is none of these, or CuPy is missing.
+        ModelError: ``stream`` is none of these, or CuPy is missing.
     """
     address = getattr(stream, "cuda_stream", getattr(stream, "ptr", stream))
     if isinstance(address, bool) or not isinstance(address, int):

@@ -77,7 +77,7 @@ def load_library(variant: Variant) -> ctypes.CDLL:
     """Return the library of a build, compiled and loaded on first use.
 
     Sets OpenMP's policy before OpenMP is loaded. Threads that wait for the next phase of a staged launch must not
-    occupy a core that others need, which would stall them all on a busy computer.
+    occupy a core that other threads need. Otherwise all threads would stall on a busy computer.
     """
     key = variant.digest
     if key not in _LIBRARIES:

@@ -83,7 +83,7 @@ def check_native() -> None:
     """Check that a compiler exists, or that the cache has kernels.
 
     Raises:
-        CompileError: neither. The message says how to install a compiler.
+        CompileError: there is neither. The message says how to install a compiler.
     """
     try:
         find_compiler()

@@ -49,7 +49,7 @@ class _Loop(ctypes.Structure):
 
 
 class Stepper(Protocol):
-    """What a loop needs of the native backend."""
+    """Interface of the native backend for a loop of steps."""
 
     arguments: Any
     kinds: Kinds

@@ -1,7 +1,7 @@
 """Number of threads of a staged step, chosen by trials while the simulation runs.
 
-The threads meet after each phase. On a busy computer they wait for a thread that has no core, and small worlds do not
-pay for many threads. The bits do not depend on the number of threads.
+The threads meet after each phase. On a busy computer they wait for a thread that has no core, and for small worlds many
+threads are not worth their cost. The bits do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ KEPT = 0.9
 
 
 class Team:
-    """Chooses between neighbors in 1, 2, 4, ..., ``most`` threads.
+    """Choice between neighboring numbers of threads in 1, 2, 4, ..., ``most``.
 
     Attributes:
         size: threads of the next step.
@@ -29,7 +29,7 @@ class Team:
         self._steps, self._spent = 0, 0.0
 
     def record(self, seconds: float) -> None:
-        """Take the duration of a step by ``size`` threads. It may change ``size``."""
+        """Record the duration of a step by ``size`` threads. This may change ``size``."""
         self._steps += 1
         self._spent += seconds
         if self.size != self._usual:

@@ -1,8 +1,8 @@
 """Blocks with a memory: integrators, filters, transfer functions, delays, PID.
 
-Inputs are held between samples (zero-order hold), and continuous systems are solved exactly for such inputs. Outputs at
-the samples are those of the continuous system behind a holding element (G. F. Franklin, J. D. Powell, M. Workman,
-"Digital Control of Dynamic Systems", 1998, section 4.3).
+Inputs are held between samples (zero-order hold), and continuous systems are solved exactly for such inputs. At the
+samples, the outputs equal those of the continuous system after a zero-order hold (G. F. Franklin, J. D. Powell, M.
+Workman, "Digital Control of Dynamic Systems", 1998, section 4.3).
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ class Transfer(Linear):
 
 @block("delay")
 class Delay(Block):
-    """Input of ``samples`` samples (1) or ``time`` seconds ago.
+    """Input from ``samples`` samples ago (default 1) or from ``time`` seconds ago.
 
     Before that the output is ``initial``, or the first input if ``initial`` is None. With ``max_time`` you can write
     the time, per world, from 0 to ``max_time`` s; it is rounded to whole samples. As that time may be 0, such a delay
@@ -321,7 +321,7 @@ class Delay(Block):
 
 @block("derivative")
 class Derivative(Block):
-    """Derivative of the input behind a filter, s / (time s + 1); exact for inputs that are linear between samples.
+    """Filtered derivative of the input, s / (time s + 1); exact for inputs that are linear between samples.
 
     The filter's input is the mean rate over the period. The block starts at rest with the first input.
     """
@@ -421,7 +421,7 @@ class Pid(Block):
 
 @block("rate_limiter")
 class RateLimiter(Block):
-    """Input followed with at most ``rise`` upwards and ``fall`` (``rise`` if left out) downwards per second."""
+    """Follows the input, rising by at most ``rise`` and falling by at most ``fall`` (default ``rise``) per second."""
 
     rise: float
     fall: float | None = None

@@ -4,8 +4,8 @@
 
 The block uses the recursive Newton-Euler algorithm (J. Y. S. Luh, M. W. Walker, R. P. C. Paul, "On-line computational
 scheme for mechanical manipulators", 1980; R. Featherstone, "Rigid Body Dynamics Algorithms", 2008, table 5.1) in the
-frames behind the joints. Outward pass, with R and r the rotation and position of a joint's frame in the previous frame
-and s the joint axis:
+frames behind the joints (on the child side). Outward pass, with R and r the rotation and position of a joint's frame in
+the previous frame and s the joint axis:
 
     turn:  w = R^T w- + s v,  w' = R^T w'- + s a + (R^T w-) x s v,  x'' = R^T (x''- + w'- x r + w- x (w- x r))
     slide: w = R^T w-,  w' = R^T w'-,  x'' = R^T (x''- + w'- x r + w- x (w- x r)) + s a + 2 w x s v

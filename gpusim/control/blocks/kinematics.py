@@ -41,7 +41,7 @@ class Reached:
 
 
 def check_chain(element: str, joints: Any, tip: Any, more: Sequence[str] = ()) -> None:
-    """Check joints as dicts with "place" (7,), "axis" (3,), "kind", optionally ``more``, and a tip (7,)."""
+    """Check joints, dicts with "place" (7,), "axis" (3,), "kind" and optional keys ``more``, and a tip (7,)."""
     if not isinstance(joints, Sequence) or isinstance(joints, str) or not joints:
         raise validate.fail(element, f"joints = {joints!r} are none", "take them from gpusim.control.chain(...)")
     for joint in joints:
@@ -120,9 +120,9 @@ class Chain(Block):
 class Ik(Block):
     """Joint positions that bring a chain's tip to ``target`` (3,), in the frame of its base: inverse kinematics.
 
-    Starts from ``start`` and does one iteration per sample. The null space keeps ``posture`` (n,). With a ``lever`` (m)
-    the tip also rotates to an input ``orientation`` (4,) (xyzw, in the base's frame): an error of one radian then
-    weighs as much as a distance of ``lever``. Outputs: ``out`` (n,) and ``error``, the remaining error, m.
+    The block starts from ``start`` and does one iteration per sample. The null space keeps ``posture`` (n,). With a
+    ``lever`` (m) the tip also rotates to an input ``orientation`` (4,) (xyzw, in the base's frame): an error of one
+    radian then weighs as much as a distance of ``lever``. Outputs: ``out`` (n,) and ``error``, the remaining error, m.
     """
 
     joints: Sequence[dict[str, Any]]

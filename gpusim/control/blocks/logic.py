@@ -147,7 +147,7 @@ class Select(Block):
 
 @block("sr_latch")
 class Latch(Logic):
-    """1 from ``set`` on until ``reset``; reset wins."""
+    """1 from ``set`` on until ``reset``. If both are on, ``reset`` wins."""
 
     initial: bool = False
     inputs = ("set", "reset")
@@ -244,7 +244,7 @@ class Counter(Block):
 
 @block("state_machine")
 class StateMachine(Block):
-    """Named states with transitions; the first one that holds is taken.
+    """Named states with transitions. The first transition whose condition holds is taken.
 
     A transition is [from, to, port], taken while the port holds, or [from, to, seconds], taken after that time in the
     state. Outputs: ``state`` (a number, from 0), ``time`` in it (s), and one output per state, 1 while it is active.

@@ -175,7 +175,7 @@ class Sine(Source):
         return {"out": Kind((), units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the sine. Whole turns are subtracted first, so that it stays accurate for days."""
+        """Return the sine. Whole periods are subtracted first, so that the sine stays accurate for days."""
         turns = c.tune("frequency", self.frequency) * time_now(c)
         angle = (2.0 * math.pi) * (turns - c.trace.floor(turns)) + c.tune("phase", self.phase)
         swing = c.tune("amplitude", self.amplitude) * c.trace.function("sin", angle)
@@ -184,7 +184,7 @@ class Sine(Source):
 
 @block("project")
 class Along(Block):
-    """Component of a vector (3,) along a direction (3,), as a number, and the perpendicular rest, as a vector."""
+    """Component of a vector (3,) along a direction (3,), as a number, and the perpendicular part, as a vector."""
 
     inputs = ("in", "direction")
     outputs = ("along", "across")

@@ -53,7 +53,7 @@ class DeadZone(Block):
 
 @block("backlash")
 class Backlash(Block):
-    """Play of ``width``: the output follows the input after it has crossed the play."""
+    """Play of ``width``: the output follows the input once the input has crossed the play."""
 
     width: float
     initial: float = 0.0
@@ -89,7 +89,7 @@ class Quantiser(Block):
 
 @block("relay")
 class Relay(Block):
-    """Switch with hysteresis: ``on`` from ``upper`` on until the input is below ``lower``, else ``off``."""
+    """Switch with hysteresis: ``on`` once the input reaches ``upper``, ``off`` once it is below ``lower``."""
 
     lower: float = -0.1
     upper: float = 0.1

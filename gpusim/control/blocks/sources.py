@@ -189,8 +189,8 @@ class Input(Source):
 
     The deflection is the distance from the default, relative to the range on that side. A deflection below
     ``dead_zone`` gives 0. ``curve`` above 1 reduces small deflections: ``curve = 3`` is the third power. ``keys``: two
-    keys of the keyboard (less, more), or one of a ``switch`` (0 or 1). ``axis``: of a gamepad, or the button of a
-    switch. ``lower`` defaults to -1, and to 0 for a switch. Written values are limited to the range.
+    keys of the keyboard (less, more), or one of a ``switch`` (0 or 1). ``axis``: an axis of a gamepad, or a button for
+    a switch. ``lower`` defaults to -1, and to 0 for a switch. Written values are limited to the range.
     """
 
     default: float = 0.0

@@ -1,6 +1,6 @@
 """CSV files: a table with a row for each time and world, and a column for each number.
 
-The growing file is the table itself. At the end it is only renamed.
+The growing file is the table itself. Finishing the recording only renames it.
 """
 
 from __future__ import annotations

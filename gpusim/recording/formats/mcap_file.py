@@ -1,9 +1,9 @@
-"""MCAP files for Foxglove: Protobuf messages, with simulated time in ns as their time.
+"""MCAP files for Foxglove: Protobuf messages, with the simulated time (ns) as timestamps.
 
-The signals of an element are one message. Signal ``joint.rail.position`` is field ``position`` of ``/joint/rail``.
-A field is a number, or a list with all components of all recorded worlds. ``/tf`` and ``/scene`` hold poses and meshes
-of the bodies in the first recorded world. ``/spans`` holds what spans two bodies, as cylinders: springs, ropes, rods.
-A block is a chunk. The growing file is an MCAP file without its end.
+The signals of an element are one message. Signal ``joint.rail.position`` is field ``position`` of ``/joint/rail``. A
+field is a number, or a list with all components of all recorded worlds. ``/tf`` and ``/scene`` hold poses and meshes of
+the bodies in the first recorded world. ``/spans`` holds the elements that span two bodies (springs, ropes, rods), as
+cylinders. A block is a chunk. The growing file is an MCAP file without its end.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class McapWriter(Writer):
 
     @staticmethod
     def read(path: Path) -> Recording:
-        """Read the signals of a file, whole or broken off."""
+        """Read the signals of a complete or a growing file."""
         require("mcap.writer", ".mcap", _PACKAGES)
         from mcap.records import Channel, Message, Metadata
 
@@ -176,10 +176,10 @@ def _copy(part: Path, writer: Any) -> None:
 
 
 class Topic:
-    """Signals of one element as a Protobuf message, whose bytes are at fixed places.
+    """Signals of one element as a Protobuf message, whose bytes are at fixed offsets.
 
     Attributes:
-        path: of the topic.
+        path: path of the topic.
     """
 
     def __init__(self, path: str, name: str, layout: Layout) -> None:

@@ -1,4 +1,4 @@
-"""A stage as Foxglove messages: meshes in the frames of bodies, and cylinders for what spans two bodies."""
+"""A stage as Foxglove messages: meshes in the frames of bodies, and cylinders for elements that span two bodies."""
 
 from __future__ import annotations
 

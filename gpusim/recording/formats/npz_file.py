@@ -1,6 +1,6 @@
 """NPZ files: ``time`` and one array for each signal.
 
-During recording the file is a line of JSON (the layout), then blocks. A block is the number of its samples (int64), the
+The growing file has a line of JSON (the layout), then blocks. A block holds the number of its samples (int64), the
 times (float64), then the samples of each signal.
 """
 
@@ -113,6 +113,6 @@ class _Growing:
 
 
 def recording(pieces: list[tuple[Array, Array]], layout: Layout) -> Recording:
-    """Return the recording of blocks (time, values)."""
+    """Return the blocks (time, values) as one recording."""
     time, values = joined(pieces, layout)
     return Recording(time, layout.split(values))

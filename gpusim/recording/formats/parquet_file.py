@@ -1,8 +1,9 @@
 """Parquet files: a table with a row for each time and world, and a column for each number.
 
-A Parquet file is only readable when its end is written. So the growing "file" is a folder of small Parquet files, one
-for each block, which every reader of Parquet takes. Closing merges them into one file, a row group for each block.
-Within a block the rows are sorted by world, then by time, since neighbors are then alike and compress better.
+A Parquet file is readable only after its end is written. So the growing "file" is a folder of small Parquet files, one
+for each block. Every reader of Parquet accepts such a folder. Closing merges them into one file, with a row group for
+each block. Within a block, the rows are sorted by world, then by time. Neighboring rows are then similar and compress
+better.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class ParquetWriter(Writer):
         self._count += 1
 
     def close(self) -> None:
-        """Do nothing: every block is closed."""
+        """Do nothing: the file of every block is closed already."""
 
     @staticmethod
     def finish(part: Path, path: Path) -> None:

@@ -1,7 +1,7 @@
 """RRD files and streams for the Rerun viewer: signals as scalars, and everything that is drawn, over simulated time.
 
-Signal ``joint.rail.position`` is entity ``/signals/joint/rail/position``. With several worlds it is in ``/world_3``.
-Poses are those of the first recorded world. The growing file is an RRD file without its index.
+Signal ``joint.rail.position`` is entity ``/signals/joint/rail/position``. With several worlds, it is below an entity
+such as ``/world_3``. Poses are those of the first recorded world. The growing file is an RRD file without its index.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ class RerunWriter(Writer):
 
     @staticmethod
     def finish(part: Path, path: Path) -> None:
-        """Cut off a message that was broken off, and rename the growing file."""
+        """Cut off an incomplete last message, and rename the growing file."""
         os.truncate(part, _whole(part))
         part.replace(path)
 
     @staticmethod
     def read(path: Path) -> Recording:
-        """Read the signals of a file, whole or broken off."""
+        """Read the signals of a complete or a growing file."""
         require("rerun", ".rrd", "rerun-sdk")
         layout, found = None, dict[str, list[tuple[Array, Array]]]()
         for chunk in _whole_chunks(path):
@@ -104,7 +104,7 @@ class RerunWriter(Writer):
 
 
 class RerunStream(RerunWriter):
-    """Stream to a running Rerun viewer, whose address takes the place of the growing file. Nothing remains here."""
+    """Stream to a running Rerun viewer. Its address takes the place of the growing file. No file is written."""
 
     def _open(self, part: Path | str) -> None:
         self._stream.connect_grpc(str(part))

@@ -1,4 +1,4 @@
-"""A stage as entities of a Rerun recording: meshes once, poses of bodies and of what spans two bodies over time."""
+"""A stage as entities of a Rerun recording: meshes once; poses of bodies and of spanning elements over time."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def entity(*parts: str) -> str:
 class RerunScene:
     """Everything that is drawn of a model, in one world.
 
-    A mesh that is fixed to a body is ``/scene/BODY/NUMBER``, with a pose in the body's frame. What spans two bodies
-    (springs, ropes, cylinders) is ``/scene/spans/NUMBER``.
+    A mesh that is fixed to a body is ``/scene/BODY/NUMBER``, with a pose in the body's frame. An element that spans two
+    bodies (spring, rope, cylinder) is ``/scene/spans/NUMBER``.
 
     Args:
         stream: gets the meshes now.

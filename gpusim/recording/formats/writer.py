@@ -1,4 +1,4 @@
-"""Writer of a recording: blocks of samples into a growing file, which gets its final name at the end."""
+"""Writer of a recording: blocks of samples into a growing file (``NAME.npz.part``), renamed at the end."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 class Writer(ABC):
     """Writer of one file format.
 
-    A block that :meth:`write` has returned from is readable with :meth:`read`, even if the process is killed then.
+    After :meth:`write` returns, :meth:`read` can read the block, even if the process is killed.
 
     Args:
         part: the growing file (or folder), or the address of a viewer.
-        layout: what a sample holds.
-        model: for the shapes of bodies.
+        layout: the signals that a sample holds.
+        model: model with the shapes of the bodies.
 
     Attributes:
         poses: whether the format holds poses and shapes of bodies.
@@ -56,7 +56,7 @@ class Writer(ABC):
     @staticmethod
     @abstractmethod
     def read(path: Path) -> Recording:
-        """Read a final file, or all whole blocks of a growing one."""
+        """Read a final file, or all complete blocks of a growing one."""
 
 
 Reading = (OSError, ValueError, TypeError, LookupError, RecursionError, OverflowError, MemoryError, EOFError)
@@ -64,7 +64,7 @@ Reading = (OSError, ValueError, TypeError, LookupError, RecursionError, Overflow
 
 
 def write_all(stream: Any, data: bytes | memoryview) -> None:
-    """Write all data: an unbuffered file may accept less at once."""
+    """Write all data, in several calls if an unbuffered file does not accept all of it at once."""
     view = memoryview(data)
     while len(view):
         view = view[stream.write(view) :]

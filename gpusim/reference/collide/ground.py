@@ -156,7 +156,7 @@ class Field:
         return True
 
     def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
-        """Return whether the surface over or under q is above the other contact. There is no way past the rim."""
+        """Return whether the surface over or under q is above the other contact. Past the rim, return True."""
         under = next(self.around(q, 0.0), None)
         if under is None:
             return True

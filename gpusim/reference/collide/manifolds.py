@@ -125,7 +125,7 @@ def _first_most(value: Array, slack: float) -> int:
 
 
 def spanning(points: Array, gap: Array) -> Array:
-    """Select up to four points (n, 2): the deepest, the farthest from it, and the farthest to each side of both."""
+    """Select up to 4 points (n, 2): the deepest, the farthest from it, and the farthest to each side of their line."""
     if len(gap) <= 2:
         return np.arange(len(gap))
     size = float(np.ptp(points, axis=0).max())

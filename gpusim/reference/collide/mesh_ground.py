@@ -1,7 +1,7 @@
 """Triangle meshes against convex shapes, one triangle at a time, in the mesh's frame.
 
 Points of the shape in front of a triangle are measured along its normal, which points to the side where most of the
-shape is. A shape that has sunk in counts only if no surface next to the triangle is a shorter way out. At edges and
+shape is. If the shape has sunk in, a triangle counts only if no surface next to it is a shorter way out. At edges and
 corners, the nearest points of the shape and the triangle count if no triangle around them rises beyond the plane
 through the contact. So edges inside a plane or a valley cause no ghost collisions. The points form manifolds as on a
 height field (ground.py).
@@ -140,7 +140,8 @@ class Ground:
     def has_shorter_way(self, t: Triangle, foot: Array, depth: float) -> bool:
         """Return whether a surface around the triangle is a shorter way out than its face.
 
-        It is the plane of another triangle around a corner, or the plane that ends it at an open edge.
+        This surface is the plane of another triangle around a corner, or the plane that ends the triangle at an open
+        edge.
         """
         for vertex in self._tree.triangles[t.number]:
             for i in self._fan(vertex):

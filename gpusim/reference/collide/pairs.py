@@ -125,7 +125,7 @@ def find_all_manifolds(
         pair: (n, 2) shapes.
         margin: (n,) greatest gap that is reported, m.
         guess: (n, 4) read and written.
-        count: (n,) output, as are all that follow.
+        count: (n,) output, like all arguments below.
         normal: (n, 3) from the first shape to the second, world frame.
         points_a: (n, 4, 3) m, world frame.
         points_b: (n, 4, 3) m, world frame.

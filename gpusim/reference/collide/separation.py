@@ -231,7 +231,7 @@ def _holds_origin(corners: Array) -> bool:
 def deepest(pair: Pair, guess: Array) -> Approach:
     """Return the shortest motion that separates overlapping cores, to the boundary point of C nearest to the origin.
 
-    If both cores have no volume, C may be flat, so the radii are included.
+    If neither core has a volume, C may be flat, so the radii are included.
     """
     pair.inflated = not (pair.a.shape.solid or pair.b.shape.solid)
     frame = np.concatenate([plane_axes(guess), guess[None]])

@@ -203,7 +203,7 @@ class Ellipsoid(Convex, kind="ellipsoid"):
 
 
 class Superellipsoid(Convex, kind="superellipsoid"):
-    """Superellipsoid. Its support value is an Lq norm in an Lq norm, and the farthest point its gradient."""
+    """Superellipsoid. Its support value is a nested Lq norm, and the farthest point is its gradient."""
 
     def support(self, d: Array) -> Array:
         q1, q2 = 2.0 / (2.0 - self.size[3:5])

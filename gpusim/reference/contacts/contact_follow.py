@@ -2,7 +2,8 @@
 
 The broad and narrow phase run once per step, and boxes keep their points as they rotate in its substeps. The point of a
 rolling surface moves over it, so those pairs go through the narrow phase again after the first substep. Impulses and
-slips keep their place in the world. If a pair has several manifolds, each slot follows the one with the nearest normal.
+slips stay unchanged in the world frame. If a pair has several manifolds, each slot follows the one with the nearest
+normal.
 """
 
 from __future__ import annotations

@@ -8,15 +8,15 @@ k = F'(d) its slope, c the damping, H the kick and u- the speed before it. The m
 
     p = P - D u+,   P = H (F + h_prev k u-/4 - c u-/2),   D = H (h k/4 + c/2)
 
-A sweep solves this as ``u + gamma p = -b`` with gamma = 1/D, b = -P/D. p >= 0 keeps it from pulling. c is constant for
-linear damping and proportional to F for Hunt and Crossley. Let f be the point's response. A spring that oscillates
-within few steps has a large kappa = h^2 k f. It is met one step deep, so more energy would leave than entered. The step
-stays stable and gains no energy with max(1/4, 1/2 - 1/kappa) instead of 1/4 and the added damping
-SPRING_DAMPING h k kappa/(1 + kappa).
+A sweep solves this as ``u + gamma p = -b`` with gamma = 1/D, b = -P/D. The condition p >= 0 keeps the point from
+pulling. c is constant for linear damping and proportional to F for Hunt and Crossley. Let f be the point's response. A
+spring that oscillates within few steps has a large kappa = h^2 k f. When its force first acts, the point is already as
+deep as it moves in one step. So more energy would leave than entered. The step stays stable and gains no energy with
+max(1/4, 1/2 - 1/kappa) instead of 1/4 and the added damping SPRING_DAMPING h k kappa/(1 + kappa).
 
 Impacts (``impact_speed``, which makes eq. 19 of the papers exact): the speed at t_n is u_s = u- + a h_prev/2 with the
 row's acceleration a from the kick. So the gap closes with u_i = -sqrt(u_s^2 - 2 a gap), and half a step later the point
-leaves with ``-e u_i - a h/2``. Below 2 |a| h a contact rests, and e is 0.
+leaves with ``-e u_i - a h/2``. At speeds below 2 |a| h a contact rests, and e is 0.
 
 Coulomb (``coulomb``, walking-robot paper eq. 21): |p_t| <= mu p_n, the exact circle. Inside it p_t stops the point. On
 it p_t is opposite to the resulting velocity, u = K p_t - g = -x p_t with x > 0. So (K + x) p_t = g with |p_t| = mu p_n,
@@ -59,7 +59,7 @@ def combined_friction(rule: Array, a: Array, b: Array) -> Array:
 
 
 def combined_arm(rule: Array, a: Array, b: Array) -> Array:
-    """Return the arms of rolling or spinning friction of pairs, (n,). If one surface has 0, the other one's counts."""
+    """Return the arms of rolling or spinning friction of pairs, (n,). If one is 0, the other counts."""
     rule = np.where(rule == COMBINE.index("multiply"), COMBINE.index("mean"), rule)
     return np.where((a > 0.0) & (b > 0.0), combined_friction(rule, a, b), np.maximum(a, b))
 
@@ -78,7 +78,7 @@ def elastic_force(law: Array, radius: Array, modulus: Array, depth: Array) -> tu
 def soften(
     w: StepBuffers, world: Array, law: Array, radius: Array, modulus: Array, gap: Array, speed: Array, response: Array
 ) -> tuple[Array, Array]:
-    """Return the compliance gamma and bias b of points with a soft normal force. ``speed`` is that before the kick."""
+    """Return the compliance gamma and bias b of points with a soft normal force. ``speed``: before the kick."""
     depth, before = -gap.astype(np.float64), speed.astype(np.float64)
     pressed = depth > 0.0
     kick, h_prev = w.kick_time[world, 0].astype(np.float64), w.h_prev[world, 0].astype(np.float64)

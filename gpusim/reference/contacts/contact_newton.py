@@ -21,13 +21,13 @@ discs too, or intervals, with an arm times the sum of the manifold's normal impu
     I - r/|x| (I - d d^T) (I - (R + c)/k) - d mu e_n^T,     d = x/|x|.
 
 A step is halved until the distance from the projections decreases. A small damping of the diagonal lets points that
-carry a load redundantly share it. It grows if no part of a step helps (Levenberg and Marquardt). About two steps reach
-1e-10 of the load, where ten sweeps reach 1e-5. If the method fails, or if the impulses grow as in a jam, the solver
-keeps the previous impulses and sweeps.
+carry a load redundantly share it. The damping grows if no fraction of a step decreases the distance (Levenberg and
+Marquardt). About two steps reach 1e-10 of the load, where ten sweeps reach 1e-5. If the method fails, or if the
+impulses grow as in a jam, the solver keeps the previous impulses and sweeps.
 
 It solves worlds with at most MOST_CONDENSED numbers, if a contact is on an articulated body, all contacts follow
-Coulomb's law, and no body overflows the colors. The first sweep of a pass comes before it, because a resting machine
-needs no more than that. The sweep is left out if R is known already, or if a point is new or slides.
+Coulomb's law, and no body overflows the colors. Each pass starts with one sweep, because a resting machine needs
+nothing more. The solver skips this sweep if R is already known, or if a point is new or slides.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ RELEASED, HELD, SLIDING = range(3)
 
 
 def contact_numbers(m: Manifolds) -> Array:
-    """Return how many numbers each manifold has, (n,). Too many for a law that Newton's method does not know."""
+    """Return how many numbers each manifold has, (n,): MOST_CONDENSED + 1 if Newton's method cannot solve its law."""
     known = m.law[:, contact_laws.FRICTION_AT] == contact_laws.COULOMB
     numbers = 3 * m.points + (m.spinning > 0.0) + 2 * (m.rolling > 0.0)
     return np.where(known, numbers, MOST_CONDENSED + 1)
@@ -107,7 +107,7 @@ def at_once(w: StepBuffers) -> Array:
 
 @dataclass
 class Space:
-    """Contact spaces of K worlds with up to N numbers each. Numbers of kind NONE fill them up."""
+    """Contact spaces of K worlds with up to N numbers each. Numbers of kind NONE pad them."""
 
     world: Array
     """(K,) indices of the worlds."""

@@ -7,9 +7,9 @@ velocities. With the relative speed w of a point's bodies along the normal due t
     one of them with equality,
 
 f: the point's response. Bodies move by h w in the drift. y, a share of f, bounds pushes that no motion can fulfill, to
-q = (1/y + 1/f) push. Examples are a box between walls that are too close, or links that overlap in every pose. Bodies
-with joints have a larger share, of the response that they have without joints, so points that joints lock are hardly
-pushed. Touching points resist w. Open gaps allow it until they close.
+q = (1/y + 1/f) push. Examples are a box between walls that are too close, or links that overlap in every pose. For
+bodies with joints the share is larger, and it refers to their response without joints. So points that joints lock are
+hardly pushed. Touching points resist w. Open gaps allow it until they close.
 
 Push-outs are frictionless, so no penetration jams within the friction cone. But friction depends on ``p + q``: a body
 pushed from both sides is held by both, so a box jammed between walls does not fall.

@@ -28,7 +28,7 @@ _NORMAL_AT, _FRICTION_AT = 0, 2
 class ForwardContacts:
     """Contacts after stage forward: n manifolds with points, sorted by world and pair index.
 
-    Arrays are those of :class:`gpusim.reference.contacts.manifolds.Manifolds`, except for the last three.
+    All arrays except the last three are those of :class:`gpusim.reference.contacts.manifolds.Manifolds`.
     """
 
     world: Array
@@ -73,7 +73,7 @@ class Contacts:
         world: (n,) index of the world.
         shape_a, shape_b: (n,) indices of the shapes (``model.shapes``).
         body_a, body_b: (n,) indices of their bodies, -1 for the world.
-        point: (n, 3) middle of the gap, m.
+        point: (n, 3) midpoint of the gap, m.
         normal: (n, 3) unit normal from A to B.
         gap: (n,) distance along the normal, m, negative for penetration.
         force: (n, 3) of A on B, N.
@@ -140,7 +140,7 @@ def find_contacts(w: StepBuffers, trial: ForwardContacts | None) -> Contacts:
 
     Args:
         w: the work arrays after stage forward.
-        trial: its contacts, or None for a model without pair capacity.
+        trial: contacts of the trial kick, or None for a model without pair capacity.
     """
     if trial is None:
         trial = no_contacts(w.num_worlds)
@@ -256,7 +256,7 @@ class ContactSums:
         shape_force: (num_worlds, shapes, 3) of all contacts on each shape, N.
         shape_points: (num_worlds, shapes) points with force.
         points: (num_worlds,) points with force.
-        penetration: (num_worlds,) deepest penetration of rigid contacts, m, 0 for none. Load compresses soft ones.
+        penetration: (num_worlds,) deepest penetration of rigid contacts, m, 0 for none. Soft contacts do not count.
     """
 
     def __init__(self, contacts: Contacts, position: Array) -> None:

@@ -12,16 +12,16 @@ velocities before the kick, as part of the bias.
 
 Bias along the normal: ``gap/h`` if the gap is open by more than the slop, so that bodies land on the surface and not
 before. Touching points yield a little in proportion to their impulse while the drift lasts. gamma is a share of their
-mass, larger for fewer sweeps. This damper keeps the residual of few sweeps from growing. A load presses the points in
-by that until the bias ``-carried`` holds it. carried = min(PUSH_SHARE over/h, gamma p), with the greatest impulse that
-the manifold starts with, or that of PUSH_WEIGHTS times the bodies' weight. Stage relax then removes both from the
+mass, larger for fewer sweeps. This damper keeps the residual of few sweeps from growing. Under a load, the points sink
+in until the bias ``-carried`` holds it. carried = min(PUSH_SHARE over/h, gamma p), with the greatest impulse that the
+manifold starts with, or that of PUSH_WEIGHTS times the bodies' weight. Stage relax then removes both from the
 velocities. Push-outs correct deeper penetration separately (contact_push.py).
 
 Points on bodies with joints do not need the damper. But if they were rigid, the order of the sweeps would decide how a
 machine's load spreads over redundant supports. So at rest they are stiff springs: a share SOFT_JOINED of their mass,
 and carried = min(-gap/h, gamma p). Above the surface the bias gap/h makes them land on it. Otherwise a point that
-hovers within the slop would stop the next roller of a wheel. Relax leaves them unchanged, unless the spring pushes out.
-Deep ones are rigid.
+hovers within the slop would stop the next roller of a wheel. Stage relax leaves these points unchanged, unless the
+spring pushes out. Deep points are rigid.
 
 Along the tangents, a sticking point stores its slip (residual of the sweeps, and round-off). It takes back the share
 SLIP_SHARE in each substep, so the slip never adds up to creep.
@@ -428,9 +428,9 @@ def _keep(w: StepBuffers, name: str, values: Array) -> None:
 
 
 def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array:
-    """Return the load for friction, N s. A compliant rigid point still rubs with all of it. ``mass``: along the normal.
+    """Return the load for friction, N s, with the part that the compliance takes from the impulse of a rigid point.
 
-    ``soft``: points whose impulse is the whole load, such as springs.
+    ``mass``: along the normal. ``soft``: points whose impulse is the whole load, such as springs.
     """
     one = mass.dtype.type(1)
     share = gamma / np.where(mass > 0.0, mass, one)

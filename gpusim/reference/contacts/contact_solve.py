@@ -6,8 +6,8 @@ it makes several passes. Then it solves the terms of the patch as a whole. The s
 bodies.
 
 The manifolds of a list (manifolds.py) are solved from the same velocities. In a color no two of them share a moving
-body. In the overflow they do: each sees its bodies split into as many parts as there are overflow sides on them, and
-the bodies take the mean (colored_solve.py). Stages solve and relax use the same sweeps.
+body. In the overflow they do. There each manifold sees its bodies split into as many parts as they have overflow sides,
+and the bodies take the mean (colored_solve.py). Stages solve and relax use the same sweeps.
 
 A converged world keeps its bits while others continue: the sweeps skip it.
 """
@@ -245,7 +245,7 @@ def _some(m: Manifolds, mask: Array, s: Sweep, solve: Callable[[Manifolds, Sweep
 def move_sides(m: Manifolds, wrench: Array, velocity: Array, shared: bool) -> None:
     """Apply wrenches (n, 6) to the velocities (num_worlds, bodies, 6) of both bodies.
 
-    Those of the overflow are added up for each body in ascending order of the manifolds and their sides.
+    Velocity changes by the overflow are added up for each body, in ascending order of the manifolds and their sides.
     """
     motion = contact_rows.side_motions(m, wrench)
     world, pair = np.broadcast_to(m.world[:, None], m.body.shape), np.broadcast_to(m.pair[:, None], m.body.shape)

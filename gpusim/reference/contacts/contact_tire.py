@@ -1,7 +1,7 @@
 """Tires: wheel friction as a brush whose bristles deflect, roll on and slide (Pacejka 2012).
 
 The tangents of a tire's manifold are those of the wheel: ahead ``e1 = axle x n``, and across ``e2 = n x e1``. Vectors
-of two numbers are along these. The slip velocity v is that of B relative to A, as for all friction.
+with two components are along e1 and e2. The slip velocity v is that of B relative to A, as for all friction.
 V = |spin| (R - depth/2) is the speed with which the wheel rolls, l the relaxation length, C the slip stiffness, N the
 normal force.
 
@@ -29,8 +29,8 @@ Sliding bristles do not wind up: after the drift, s is limited to theta = 1 (``d
 
 *Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2, at most f R N. The tread of
 width b is a row of springs side by side with the total radial stiffness k. A lean whose sine is gamma makes the torque
-k b^2 gamma/12 about e1 up to N b/6, where one edge lifts. Beyond that it is N b (1/2 - sqrt(N b/(6 M))/3) with M that
-of the springs, always below N b/2.
+k b^2 gamma/12 about e1 up to N b/6, where one edge lifts. Beyond that, with the torque M of the springs, it is N b (1/2
+- sqrt(N b/(6 M))/3), always below N b/2.
 """
 
 from __future__ import annotations

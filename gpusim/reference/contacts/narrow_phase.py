@@ -2,8 +2,8 @@
 
 A point with the same pair and feature is the same point. It takes over impulse, slip and arms, so that the solver warm
 starts and resting contact does not creep. On a rolling surface, features depend on the side that is lowest, and they
-swap sides as a disk rocks. There a point continues the one with the nearest position. If that has another feature, and
-is within the radius, the point is new but starts with the other's impulse and slip.
+swap sides as a disk rocks. There a point continues the previous point with the nearest position. If the previous point
+has another feature and is within the radius, the point counts as new but takes over impulse and slip.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ neighbor covers it. ``judge`` marks them after the narrow phase, and ``drop`` re
 * near x, in the plane across n, no point of the tile is free of neighbors, unlike the side of a curb, the foot of a
   wall and both sides of a valley.
 
-``judge`` marks a manifold with only covered points if a neighbor touches the same shape in an uncovered one. It does
-not if the tile rises steeply from the plane of that one, as a wall rises from its floor. Of several that cover each
-other, as at a gap between tiles, the first stays.
+``judge`` marks a manifold with only covered points if a neighbor touches the same shape in an uncovered manifold. It
+does not mark the manifold if its tile rises steeply from the plane of the uncovered one, as a wall rises from its
+floor. If several manifolds cover each other, as at a gap between tiles, the first one stays.
 
 *Shared contacts.* Each point of a soft law pushes with its whole stiffness. Two tiles may touch a shape with one normal
 and one law. Then ``judge`` marks points within reach of the neighbor if the neighbor has points beyond. The corners of

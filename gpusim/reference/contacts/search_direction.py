@@ -16,7 +16,7 @@ from gpusim.typing import Array
 
 
 class SearchDirection:
-    """Search direction of the sweeps of some worlds. The manifolds store that of the points."""
+    """Search direction of the sweeps of some worlds. The manifolds store the direction of the points."""
 
     def __init__(self, w: StepBuffers, live: Array) -> None:
         self._twist, self._delta = w.twist.copy(), w.delta.copy()

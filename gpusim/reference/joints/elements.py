@@ -33,7 +33,7 @@ def evaluate(w: StepBuffers) -> None:
 
 
 def track_angles(w: StepBuffers) -> None:
-    """Count joint angles over full turns, nearest to the last angle, which the drift advances for fast joints."""
+    """Count full turns of joint angles, nearest to the last angle. The drift advances the last angle of fast joints."""
     from gpusim.model.state import wrapped_angles
 
     if not w.topology.angle.axis.size:

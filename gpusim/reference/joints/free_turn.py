@@ -4,7 +4,7 @@ Over the drift the angular momentum L of a body without joints does not change, 
 R' = [I(R)^-1 L]x R. One step of the midpoint rule keeps the energy of such a motion while a step rotates by less than
 half a radian. Beyond it the passes of the rule do not converge, and above one radian the body tumbles with twice its
 energy. So the step is divided into parts of at most FREE_TURN. The papers' scheme rotates bodies by their rate at the
-start of the step and gains energy at any rate, so it always uses parts.
+start of the step. It gains energy at any rate, so its steps are always divided.
 """
 
 from __future__ import annotations

@@ -10,12 +10,12 @@ inertia
 for bodies with g > 0.3 and at least two loaded sides. F comes from the last impulses. A single direction has
 g = (omega h)^2/8, and it is stable if 2g/(1 + 2.1 s g) < 1. This is at most 0.62 up to g = 0.6, and 0.95 for any g.
 
-K takes the force along the lever. F is from the last step. Where links rotate fast it is off, and the part across the
-lever would couple bending with the spin of thin links: a rotating chain came apart.
+K takes the force along the lever. F is from the last step, so it is inexact where links rotate fast. Its part across
+the lever would couple bending with the spin of thin links: a rotating chain came apart.
 
 An inertia that changes from step to step would pump the vibration that it should suppress. Tension is greatest where a
-link turns fastest, so the link would gain inertia with its speed and lose it at rest. So s grows from zero. A body's K
-rises at once but fades by FADE a step (state array ``tension_stiffness``, body axes, zero where g is below 0.3).
+link rotates fastest, so the link would gain inertia with its speed and lose it at rest. So s grows from zero. A body's
+K rises at once but fades by FADE a step (state array ``tension_stiffness``, body axes, zero where g is below 0.3).
 """
 
 from __future__ import annotations

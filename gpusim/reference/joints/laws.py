@@ -122,7 +122,7 @@ class AxisLaw:
 
 
 def friction_impulse(law: AxisLaw, mode: Array, impulse: Array) -> Array:
-    """Return the dry friction impulse on every axis. It is 0 at a limit, whose impulse cannot be separated from it.
+    """Return the dry friction impulse on every axis. It is 0 at a limit: only the sum of both is known.
 
     Args:
         law: as it was solved.
@@ -145,7 +145,7 @@ def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, 
 
 
 def limit_velocity(gap: Array, h: float) -> Array:
-    """Return the least velocity that keeps or brings the axis at its limit. ``gap`` > 0 means beyond the limit."""
+    """Return the least velocity that holds the axis at its limit or returns it. ``gap`` > 0 means beyond the limit."""
     recovery = np.minimum(LIMIT_RECOVERY * gap / h, LIMIT_SPEED)
     bound: Array = np.where(gap > 0.0, recovery, gap / h)
     return bound.astype(gap.dtype)

@@ -3,7 +3,7 @@
 The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER. Without
 friction, FREE replaces the middle three. Each piece leaves one variable open: the velocity if free or sliding, the
 impulse if sticking or at a stop. A row whose open variable has left its piece moves to the neighbor on that side. It
-moves no further, because the response of the row alone overestimates its motion once others let go too. Its clamped
+moves no further, because the response of the row alone overestimates its motion once other rows let go too. Its clamped
 terms move in the same way, each separately, between lower bound, slope and upper bound.
 """
 
@@ -45,7 +45,7 @@ def adjacent_modes(
         velocity: row velocities of the solution in these modes.
         impulse: row impulses of that solution.
         response: row velocity for a unit impulse, above zero. It scales the dead band of impulses.
-        turn_share: (num_worlds,) above zero where slides end late, see :func:`turn_shares`.
+        turn_share: (num_worlds,) from :func:`turn_shares`, above zero in worlds that delay the end of a slide.
 
     Returns:
         The new modes, equal to ``mode`` where the solution fits its pieces.
@@ -75,7 +75,7 @@ def turn_shares(late: Array, further: Array) -> Array:
     """Return the share of friction's effect up to which a slide may reverse, from the number of switches so far.
 
     Args:
-        late: (num_worlds,) where slides end late.
+        late: (num_worlds,) True for worlds that delay the end of a slide.
         further: switches beyond CAREFUL_AFTER (direct_solve.py).
     """
     return np.where(late, TURN_SHARE * 2.0 ** np.clip(further, 0, MOST_DOUBLINGS), 0.0)

@@ -1,7 +1,7 @@
 """Limits of ropes: lengths of distance joints and tendons that change at run time.
 
 A written limit moves to its new value over the next step at a constant rate. The row's velocity bound contains that
-rate: ``u <= (limit - q)/h + rate``. So a load follows a rope that is reeled in exactly, at any speed and with any
+rate: ``u <= (limit - q)/h + rate``. So a load exactly follows a rope that is reeled in, at any speed and with any
 number of substeps. A change faster than LENGTH_SPEED takes effect at once, and pulls like any limit that was passed
 (laws.py).
 """

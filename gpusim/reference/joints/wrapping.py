@@ -3,11 +3,11 @@
 A path consists of a straight part from the first end to the point where it meets the surface, an arc, and a straight
 part to the second end. The arc lies in the plane through both ends and the center of a sphere, or across the axis of a
 cylinder, where it becomes a helix whose height grows with the length. These are the paths of MuJoCo. A path that meets
-no surface has both of its points of contact in the middle between the ends, and an arc of length 0.
+no surface has both points of contact at the midpoint between the ends, and an arc of length 0.
 
 The path is the shortest one of its kind. So moving the points of contact along the surface does not change its length
 to first order, and the Jacobian is that of two lines whose inner ends are fixed in the body of the surface. The two
-*line* elements of a path (reference/joints/elements.py) have these Jacobians. The arc counts to the first one.
+*line* elements of a path (reference/joints/elements.py) have these Jacobians. The first element includes the arc.
 
 A path through the inside touches the circle in one point, with equal angles t to both parts. With d_a, d_b for the
 distances of the ends from the center and G for the angle between the ends, t is the root of

@@ -3,7 +3,7 @@
 Joints: the wrench of the child on the parent, in the parent's joint frame, averaged over the kicks. It uses the rows of
 the joint's constraint of that kick, so it is the wrench of the solve. It includes loads along the coordinates too:
 drives, limits, friction. Like a real sensor it is fixed to the parent. At the end of a step an infinite
-``joint_slack`` opens the limits of latches that bore too much.
+``joint_slack`` opens the limits of latches whose load was too large.
 
 Ropes, rods and tendons: the impulses along them, summed over the substeps.
 

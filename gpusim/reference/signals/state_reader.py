@@ -88,7 +88,7 @@ class StateReader:
 
     Args:
         model, coordinates: of the simulation.
-        semi_implicit: velocities are at t already.
+        semi_implicit: whether velocities are already at t.
         state: returns the state to read.
         parameters: arrays of fields.PARAMETER_FIELDS.
         control: returns the commands, (num_worlds, controls).
@@ -126,7 +126,7 @@ class StateReader:
 
     @property
     def control(self) -> Array:
-        """Return what actuators take for the commands, (num_worlds, controls)."""
+        """Return the commands after limits, factor and offset, as actuators use them, (num_worlds, controls)."""
         return self.model.acting(self._control())
 
     def broadcast(self, array: Array) -> Array:

@@ -5,10 +5,10 @@ moves the child's subtree rigidly and rotates its velocities. A write of rates g
 field of the difference. The NumPy backend calls :func:`run` for all chosen worlds. The kernels
 (cuda_kernels/signals/writes.cuh) do the same with the same numbers.
 
-Written values hold at t, but the state keeps velocities half a step before. So written bodies are first lifted to t,
-and afterwards let down by their previous acceleration a, v(t - h'/2) = v - (h'/2) a. The next kick then gives
-v + (h/2) a. A body with a written pose has lost its contacts and loads, so a is that of free fall. Rigid rows correct
-the rest in the next solve. Impacts are never extrapolated (state_reader.py): velocities that a body kept from an impact
+Written values hold at t, but the state keeps velocities half a step before. So written bodies are first carried to t,
+and afterwards carried back with their previous acceleration a, v(t - h'/2) = v - (h'/2) a. The next kick then gives v +
+(h/2) a. A body with a written pose has lost its contacts and loads, so a is that of free fall. Rigid rows correct the
+rest in the next solve. Impacts are never extrapolated (state_reader.py): velocities that a body kept from an impact
 stay as they are. All other bodies keep their numbers, bit for bit. Only a write of the poses of all bodies restarts the
 half steps.
 """

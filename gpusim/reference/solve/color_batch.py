@@ -73,8 +73,9 @@ class CoupledRows:
 class AxisStep:
     """One axis row of several constraints of a color: member k, row index in the block, axis.
 
-    A unit impulse of it includes the impulses that keep the constraint's rigid rows solved: ``impulse`` (worlds, n,
-    block). ``motion`` (worlds, n, slots * 6) is the velocity change of the bodies, ``response`` that of the row itself.
+    A unit impulse of the row includes the impulses that keep the constraint's rigid rows solved: ``impulse`` (worlds,
+    n, block). ``motion`` (worlds, n, slots * 6) is the velocity change of the bodies, ``response`` that of the row
+    itself.
     """
 
     k: Array

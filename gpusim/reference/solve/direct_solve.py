@@ -21,9 +21,9 @@ directions: g = sqrt(E_2/E_1), and lambda = (r_2 diag(A)^-1 r_2)/E_2 measures ho
 alone. With 2 g lambda the passes would converge. But their impulses would hold the weak directions with the lever delta
 and bend the next step by their geometric stiffness. The guard discards the first pass too for the same reason. With 20,
 the solver releases these directions for one step, by the distance that the kick opens. The next step closes it with the
-lever h omega. Very close to a pose, x is so large that E_2 does not measure g. Passes that still diverge restart with
-20 times the damping. The position correction uses the same factor. E excludes contacts, because contacts that hold now
-may slide or separate within a sweep.
+lever h omega. Very close to a singular pose, x is so large that E_2 does not measure g. Passes that still diverge
+restart with 20 times the damping. The position correction uses the same factor. E excludes contacts, because contacts
+that hold now may slide or separate within a sweep.
 
 Between the forward and the backward solve of each correction, the solver sweeps the contacts (contact_direct.py) and
 the joints that are left to sweeps (builder/joint_groups.py). The rows of those joints are not in the equations above
@@ -170,7 +170,7 @@ class Passes:
         Args:
             w: work.
             energy: of this correction, (num_worlds,).
-            plain: the same if each row were alone.
+            plain: energy if each row were alone.
         """
         now, damping = (w.twist, w.solved, w.bias.copy()), w.factor_damping  # the bias is refreshed in place
         with np.errstate(divide="ignore", invalid="ignore"):

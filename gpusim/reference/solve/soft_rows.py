@@ -1,7 +1,7 @@
 """Block solve of a joint's coupled soft axis rows, together with its rigid rows, in the colored solver.
 
 A row of law ``p = P - D u`` has the compliance gamma = 1/D. A is J M^-1 J^T of the axis rows, with the rigid ones
-eliminated. Sweeping row after row shrinks the error of two of them per sweep by
+eliminated. If the solver sweeps row after row, each sweep multiplies the error of two of them by
 
     A_ij^2 / ((A_ii + gamma_i) (A_jj + gamma_j)),
 
