@@ -235,7 +235,7 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
-        """Return an array (num_worlds, width) and a function that fills it with the kernels."""
+        """Return an array (num_worlds, width), and a function that runs the kernels that fill it with ``entries``."""
 
     def register_array(self, name: str) -> None:  # noqa: B027 (nothing to do with shared memory)
         """Register an additional state array that the step does not use."""

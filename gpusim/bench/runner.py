@@ -52,14 +52,14 @@ class Options:
 
 @dataclass
 class Record:
-    """One line of results. Times in microseconds are of one step of all worlds.
+    """One line of results. Each time in microseconds is for one step of all worlds.
 
     Attributes:
         workload, case, worlds: the case that ran.
         backend, dtype, solver, launch, threads: how it ran; threads 0 if the backend has none.
         start: seconds from the model to the end of the first step: tables, compilation, with warm or cold caches.
         steps, chunks: number of timed steps and chunks.
-        step_us: median of the chunks.
+        step_us: time of a step, median over the chunks.
         spread: interquartile range of the chunks over their median.
         world_steps: world-steps per second, from the median.
         error: why there are no results.

@@ -17,7 +17,7 @@ from gpusim.scene import Scene, scene_values
 
 
 def recorded_target(options: RunOptions) -> str:
-    """Return the scene's name, or the absolute path of the file, so that any folder can play the motion."""
+    """Return the scene's name, or the absolute path of its file, so that you can play the motion from any folder."""
     if not options.is_file() or is_module(options.target):
         return options.target
     path, function = split(options.target)

@@ -50,7 +50,7 @@ class Dof:
 
 @dataclass
 class UsdJoint:
-    """A joint. ``kind`` is the builder's kind. ``frames`` are in the bodies, or in the builder's world."""
+    """A joint. ``kind`` names a kind of joint of the builder. ``frames`` are in the bodies, or in the world."""
 
     path: str
     label: str

@@ -2,7 +2,7 @@
 
 A link on a wheel that is pulled at both pins turns until the pulls and the wheel's push meet in one point. So a loop
 whose links all follow tangents (track_path.py) is slack. The taut loop maximizes the shift of the idler, for links of
-one pitch that do not cut the wheels. The multipliers of the lengths are the tensions of the links.
+one pitch that do not cut the wheels. The Lagrange multipliers of the lengths are the tensions of the links.
 
 The method is an augmented Lagrangian (Nocedal, Wright 2006, section 17.3) with Newton's method. Lengths are in
 pitches.

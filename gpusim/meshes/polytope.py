@@ -184,7 +184,8 @@ def _simplex(points: Array) -> list[int]:
 def solid(vertices: Array, triangles: Array) -> tuple[float, Array, Array]:
     """Return volume (m3), center of mass (3,) and inertia about it for density 1 (3, 3), m5, of a closed surface.
 
-    It sums tetrahedra from an inner point to each triangle. Tonon (2004) gives the same result in coordinates.
+    It sums tetrahedra from an inner point to each triangle. Tonon (2004) gives the same result as a formula
+    in the coordinates of the corners.
     """
     origin = vertices.mean(axis=0)
     a, b, c = (vertices[triangles[:, k]] - origin for k in range(3))

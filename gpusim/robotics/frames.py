@@ -29,7 +29,7 @@ class Frame:
     quaternion: Array
 
     def pose(self, k: Kinematics) -> Array:
-        """Return position, m, and quaternion in the world, (worlds, 7)."""
+        """Return the pose in the world, (worlds, 7): position (m), then quaternion."""
         position = k.position_of(self.node, self.point)
         if self.node < 0:
             return np.concatenate([position, np.broadcast_to(self.quaternion, (len(position), 4))], axis=-1)

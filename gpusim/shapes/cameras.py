@@ -75,8 +75,8 @@ def add_light(
 ) -> int:
     """Add a light, which moves with a body.
 
-    The lights of a model replace the viewer's key light. The light of its sky remains. Lights do not change the motion,
-    bit for bit.
+    The lights of a model replace the viewer's key light. The light of its sky remains. The motion is the same
+    with and without lights, bit for bit.
 
     Args:
         kind: "directional" (like the sun), "point", "spot", or "headlight". A headlight shines from the camera of

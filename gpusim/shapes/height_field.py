@@ -115,7 +115,7 @@ class HeightField(Unmovable):
         return [(vertices, triangles, _CREASE), (np.concatenate([upper, lower]), walls.astype(np.int32), CREASE)]
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Cast at the triangles. Over each triangle the line's height above the ground is linear."""
+        """Cast rays at the triangles of the field. Over each triangle a ray's height above the ground is linear."""
         return cast_field(params["heights"], params["spacing"], float(params["base"]), line)
 
 

@@ -143,7 +143,8 @@ class Runtime:
     def forward(self) -> StepBuffers:
         """Return the work arrays with forces at the current time (stage forward), computed once per state.
 
-        Forces act over a kick. So this runs a trial of the next kick with the current step size and discards it.
+        Forces are known only as impulses over a step. So this computes the velocities of the next step with the current
+        step size, reads the forces, and discards the velocities.
         """
         if self._forward is None:
             self._forward = self.backend.run_forward(self.step_size / self.config.substeps)

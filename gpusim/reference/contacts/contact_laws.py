@@ -78,7 +78,10 @@ def elastic_force(law: Array, radius: Array, modulus: Array, depth: Array) -> tu
 def soften(
     w: StepBuffers, world: Array, law: Array, radius: Array, modulus: Array, gap: Array, speed: Array, response: Array
 ) -> tuple[Array, Array]:
-    """Return the compliance gamma and bias b of points with a soft normal force. ``speed``: before the kick."""
+    """Return the compliance gamma and bias b of points with a soft normal force.
+
+    ``speed`` is the normal speed of the points before the forces of the substep act (stage ``kick``).
+    """
     depth, before = -gap.astype(np.float64), speed.astype(np.float64)
     pressed = depth > 0.0
     kick, h_prev = w.kick_time[world, 0].astype(np.float64), w.h_prev[world, 0].astype(np.float64)

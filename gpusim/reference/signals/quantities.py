@@ -367,7 +367,7 @@ RAY = (
 
 
 def reading(kind: str, declared: Reading) -> Quantity:
-    """Return an actuator's reading as a quantity, indexed within its kind."""
+    """Return the quantity of a reading that a kind of actuator declares. Its index counts actuators of this kind."""
 
     def read(now: StateReader, i: Array) -> Array:
         return np.asarray(declared.read(now.group(kind), now))[:, i]

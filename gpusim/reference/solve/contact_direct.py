@@ -19,9 +19,9 @@ Two bounds prevent division by round-off at points that joints lock. f is the re
 along the normal, W its response with all joints, and K that of its tangents. Points get a true compliance:
 ``max(0, F - W)`` along the normal and ``max(F - min(W, least eigenvalue of K), TANGENT_FLOOR tr(K)/2)`` along the
 tangents. Without the latter, friction that several points carry redundantly would wind up to the cone. Tires are
-compliant anyway and get no tangent floor. F is POINT_FLOOR f, at most the sum of 1/M over the systems of both bodies
-(M: system mass), and at least POINT_LEAST f. W of a free system is at least 1/M, so a light roller under a heavy
-machine gives way no more than the machine.
+compliant anyway and get no tangent floor. F = min(POINT_FLOOR f, max(m, POINT_LEAST f)). Here m is the sum of
+1/(total mass) of the two systems of jointed bodies that touch. W of a free system is at least 1/(total mass), so a
+light roller under a heavy machine gives way no more than the machine.
 """
 
 from __future__ import annotations
