@@ -1,4 +1,4 @@
-"""Markdown of the accuracy table: one section per group of cases, one line per row, the bar next to each figure."""
+"""Format the accuracy table as Markdown: one section per group of cases, with limits next to the measured figures."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ SAME_SHARE, SAME_ERROR = 1e-5, 1e-10
 
 
 def native_markdown(jobs: Sequence[Any], record: dict[str, Any]) -> str:
-    """Return the report of native float64 and float32 next to NumPy float64."""
+    """Return the report that compares the native backend (float64 and float32) with NumPy (float64)."""
     about, failures = record["machine"], native_failures(jobs)
     lines = [
         "# Accuracy of the native backend",
@@ -104,7 +104,7 @@ def _digits(found: float, expected: float) -> str:
 
 
 def native_failures(jobs: Sequence[Any]) -> dict[str, list[str]]:
-    """Return the columns that break the bars of the native table, by row."""
+    """Return, for each row of the native table, the columns whose errors exceed the limits."""
     failures: dict[str, list[str]] = {}
     for row in dict.fromkeys(job.row for job in jobs):
         cells = {job.column: job for job in jobs if job.row == row}
@@ -159,7 +159,10 @@ def _cell(job: Any) -> str:
 
 
 def orders(jobs: Sequence[Any]) -> dict[str, float]:
-    """Return the order of convergence of every case of the section "Order", NaN for a failed run or one step size."""
+    """Return the order of convergence of every case in the section "Order".
+
+    The order is NaN if a run of the case failed, or if the case ran with only one step size.
+    """
     found = {}
     for case in dict.fromkeys(job.case for job in jobs if job.section == "Order"):
         cells = [job for job in jobs if job.section == "Order" and job.case == case]

@@ -4,7 +4,7 @@
     python ci/accuracy_table.py --backend native [--kept ci/bench/accuracy.json]
 
 It prints Markdown and writes ``accuracy.md`` and ``accuracy.json``, including the name of the machine. The exit code is
-1 if a bar of the "direct" column is not met. ``--quick`` follows every case for one second only.
+1 if a figure in the "direct" column exceeds its limit. ``--quick`` simulates only one second of every case.
 
 ``--backend native`` measures the same rows on the native backend in both precisions, next to NumPy in float64, and
 writes ``accuracy_native.md`` and ``.json``. ``--kept`` reuses NumPy's figures from an earlier table if it has them.
@@ -41,9 +41,9 @@ QUICK_HORIZON = 1.0
 
 @dataclass
 class Job:
-    """One run: its place in the table, and its settings.
+    """One run: its settings, and the section, row and column of its result in the table.
 
-    ``judged`` marks the runs whose bar decides the exit code. The others are only reported.
+    ``judged`` marks the runs whose accuracy limit (``bar``) decides the exit code. All other runs are only reported.
     """
 
     section: str
@@ -93,7 +93,10 @@ def native_jobs() -> list[Job]:
 
 
 def take_kept(jobs: list[Job], path: Path) -> list[Job]:
-    """Return NumPy's jobs with figures from an earlier table. NumPy needs an hour for all of them."""
+    """Fill NumPy's jobs with results from an earlier table, and return the filled jobs.
+
+    Running all of NumPy's jobs takes an hour.
+    """
     runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
     kept = {(run["section"], run["row"]): run for run in runs if run["column"] in ("direct", "numpy64")}
     found = []
@@ -139,7 +142,7 @@ def measure(job: Job) -> Job:
 
 
 def run_all(jobs: list[Job], processes: int) -> list[Job]:
-    """Run all jobs in several processes, longest first, with a line of progress each."""
+    """Run all jobs in several processes, the longest first. Print a line of progress for each job."""
     # A step of 8 substeps costs about eight steps: start these first so that no process idles at the end.
     jobs = sorted(jobs, key=lambda job: -job.settings.get("substeps", 1) / job.settings["dt"])
     done = []
@@ -155,7 +158,7 @@ def run_all(jobs: list[Job], processes: int) -> list[Job]:
 
 
 def command_time() -> float:
-    """Return the wall time (s) of ``gpusim run hydraulic_lift`` as a user types it. The first run warms the caches."""
+    """Return the wall time (s) of the command ``gpusim run hydraulic_lift``. The first run warms the caches."""
     command = [sys.executable, "-m", "gpusim.cli.main", "run", "hydraulic_lift"]
     for _ in range(2):
         start = time.perf_counter()

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Make gpusim/builder/builder_methods.pyi: the builder's methods as type checkers and editors see them.
+"""Make gpusim/builder/builder_methods.pyi, which shows the builder's methods to type checkers and editors.
 
-python ci/builder_stub.py --check    exit code 1 if the file differs from the code python ci/builder_stub.py --write
-write it
+    python ci/builder_stub.py --write
+    python ci/builder_stub.py --check
+
+``--check`` exits with code 1 if the file differs from the code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""GPUs that counts and builds refer to, with figures from NVIDIA's data sheets."""
+"""GPUs for which instruction counts and kernel builds are made, with figures from NVIDIA's data sheets."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class Card:
     """A GPU.
 
     Attributes:
-        gpu: its resources.
-        clock: sustained under load, 1/s.
-        bandwidth: of its memory, bytes/s.
-        fp64_cycles: cycles in which a multiprocessor executes one float64 instruction of a warp.
+        gpu: resources of the GPU.
+        clock: clock rate that the GPU sustains under load (1/s).
+        bandwidth: memory bandwidth (bytes/s).
+        fp64_cycles: number of cycles that a multiprocessor needs for one float64 instruction of a warp.
     """
 
     gpu: Gpu

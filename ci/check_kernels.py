@@ -2,18 +2,22 @@
 
     python ci/check_kernels.py [--arch sm_90]... [--variant NAME]... [--full] [--limits] [--jobs 2] [--allow-missing]
 
-PTX may only have instructions whose result IEEE 754 defines (``ci/ptx/forms.py``). The check looks at the PTX of the
-last architecture; that of others before NEWER differs only in its name. So the first architecture is checked only with
-the variants that contain every source and every condition of a build. The PTX of NEWER, from which on NVRTC writes a
-different one, is checked with the same variants, without ptxas. The architectures in between are checked with one
-variant. The resources of a variant (registers, stack, spills; accesses of local memory and by generic addresses in its
-PTX) must be within ``ci/kernel_limits.json``, which ``--limits`` rewrites: the current figures, rounded up.
+PTX may only have instructions whose result IEEE 754 defines (``ci/ptx/forms.py``). The check reads the PTX of the last
+architecture in ARCHS. The PTX of the architectures before NEWER differs from this PTX only in the name of the
+architecture. The first architecture is therefore compiled only with the variants that together contain every source and
+every condition of a build. NVRTC writes different PTX for NEWER and later architectures. The PTX of NEWER is checked
+with the same variants, without ptxas. All other architectures are compiled with one variant.
 
-ptxas runs at its lowest optimization level. With ``--full`` it runs as for users, which takes several times as long,
-for the resources of each kernel: registers, static shared memory, stack and spills (``ci/gpu_check.sh`` reports them
-for the GPU that is present). The exit code is 1 if a variant does not compile, has another instruction or exceeds its
-limits, or if NVRTC 12 is missing without ``--allow-missing``. The check uses NVRTC 12 because 13 has dropped sm_70. It
-also looks at the PTX that NVRTC 13.0 makes of NEXT_VARIANTS for NEXT_ARCH.
+The resources of a variant must be within the limits in ``ci/kernel_limits.json``: registers, stack, spills, and
+accesses of its PTX to local memory and by generic addresses. ``--limits`` rewrites this file with the current figures,
+rounded up.
+
+ptxas runs at its lowest optimization level. With ``--full`` it runs at the level that users get, which takes several
+times as long. The table then has the true resources of each kernel: registers, static shared memory, stack and spills.
+(``ci/gpu_check.sh`` reports these resources for the installed GPU.) The exit code is 1 if a variant does not compile,
+contains an instruction that is not allowed, or exceeds its limits. It is also 1 if NVRTC 12 is missing, unless
+``--allow-missing`` is given. The check uses NVRTC 12 because 13 has dropped sm_70. It also looks at the PTX that NVRTC
+13.0 makes of NEXT_VARIANTS for NEXT_ARCH.
 """
 
 from __future__ import annotations
@@ -90,12 +94,12 @@ class Kernel:
     """Resources of one kernel.
 
     Attributes:
-        registers: per thread.
+        registers: number of registers per thread.
         shared: bytes of static shared memory per block.
         stack: bytes of stack.
         spills: bytes of spill loads and stores, summed over the kernel and the functions that it calls.
-        local, generic: instructions of both that access local memory, or use generic addresses; 0 without a check of
-        PTX.
+        local, generic: numbers of instructions of the kernel and of these functions that access local memory, or use
+            generic addresses. 0 if the PTX was not checked.
     """
 
     name: str
@@ -109,7 +113,10 @@ class Kernel:
 
 @dataclass
 class Result:
-    """One variant compiled for one architecture; ``accesses``: of all its functions, by figure."""
+    """One variant compiled for one architecture.
+
+    ``accesses`` has the figures "local" and "generic", summed over all functions of the variant.
+    """
 
     variant: str
     arch: str
@@ -127,7 +134,7 @@ class Result:
     """Cubin of a variant with linked parts, or of a part."""
 
     def figures(self) -> dict[str, int]:
-        """Return the resources of the variant: the maximum over its kernels, and sums over all functions."""
+        """Return the resources of the variant: maxima over its kernels, or sums over all of its functions."""
         most = {name: max((getattr(k, name) for k in self.kernels), default=0) for name in ("registers", "stack")}
         return most | {"spills": self.spills} | self.accesses
 
@@ -167,7 +174,7 @@ def read_resources(log: str) -> list[Kernel]:
 
 
 def compile_job(job: Job) -> Result:
-    """Compile one variant for one architecture and store errors in the result."""
+    """Compile one variant for one architecture. Errors are stored in the result."""
     result = Result(job.variant, job.arch)
     begin = time.perf_counter()
     try:
@@ -205,7 +212,7 @@ def _ptx(nvrtc: Nvrtc, main: str, sources: dict[str, str], options: list[str]) -
 
 
 def count_accesses(module: Module, result: Result) -> None:
-    """Count accesses of local memory and by generic addresses, in each kernel and in all functions."""
+    """Count the accesses to local memory and by generic addresses, for each kernel and for all functions together."""
     counts = {
         name: {
             "local": sum(s.name.startswith(("ld.local", "st.local")) for s in function.instructions()),
@@ -232,12 +239,12 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
     """Compile every variant for every architecture, in this order.
 
     Args:
-        variants: objects with ``name, main, generated, defines``. Those that are not ``everywhere`` are compiled only
-            for the last architecture. The first of the others is compiled for all; the rest skips those between the
-            first and the last, except NEWER.
+        variants: objects with ``name, main, generated, defines``. Variants that are not ``everywhere`` are compiled
+            only for the last architecture. The first variant that is ``everywhere`` is compiled for all architectures.
+            All other variants are compiled for the first, for NEWER, and for the last one.
         archs: e.g. ``["sm_90"]``.
-        jobs: processes, at most MAX_JOBS; one compiles in this process.
-        full: run ptxas as for users.
+        jobs: number of processes, at most MAX_JOBS. With 1, the kernels are compiled in this process.
+        full: run ptxas at the optimization level that users get.
     """
     variants = list(variants)
     everywhere = [v for v in variants if getattr(v, "everywhere", True)]
@@ -251,10 +258,10 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
 
 
 def look_at_next(variants: Iterable[Any], jobs: int) -> list[Result]:
-    """Check the PTX that the next NVRTC makes of variants.
+    """Check the PTX that the next version of NVRTC makes of variants.
 
     Raises:
-        NvrtcMissingError: it is not installed.
+        NvrtcMissingError: this NVRTC is not installed.
     """
     load_nvrtc(NEXT_MAJOR)
     return _run([
@@ -278,7 +285,9 @@ def _linking(variant: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def link_all(results: Sequence[Result], variants: Iterable[Any], arch: str) -> list[str]:
-    """Link variants of several parts for an architecture if the linker is installed. Return their resources as text.
+    """Link the variants that consist of several parts for an architecture. Return their resources as text.
+
+    If the linker is not installed, return a line that says so.
 
     Raises:
         CompileError: the parts do not fit together.
@@ -330,13 +339,13 @@ def table(results: Sequence[Result]) -> str:
 
 
 def limits_of(result: Result) -> dict[str, int]:
-    """Return a variant's limits: its figures rounded up, registers up to the hardware maximum, 0 stays 0."""
+    """Return the limits for a variant: its figures rounded up, registers at most to the hardware maximum. 0 stays 0."""
     limits = {name: -(-value // ROUNDED[name]) * ROUNDED[name] for name, value in result.figures().items()}
     return limits | {"registers": min(limits["registers"], MOST_REGISTERS)}
 
 
 def over_limits(results: Sequence[Result], limits: dict[str, dict[str, int]]) -> list[str]:
-    """List the variants that exceed their limits or have none."""
+    """List the variants that exceed their limits or have no limits."""
     over = []
     for result in results:
         known = limits.get(result.variant)
@@ -423,7 +432,7 @@ def _reported_next(chosen: Sequence[Any], options: argparse.Namespace) -> int:
 
 
 def diagram_variant() -> Any:
-    """Return a diagram of 200 blocks of mixed kinds. Each diagram is a separate build."""
+    """Return the build of a diagram with 200 blocks of different types. Each diagram has a separate build."""
     from gpusim.backends.codegen.variants import program_variant
     from gpusim.bench.diagrams import cart, mixed_diagram
     from gpusim.simulation import Simulation

@@ -2,8 +2,9 @@
 
     python ci/check_models.py --models DIR [DIR ...] [--only GLOB] [--write ci/bench/models.md] [--json FILE]
 
-Finds all model files below the folders, each text once, and runs ``ci/check_one_model.py`` for each, one process at a
-time. Prints one table with a row for each folder, and every failure with its reason.
+The script finds all model files below the folders, and skips copies with the same content. It runs
+``ci/check_one_model.py`` for each file, one process at a time. It prints one table with a row for each folder, and
+every failure with its reason.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ TESTS = ("mujoco_warp/", "test_data/", "newton/tests/")
 
 
 def files(folders: list[Path], only: str) -> Iterator[tuple[Path, Path]]:
-    """Yield (folder, file) of all models, each text once. Fragments that other files include are left out."""
+    """Yield (folder, file) of all models. Copies, and fragments that other files include, are left out."""
     seen: set[str] = set()
     for folder in folders:
         found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
@@ -73,7 +74,7 @@ def files(folders: list[Path], only: str) -> Iterator[tuple[Path, Path]]:
 
 
 def check(path: Path, seconds: float, timeout: float) -> dict[str, Any]:
-    """Return the row of one file, from its own process."""
+    """Check one file in a separate process and return its row of results."""
     command = [sys.executable, str(ONE), str(path), str(seconds), str(timeout)]
     try:
         done = subprocess.run(
@@ -90,7 +91,7 @@ def check(path: Path, seconds: float, timeout: float) -> dict[str, Any]:
 
 
 def faults(row: dict[str, Any]) -> list[str]:
-    """Return what is wrong with a row, in words."""
+    """Return the failures in a row of results as text."""
     found = [f"{key.partition('_')[0]}: {value}" for key, value in row.items() if key.endswith("_error")]
     if (
         "nv" in row

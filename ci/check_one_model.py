@@ -1,9 +1,9 @@
-"""Check of one model file next to MuJoCo: prints a row of JSON. ``check_models.py`` runs it for many.
+"""Compare one model file with MuJoCo and print a row of JSON. ``check_models.py`` runs this script for many files.
 
     python ci/check_one_model.py FILE [seconds of life [most processor time, s]]
 
-For MJCF: mass, kinematics and mass matrix at random postures, smooth motion, and a run with contacts. Other formats
-only load and run.
+For MJCF files, it compares mass, kinematics and mass matrix at random postures, smooth motion, and a run with contacts.
+Files of other formats are only loaded and run.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NUDGE, MUJOCO_CPU_SECONDS = 1e-6, 0.5
 
 
 def random_posture(m: Any, rng: np.random.Generator, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return qpos and qvel: within the limits, or 0.5 rad and 0.2 m around qpos0."""
+    """Return random qpos and qvel: within the joint limits, or within 0.5 rad and 0.2 m around qpos0."""
     import mujoco as mj
 
     q, v = np.array(m.qpos0), np.zeros(m.nv)
@@ -64,7 +64,7 @@ def random_posture(m: Any, rng: np.random.Generator, share: float) -> tuple[np.n
 
 
 def bodies_of(m: Any, report: Any, builder: Any) -> dict[int, str]:
-    """Return MuJoCo body -> label, for bodies that forces move and that are not merged."""
+    """Return the labels of MuJoCo's bodies by index, without kinematic and merged bodies."""
     found = {}
     kinematic = {b.label for b in builder.bodies if b.kinematic}
     names = list(report.link_frames)
@@ -75,7 +75,7 @@ def bodies_of(m: Any, report: Any, builder: Any) -> dict[int, str]:
 
 
 def velocity_map(m: Any, tree: Any, builder: Any, report: Any, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tree's posture for qpos, and T with ``v_tree = T qvel``."""
+    """Return the joint tree's coordinates for qpos, and the matrix T with ``v_tree = T qvel``."""
     import mujoco as mj
 
     out, t = tree.start[0].copy(), np.zeros((tree.freedoms, m.nv))
@@ -102,7 +102,7 @@ def velocity_map(m: Any, tree: Any, builder: Any, report: Any, q: np.ndarray) ->
 
 
 def full_mass_matrix(m: Any, d: Any) -> np.ndarray:
-    """Return M (nv, nv)."""
+    """Return the mass matrix (nv, nv)."""
     import mujoco as mj
 
     full, unit = np.zeros((m.nv, m.nv)), np.eye(m.nv)
@@ -196,7 +196,7 @@ def _references(m: Any, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray | None
 
 
 def check_life(m: Any, name: str, seconds: float, row: dict[str, Any]) -> None:
-    """Run everything for some seconds from the keyframe "home" (or the first one), next to MuJoCo."""
+    """Run the whole model in gpusim and in MuJoCo for some seconds, from the keyframe "home" or the first keyframe."""
     import mujoco as mj
 
     keys = [mj.mj_id2name(m, mj.mjtObj.mjOBJ_KEY, k) or f"key{k}" for k in range(m.nkey)]
@@ -220,7 +220,10 @@ def check_life(m: Any, name: str, seconds: float, row: dict[str, Any]) -> None:
 
 
 def compare_heights(m: Any, key: int | None, bodies: list[int], height: float, row: dict[str, Any]) -> None:
-    """Add MuJoCo's height after the same time, as in the file and with rigid contacts, and how well it repeats."""
+    """Add MuJoCo's mean height of the bodies after the same time to the row, and the spread of this height.
+
+    MuJoCo runs with the contact settings of the file, and with rigid contacts.
+    """
     m.opt.timestep = min(float(m.opt.timestep), LIFE_STEP)
     seconds, started = row["ran_s"], time.process_time()
     first = mujoco_run(m, key, seconds)
@@ -246,7 +249,10 @@ def _spread(m: Any, key: int | None, seconds: float, bodies: list[int], level: f
 
 
 def make_rigid(m: Any) -> None:
-    """Make contacts, limits, dry friction and equalities of MuJoCo as rigid as its step allows, a quarter of ours."""
+    """Make contacts, limits, dry friction and equalities of MuJoCo as rigid as its time step allows.
+
+    The time step is a quarter of gpusim's.
+    """
     import mujoco as mj
 
     m.opt.timestep = 0.25 * LIFE_STEP
@@ -258,7 +264,10 @@ def make_rigid(m: Any) -> None:
 
 
 def mujoco_run(m: Any, key: int | None, seconds: float, split: int = 1, seed: int | None = None) -> Any:
-    """Run MuJoCo from a keyframe or qpos0. ``split`` divides the step. ``seed`` moves all coordinates by NUDGE."""
+    """Run MuJoCo from a keyframe or qpos0. ``split`` divides the time step.
+
+    With ``seed``, all coordinates start with a random offset of NUDGE or -NUDGE.
+    """
     import mujoco as mj
 
     d = mj.MjData(m)
@@ -297,7 +306,7 @@ def run(builder: gpusim.ModelBuilder, seconds: float) -> dict[str, Any]:
 
 
 def check_life_alone(path: Path, seconds: float) -> dict[str, Any]:
-    """Return the row of a file that MuJoCo does not read."""
+    """Return the row of results of a file that MuJoCo cannot read."""
     try:
         builder, report = gpusim.load(path)
     except gpusim.ModelError as error:
@@ -313,7 +322,7 @@ def check_life_alone(path: Path, seconds: float) -> dict[str, Any]:
 
 
 def check(path: Path, seconds: float) -> dict[str, Any]:
-    """Return the row of one file."""
+    """Return the row of results of one file."""
     row: dict[str, Any] = {}
     if path.suffix != ".xml":
         return check_life_alone(path, seconds)
@@ -351,7 +360,10 @@ def _moving_mass(m: Any) -> float:
 
 
 def limit_time(seconds: float) -> None:
-    """End a stage that takes the process beyond ``seconds`` of processor time. The other stages then end at once."""
+    """End the current stage when the process has used ``seconds`` of processor time.
+
+    All later stages then end at once.
+    """
 
     def end(number: int, frame: Any) -> None:
         raise TimeoutError(f"took more than {seconds:g} s of processor time")

@@ -1,11 +1,12 @@
-"""Compare the speed of two checkouts on the native backend, and with MuJoCo, by turns in one run.
+"""Compare the speed of two checkouts on the native backend with each other, and with MuJoCo.
 
     python ci/compare_speed.py OLD NEW [--case NAME]... [--turns 7] [--specialize] [--mujoco] [--write FILE]
 
-``OLD`` and ``NEW`` are folders of checkouts. Each case runs in a process for each of them, on one thread. The processes
-take turns, so that other work on the computer slows all of them down. The table has the medians of the CPU time of a
-world-step, their ratio, and whether both checkouts end in the same bits. With ``--specialize``, kernels in NEW have the
-sizes of the model as constants. ``--mujoco`` adds MuJoCo's time (Euler, Newton) where it has the same model (ci/peers).
+``OLD`` and ``NEW`` are folders of checkouts. Each case runs in a separate process for each checkout, on one thread. The
+processes run alternately, so other work on the computer slows all of them down equally. The table has the median CPU
+time of a world-step of each checkout, the ratio of these times, and whether both checkouts end with the same bits. With
+``--specialize``, kernels in NEW are compiled with the sizes of the model as constants. ``--mujoco`` adds MuJoCo's time
+(Euler, Newton) for cases whose model is also available as MJCF (ci/peers).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ PEERS = {"lying": "HUMANOID_LYING", "standing": "HUMANOID_STANDING", "moving": "
 
 
 def gpusim_stepper(name: str, worlds: int, specialize: bool) -> tuple[Callable[[int], None], Callable[[], str]]:
-    """Return a function that runs steps, and one that returns a digest of the state."""
+    """Return two functions: the first runs steps, and the second returns a digest of the state."""
     import numpy as np
 
     import gpusim
@@ -81,7 +82,7 @@ def gpusim_stepper(name: str, worlds: int, specialize: bool) -> tuple[Callable[[
 
 
 def mujoco_stepper(name: str, worlds: int) -> tuple[Callable[[int], None], Callable[[], str]]:
-    """Return the same for MuJoCo."""
+    """Return two functions for MuJoCo: the first runs steps, and the second returns an empty text (no digest)."""
     import mujoco
     import numpy as np
     from mujoco import rollout
@@ -104,7 +105,7 @@ def mujoco_stepper(name: str, worlds: int) -> tuple[Callable[[int], None], Calla
 
 
 def work(case: str, which: str) -> None:
-    """Run the steps that are asked for on standard input, and print the microseconds of a world-step."""
+    """Read numbers of steps from standard input, run them, and print the time per world-step (microseconds)."""
     name, _, count = case.partition(":")
     worlds = int(count or 1)
     made = mujoco_stepper(name, worlds) if which == "mujoco" else gpusim_stepper(name, worlds, which == "specialize")
@@ -117,7 +118,7 @@ def work(case: str, which: str) -> None:
 
 
 def start(folder: Path, case: str, which: str) -> subprocess.Popen[str]:
-    """Start the process of a checkout."""
+    """Start the process that runs a case in one checkout."""
     paths = os.pathsep.join([str(folder), str(ROOT)])
     environment = os.environ | {"PYTHONPATH": paths, "GPUSIM_THREADS": "1"}
     pipe = subprocess.PIPE
@@ -128,7 +129,7 @@ def start(folder: Path, case: str, which: str) -> subprocess.Popen[str]:
 
 
 def compare(case: str, processes: Sequence[subprocess.Popen[str]], turns: int) -> list[str]:
-    """Return the cells of a row."""
+    """Run a case in all processes and return the cells of its row."""
     steps, name = CASES.get(case, 20), case.partition(":")[0]
     if "1024" in case and name != "standing":
         steps = max(steps, 20)  # MuJoCo's rollouts have 20 steps

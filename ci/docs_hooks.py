@@ -9,5 +9,5 @@ _ROLE = re.compile(r":(?:py:)?(?:func|class|meth|mod|attr|data|obj|exc):<code>~?
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Replace roles that the Markdown converter left before code."""
+    """Remove Sphinx roles that the Markdown converter has left in front of code."""
     return _ROLE.sub(r"<code>\1</code>", html)

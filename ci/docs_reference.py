@@ -44,12 +44,12 @@ COMMANDS = ("run", "sweep", "view", "render", "list", "check", "diagram", "conve
 
 
 def plain(text: str) -> str:
-    """Return one line for a table cell."""
+    """Return a text as one line for a table cell."""
     return " ".join(text.split()).replace("|", "\\|").replace("``", "`")
 
 
 def table(head: str, rows: Iterable[Iterable[str]]) -> str:
-    """Return a Markdown table. ``head`` separates its cells by bars."""
+    """Return a Markdown table. ``head`` is one text whose cells are separated by vertical bars."""
     cells = head.split(" | ")
     lines = [f"| {head} |", "|" + " --- |" * len(cells)]
     escaped = ([re.sub(r"(?<!\\)\|", r"\\|", cell) for cell in row] for row in rows)

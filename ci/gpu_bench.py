@@ -1,4 +1,4 @@
-"""The benchmarks of ci/gpu_check.py, with other simulators if they are installed."""
+"""Run the benchmarks of ci/gpu_check.py, also in other simulators if these are installed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpu_report import bench_result
 
 
 def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Run the step of ci/gpu_check.py. After the time ``end`` it starts nothing new."""
+    """Run the benchmark step of ci/gpu_check.py. After the time ``end``, it starts no further case."""
     from ci.peers import report
     from ci.peers.peers import reported_once, run_peers
     from gpusim.bench import machine

@@ -1,4 +1,4 @@
-"""Cases of ci/gpu_check.py: models with number types, solvers and launches, and the builds that they need."""
+"""Cases of ci/gpu_check.py, and the builds that they need. A case is a model with number type, solver and launch."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SLOW = ("robot_arm", "biped_walk", "krt100m", "omni_vehicle", "mecanum_vehicle",
 
 
 def all_cases() -> list[Case]:
-    """Return the cases of all steps: LAUNCHES, then all scenes, the slow ones last."""
+    """Return the cases of all steps: first LAUNCHES, then all scenes. Slow scenes come last."""
     from gpusim.scene import list_scenes
 
     numbers, solvers = ("float32", "float64"), ("direct", "colored")
@@ -73,7 +73,7 @@ REHEARSED = "h100"
 
 
 def attributes_of(card: str) -> dict[str, int]:
-    """Return the attributes of a card that launches depend on, by CuPy's names."""
+    """Return the attributes of a GPU that determine its launches, by the names that CuPy uses."""
     from ci.cards import CARDS
 
     gpu = CARDS[card].gpu
@@ -89,7 +89,7 @@ Build = tuple[Any, list[Case]]
 
 
 class Builds:
-    """Recorder of builds, which are not compiled."""
+    """Recorder of the builds that simulations request. It does not compile them."""
 
     def __init__(self) -> None:
         self.found: dict[Any, Build] = {}
@@ -102,13 +102,13 @@ class Builds:
         return SimpleNamespace(get_function=lambda name: SimpleNamespace())
 
     def stop(self, variant: Any) -> None:
-        """Record a build and interrupt, where nothing continues without the build."""
+        """Record a requested build and raise InterruptedError, for callers that cannot continue without the build."""
         self.note(variant)
         raise InterruptedError
 
     @contextlib.contextmanager
     def instead(self, backend: str) -> Iterator[None]:
-        """Record the builds of simulations on a backend."""
+        """Record the builds that simulations on a backend request within this ``with`` block."""
         with contextlib.ExitStack() as stack:
             if backend == "native":
                 stack.enter_context(mock.patch("gpusim.backends.native.backend.load_library", self.stop))
@@ -131,7 +131,10 @@ class Builds:
 
 
 def builds_of(cases: Sequence[Case], backend: str) -> list[Build]:
-    """Return the builds that cases launch on a backend, and these cases: LAUNCHES first, then by number of cases."""
+    """Return each build that the cases launch on a backend, with its cases.
+
+    Builds of LAUNCHES come first. All other builds are sorted by their number of cases, the largest first.
+    """
     from gpusim.backends.codegen.variants import signals_variant
 
     builds = Builds()
@@ -145,7 +148,7 @@ def builds_of(cases: Sequence[Case], backend: str) -> list[Build]:
 
 
 def bench_builds(quick: bool) -> list[Any]:
-    """Return the sized builds of the benchmarks' many worlds, and the clocked ones of the profiled cases."""
+    """Return the specialized builds of benchmarks with many worlds, and builds with clocks for the profiled cases."""
     from gpu_profile import PROFILED, profiled_cases
 
     from gpusim.backends.codegen.variants import clocked_variant
@@ -169,7 +172,7 @@ def bench_builds(quick: bool) -> list[Any]:
 
 
 def models_by_name() -> dict[str, Callable[[], Any]]:
-    """Return the models that are not scenes: joints and contacts in one machine, with its feet only and with a ball."""
+    """Return the models that are not scenes, by name: a robot on its feet with and without a ball."""
     from state_hashes import robot
 
     return {"robot": robot, "walker": lambda: robot(ball=False)}
@@ -195,7 +198,7 @@ def simulation_of(case: Case, backend: str, worlds: int) -> tuple[Any, Any]:
 
 
 def first_difference(first: Any, second: Any) -> str:
-    """Return the first array of the state whose bits differ. The result is empty if none do."""
+    """Return the name of the first state array whose bits differ. The result is empty if all arrays are identical."""
     a, b = arrays_of(first), arrays_of(second)
     for name in a:
         if a[name].tobytes() != b[name].tobytes():

@@ -1,9 +1,12 @@
-"""The checks that need a GPU: compile, launch, compare bits with the CPU, benchmark, test. ci/gpu_check.sh starts it.
+"""Run the checks that need a GPU: compile, launch, compare bits with the CPU, benchmark, test.
 
-Every step runs in a separate process with a time limit, so that a failure, a hang or a crash does not affect the
-others. A step prints its progress and leaves its figures in a JSON file, which this file gathers. It imports only the
-standard library, numpy and gpusim (which needs numba). The builds of the first launches and of the benchmarks are
-compiled first, all others only after the benchmarks. Cases whose builds are not ready in time are left out and listed.
+The script ci/gpu_check.sh starts this program.
+
+Every check step runs in a separate process with a time limit. A failure, a hang or a crash does not affect the next
+steps. A step prints its progress and writes its figures to a JSON file, which this program collects. The program
+imports only the standard library, numpy and gpusim (which needs numba). The builds of the first launches and of the
+benchmarks are compiled first. All other builds are compiled after the benchmarks. Cases whose builds are not ready in
+time are left out and listed.
 """
 
 from __future__ import annotations
@@ -67,9 +70,10 @@ COMMAND_EVERY = 10
 
 
 def step_compile(options: argparse.Namespace, everything: bool = False) -> dict[str, Any]:
-    """Compile the builds of LAUNCHES and of the benchmarks, or of all cases, for this GPU and for the CPU.
+    """Compile builds for this GPU and for the CPU: those of LAUNCHES and of the benchmarks, or of all cases.
 
-    The cache keeps them for the other steps. The report has seconds, registers and spills.
+    The cache keeps the builds for the next steps. The report has the compile time (s), registers and spills of each
+    build.
     """
     import check_kernels
 
@@ -172,7 +176,10 @@ def _compute_capability() -> str:
 
 
 def step_launch(options: argparse.Namespace) -> dict[str, Any]:
-    """Run LAUNCHES, and two simulations of one build that step alternately, and compare their bits with native."""
+    """Run LAUNCHES on the GPU and compare their bits with the native backend.
+
+    Two simulations that share one build and step alternately are compared too.
+    """
     cases = LAUNCHES[:SANITIZED] if options.few else LAUNCHES
     steps = SANITIZED_STEPS if options.few else LAUNCH_STEPS
     rows, failed, left, end, unready = [], [], [], _end(options), set() if options.few else _unready(options)
@@ -264,7 +271,7 @@ def step_sanitize(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def step_tests(options: argparse.Namespace) -> dict[str, Any]:
-    """Run the tests that need a GPU (in a rehearsal some of the same folder that don't)."""
+    """Run the tests that need a GPU. A rehearsal runs some tests of the same folder that need none."""
     marker = "gpu" if options.backend == "cuda" else "not gpu and not nightly"
     # the project's options are for pytest-xdist, which may be missing
     command = [sys.executable, "-m", "pytest", "-o", "addopts=", "--import-mode=importlib", "-q", "-m", marker]
@@ -295,7 +302,10 @@ def step_tests(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def step_bits(options: argparse.Namespace) -> dict[str, Any]:
-    """Compare every scene on two backends bit by bit: native with cuda (in a rehearsal fused with staged)."""
+    """Compare the bits of every scene on the native and the cuda backend.
+
+    A rehearsal compares fused with staged launch.
+    """
     from gpusim.backends import why_not
 
     missing = why_not("native")
@@ -381,7 +391,10 @@ RUN: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
 
 
 def run_step(name: str, options: argparse.Namespace, limit: float) -> dict[str, Any]:
-    """Run one step in a separate process and return its figures, with ``failed`` (why, or empty) and ``seconds``."""
+    """Run one check step in a separate process and return its figures.
+
+    The figures include ``failed`` (the reason for a failure, or empty) and ``seconds``.
+    """
     file = _step_file(options, name)
     file.unlink(missing_ok=True)
     command = [sys.executable, __file__, "--step", name, "--backend", options.backend, "--out", str(options.out)]

@@ -1,10 +1,11 @@
-"""First look at a GPU, in about two minutes: facts of the card, a small model against NumPy, times by launch shape.
+"""Test a GPU in about two minutes: its properties, a small model compared with NumPy, and times by launch shape.
 
     python ci/gpu_preflight.py
 
-The times are those of a world-step of the booms and humanoids of ``gpusim bench``, for several numbers of threads per
-world and warps per multiprocessor. Each figure is written to $OUT/preflight.json (default: this folder) at once, so
-that a time limit only loses later ones. Cached cubins are not compiled again.
+The times are those of a world-step of the workloads boom and humanoid of ``gpusim bench``. They are measured for
+several numbers of threads per world and of warps per multiprocessor. Each figure is written at once to
+$OUT/preflight.json (default: this folder). If a time limit ends the script, the figures measured before are kept.
+Cached cubins are not compiled again.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ TIMED_STEPS, TIMES = 10, 3
 
 
 def first_cases() -> list[Case]:
-    """Return the boom and the humanoids with most worlds."""
+    """Return the cases of the boom and of the humanoids that have the most worlds."""
     booms = [case for case in chosen_cases(["many_worlds"], False) if case.name.startswith("boom")]
     humanoids = chosen_cases(["humanoid"], False)
     most = max(case.worlds for case in booms)
@@ -49,7 +50,7 @@ def first_cases() -> list[Case]:
 
 
 def greatest_difference(case: Case) -> float:
-    """Return the maximum difference of positions between cuda and NumPy after some steps, m."""
+    """Return the maximum difference (m) of positions between the cuda backend and NumPy after some steps."""
     positions = []
     for backend in ("cuda", "numpy"):
         sim = make_simulation(case, case.build().finalize(), backend, Options(backend), **COMPARED)
@@ -59,7 +60,7 @@ def greatest_difference(case: Case) -> float:
 
 
 def shapes(backend: Any) -> Iterator[tuple[str, LaunchShape]]:
-    """Yield launch shapes that fit the card with their names: the backend's own first."""
+    """Yield the name and the launch shape of all shapes that fit the GPU. The backend's default shape comes first."""
     own = backend._shape
     for lanes in dict.fromkeys((own.lanes, *LANES)):
         block = max(LEAST_BLOCK, lanes)
@@ -73,7 +74,7 @@ def shapes(backend: Any) -> Iterator[tuple[str, LaunchShape]]:
 
 
 def world_step(sim: Any) -> float:
-    """Return the time of a world-step, ns: the median of some launches."""
+    """Return the time of a world-step (ns), as the median of several launches."""
     times = []
     for _ in range(TIMES):
         synchronize(sim)
@@ -85,7 +86,7 @@ def world_step(sim: Any) -> float:
 
 
 def times_by_shape(case: Case) -> Iterator[tuple[str, float]]:
-    """Yield the name of each launch shape and its time of a world-step, ns."""
+    """Yield the name of each launch shape and its time per world-step (ns)."""
     sim: Any = make_simulation(case, case.build().finalize(), "cuda", Options("cuda"), specialize=True)
     sim.step(case.settle or COMPARED_STEPS)
     command(sim, 1, case.hold > 0)

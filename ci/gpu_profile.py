@@ -1,7 +1,8 @@
-"""GPU profile of a step: stages and routines of the benchmarks' cases, and NVIDIA's Nsight Compute.
+"""Profile a step on the GPU: time by stage and routine of benchmark cases, and metrics of NVIDIA's Nsight Compute.
 
-In fused launch separate builds clock the routines. In staged launch events time every kernel (gpusim/bench/phases.py).
-Nsight Compute, if it is installed and may count, profiles one launch of the usual build.
+In fused launch, separate builds measure the time of each routine. In staged launch, CUDA events measure the time of
+every kernel (gpusim/bench/phases.py). Nsight Compute profiles one launch of the usual build, if it is installed and is
+allowed to read the GPU's performance counters.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def profiled_cases(quick: bool) -> list[Any]:
 
 
 def profile_case(case: Any, backend: str, quick: bool) -> dict[str, Any]:
-    """Return the microseconds of a step by stage and by kernel or routine, as in benchmarks, or an error text."""
+    """Return the time of a step (microseconds) by stage and by kernel or routine, or an error text."""
     from gpusim.bench.drive import command
     from gpusim.bench.phases import profile
     from gpusim.bench.runner import Options, make_simulation
@@ -59,7 +60,7 @@ def profile_case(case: Any, backend: str, quick: bool) -> dict[str, Any]:
 
 
 def nsight(limit: float) -> dict[str, Any]:
-    """Return Nsight Compute's metrics of a launch of lying humanoids, or the reason why there are none."""
+    """Return Nsight Compute's metrics of a launch of lying humanoids, or the reason why it measured none."""
     program = shutil.which(NSIGHT)
     if program is None:
         return {"skipped": f"{NSIGHT} is not installed"}
@@ -93,7 +94,7 @@ def read_metrics(lines: Iterable[str]) -> dict[str, str]:
 
 
 def step_profile(options: argparse.Namespace, end: float, leave: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Run the step of ci/gpu_check.py. After the time ``end`` it starts nothing new."""
+    """Run the profile step of ci/gpu_check.py. After the time ``end``, it starts no further case."""
     report: dict[str, Any] = {"cases": {}, "failed": ""}
     cases = profiled_cases(options.quick)
 
@@ -121,7 +122,7 @@ def step_profile(options: argparse.Namespace, end: float, leave: Callable[[dict[
 
 
 def table(report: dict[str, Any]) -> str:
-    """Return one line per case with its profile, and the lines of Nsight Compute."""
+    """Return a text with one line for the profile of each case, and the metrics of Nsight Compute."""
     from gpusim.bench.report import share_lines
     from gpusim.bench.runner import Record
 

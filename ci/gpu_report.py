@@ -1,4 +1,4 @@
-"""The report of ci/gpu_check.py: a JSON file and a short table."""
+"""Make the report of ci/gpu_check.py: a JSON file and a short table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def bench_table(records: Sequence[Any]) -> str:
 def bench_result(
     facts: dict[str, Any], records: Sequence[Any], peers: Sequence[Any], left: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the result of the step: figures for the JSON file, the table of the report, and failed cases."""
+    """Return the result of the benchmark step: figures for the JSON file, the table of the report, and failed cases."""
     from ci.peers import report as peer_report
     from gpusim.bench.report import markdown_table, share_lines
 

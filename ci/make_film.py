@@ -2,8 +2,8 @@
 
     python ci/make_film.py [--out FILE.webp] [--fps 12] [--size 480x270] [--quality 60]
 
-Each part is a ``gpusim render`` into a temporary MP4 file (``pip install "gpusim[video]"``). This takes some minutes on
-two cores. It fails if the file would be larger than 4 MB.
+``gpusim render`` (``pip install "gpusim[video]"``) renders each scene into a temporary MP4 file. This takes some
+minutes on two cores. The script fails if the film would be larger than 4 MB.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PARTS = (
 
 
 def render(options: str, size: str, fps: float, folder: Path) -> list[Image.Image]:
-    """Return the frames of one part."""
+    """Render one scene and return its frames."""
     film = folder / f"{options.split()[0]}.mp4"
     words = [*options.split(), "--size", size, "--fps", str(fps), "--out", str(film)]
     print("gpusim render", *words[:-2], flush=True)
@@ -40,7 +40,7 @@ def render(options: str, size: str, fps: float, folder: Path) -> list[Image.Imag
 
 
 def main() -> int:
-    """Render all parts and join them."""
+    """Render all scenes and join their frames to one film."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "gallery" / "film.webp")
     parser.add_argument("--fps", type=float, default=12.0)

@@ -1,9 +1,9 @@
 """Break the code in one place at a time and check that a test notices: ``python ci/mutants.py [--only NAME]``.
 
-It works in a copy of the checkout in a temporary folder. Each mutant names the test that must fail. The test must pass
-without the mutant. It exits with 1 if a mutant survives, 2 if one could not be tried. Numbers that the kernels take
-from Python (gpusim/backends/codegen/header.py) break NumPy and kernels at once. Mutants of kernels are compiled and
-cached.
+The script works in a copy of the checkout in a temporary folder. Each mutant (a deliberate fault) names the test that
+must fail. The test must pass without the mutant. The exit code is 1 if a mutant survives, and 2 if a mutant could not
+be tried. A mutant that changes a number that the kernels take from Python (gpusim/backends/codegen/header.py) breaks
+NumPy and the kernels at once. Kernels with mutants are compiled and cached.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ HYDRAULICS_KERNEL = "cuda_kernels/actuators/hydraulics.cuh"
 
 @dataclass(frozen=True)
 class Mutant:
-    """Changes (file, a text that occurs once in it, its replacement), test file and ``-k`` filter that notice them."""
+    """Deliberate fault, and the test file and ``-k`` filter of the test that must notice it.
+
+    Each change is a file, a text that occurs once in this file, and its replacement.
+    """
 
     name: str
     changes: tuple[tuple[str, str, str], ...]
@@ -132,7 +135,7 @@ def mutate(copy: Path, mutant: Mutant) -> None:
     """Make the changes in the copy.
 
     Raises:
-        ValueError: a text does not occur exactly once in its file; the mutant needs another one.
+        ValueError: a text does not occur exactly once in its file. Choose another text for the mutant.
     """
     for name, old, new in mutant.changes:
         text = (copy / name).read_text("utf-8")

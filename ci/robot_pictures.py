@@ -2,10 +2,10 @@
 
     python ci/robot_pictures.py --models DIR [--only WORD] [--write docs/gallery/robots]
 
-``DIR`` is a folder with the packages of ``ROBOTS``, such as one of ``pip install --target DIR mjlab robosuite ...``.
-A file without a light, a sky or a floor gets one. Both programs use the same pose, camera and size. Each sheet has
-some robots: gpusim left, MuJoCo right. Without ``--write`` the sheets are in the current folder. MuJoCo draws off
-screen with ``MUJOCO_GL=egl``.
+``DIR`` is a folder with the packages of ``ROBOTS``, for example made by ``pip install --target DIR mjlab robosuite
+...``. The script adds a light, a sky or a floor if the file of a robot has none. Both programs use the same pose,
+camera and size. Each sheet shows several robots, drawn by gpusim on the left and by MuJoCo on the right. Without
+``--write``, the sheets are written to the current folder. MuJoCo draws off screen with ``MUJOCO_GL=egl``.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def started(model: Any, keyframe: bool) -> Any:
 
 
 def box(model: Any, keyframe: bool) -> tuple[Array, Array]:
-    """Return the corners of the box around all visible geoms that move, or around all of them if none moves."""
+    """Return the corners of the box around all visible geoms that move. If none moves, use all visible geoms."""
     data = started(model, keyframe)
     shown = (model.geom_group <= 2) & (model.geom_type != mujoco.mjtGeom.mjGEOM_PLANE)
     moving = shown & (model.body_weldid[model.geom_bodyid] > 0)
@@ -119,7 +119,7 @@ def box(model: Any, keyframe: bool) -> tuple[Array, Array]:
 
 
 def camera(model: Any, keyframe: bool) -> PinholeCamera:
-    """Return a camera that sees the moving part of a model."""
+    """Return a camera that shows the moving part of a model."""
     low, high = box(model, keyframe)
     center = 0.5 * (low + high)
     wide = PinholeCamera(tuple(center + np.array(VIEW)), tuple(center), field_of_view=math.radians(45.0))
@@ -128,7 +128,7 @@ def camera(model: Any, keyframe: bool) -> PinholeCamera:
 
 
 def by_mujoco(model: Any, seen: PinholeCamera, keyframe: bool) -> Array:
-    """Return MuJoCo's picture from a camera."""
+    """Return the picture that MuJoCo draws from a camera."""
     model.vis.global_.fovy = math.degrees(seen.field_of_view)
     free = mujoco.MjvCamera()
     forward = seen.forward
@@ -141,7 +141,7 @@ def by_mujoco(model: Any, seen: PinholeCamera, keyframe: bool) -> Array:
 
 
 def sheet(rows: list[tuple[str, Array, Array]]) -> Any:
-    """Return a picture with two robots in each row, the name below each pair."""
+    """Return a picture with two robots in each row, and the robot's name below its two pictures."""
     from PIL import Image, ImageDraw
 
     gap, text = 8, 22

@@ -1,9 +1,9 @@
-"""Run a scene for many steps, saved at half, and continue the checkpoint in a new process.
+"""Run a scene for many steps, save a checkpoint halfway, and repeat the second half from it in a new process.
 
     python ci/soak.py [--scene krt100m] [--steps 1000000]
 
-Prints the resident memory after each tenth, and whether both ends have the same bits. Exit code 1: they differ, memory
-has grown by more than 1 %, or a world failed.
+The script prints the resident memory after each tenth of the steps, and whether both final states have the same bits.
+The exit code is 1 if the states differ, if memory has grown by more than 1 %, or if a world failed.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ CHUNK = 10
 
 
 def resident() -> float:
-    """Return the resident memory of this process, MiB."""
+    """Return the resident memory of this process (MiB)."""
     pages = Path("/proc/self/statm").read_text().split()[1]
     return int(pages) * 4096 / (1 << 20)
 
 
 def run(sim: gpusim.Simulation, scene: Scene, steps: int) -> None:
-    """Run steps with the scene's commands, which start again after each duration of the scene."""
+    """Run steps with the scene's schedule. The schedule starts again when the duration of the scene has passed."""
     for _ in range(steps // CHUNK):
         if scene.schedule is not None:
             scene.schedule(sim, sim.time % scene.duration)
@@ -44,7 +44,7 @@ def digest(sim: gpusim.Simulation) -> str:
 
 
 def whole(name: str, steps: int, folder: Path) -> bool:
-    """Run all steps, and the second half again from the checkpoint in another process."""
+    """Run all steps, and repeat the second half from the checkpoint in another process."""
     scene, path = load_scene(name), folder / "half.npz"
     sim = gpusim.Simulation(scene.builder.finalize(), config=scene.config, backend="native", threads=1)
     memory, start = [], time.perf_counter()

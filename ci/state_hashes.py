@@ -1,14 +1,15 @@
-"""Hashes of the states of all scenes: the safety net for refactoring.
+"""Write or check hashes of the states of all scenes, to detect changes of results by refactoring.
 
     python ci/state_hashes.py --write     # before a change
     python ci/state_hashes.py --check     # after it: lists every case whose bits differ, exit code 1
 
-A case is a scene (or the robot below, which has joints and contacts) on a backend with a number type, a joint solver, a
-scheme and a launch. Two worlds with different gravities run 200 steps (heaps on NumPy 10) with the scene's commands.
-The hash covers poses, velocities, impulses, angles and the actuators' variables, by name, so that a new array of the
-state does not change it; voids in oil count if there are any. NumPy's bits depend on its version and on the processor.
-So its hashes are compared only on the kind of machine that wrote them; elsewhere they are skipped, and counted. Those
-of the kernels are the same everywhere. The exit code is 2 if nothing was compared.
+A case is a scene (or the model of :func:`robot`, which has joints and contacts) on a backend with a number type, a
+joint solver, a scheme and a launch. Two worlds with different gravities run 200 steps with the scene's schedule. Piles
+on NumPy run 10 steps. The hash covers named state arrays: poses, velocities, impulses, angles, the actuators'
+variables, and voids in oil if a model has any. A new state array therefore does not change the hash. NumPy's bits
+depend on its version and on the processor. NumPy's hashes are therefore compared only on a machine of the type that
+wrote them. On other machines they are skipped, and the output has their number. The hashes of the kernels are the same
+everywhere. The exit code is 2 if nothing was compared.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def robot(ball: bool = True) -> ModelBuilder:
 
 
 def cases() -> Iterator[Case]:
-    """Yield scene, backend, number type, joint solver, scheme, launch."""
+    """Yield the scene, backend, number type, joint solver, scheme and launch of each case."""
     for name in [*sorted(list_scenes()), ROBOT]:
         for dtype in ("float64", "float32"):
             for solver in ("direct", "colored"):
@@ -108,7 +109,7 @@ def state_hash(case: Case) -> str:
 
 
 def machine() -> str:
-    """Return the properties that NumPy's bits depend on."""
+    """Return the properties of this machine that NumPy's bits depend on."""
     return f"numpy {np.__version__}, {platform.machine()}, {platform.python_version_tuple()[1]}"
 
 

@@ -41,13 +41,13 @@ def _by_label(function: str, given: Any, kind: type) -> None:
 
 
 class Schedule:
-    """One command as a function of time, from a table of points.
+    """One command as a function of time, given by a table of (time, value) points.
 
     A repeated time is a step: the value after the step holds from that time on. The first value holds before the first
-    point, the last value after the last point. With a ``period`` the table repeats instead.
+    point, the last value after the last point. With a ``period``, the table repeats forever instead.
 
     Args:
-        points: (time in s, value) pairs, times not decreasing.
+        points: (time in s, value) pairs. The times must not decrease.
         kind: "linear" interpolates between the points, "constant" holds each value until the next point.
         period: length of one repetition in s, or None for a table that does not repeat.
 
@@ -92,7 +92,7 @@ class Schedule:
         self._times, self._values = times, values
 
     def value(self, t: float) -> float:
-        """Return the value at time ``t`` (s). At a step this is the value after it."""
+        """Return the value at time ``t`` (s). At a step of the table, this is the value after the step."""
         if self.period is not None:
             t = t % self.period
         i = bisect.bisect_right(self._times, t)
@@ -106,7 +106,7 @@ class Schedule:
     __call__ = value
 
     def mean(self, start: float, stop: float) -> float:
-        """Return the mean value between two times (s): the constant command with the same integral as the table."""
+        """Return the mean value between two times (s): a constant command with this value has the same integral."""
         if stop <= start:
             return self.value(start)
         if self._holds(start, stop):  # a difference of integrals would add round-off
@@ -153,8 +153,9 @@ class Schedule:
 def drive(tables: Mapping[str, Schedule]) -> Callable[[Simulation, float], None]:
     """Return a scene schedule that writes ``sim.control[label]`` for every label of ``tables``.
 
-    A command holds over the whole next step. So the schedule writes the mean of the table over that step, not its value
-    at the start. The integral of a ramp is then exact, and a jump within a step acts in proportion.
+    A command holds over the whole next step. So the schedule writes the mean of the table over that step, not the value
+    at the start of the step. The integral of a ramp is then exact. A jump within a step acts in proportion to the rest
+    of the step.
 
     Raises:
         ModelError: ``tables`` is not a mapping, or a value is not a Schedule.
@@ -175,7 +176,7 @@ class Path:
     The velocity is zero at both ends. Before the first point and after the last one, the path stays at that point.
 
     Args:
-        points: (time in s, value) pairs, at least two, times increasing.
+        points: at least two (time in s, value) pairs. The times must increase.
 
     Raises:
         ModelError: fewer than two points, times that do not increase, or a number that is not finite.
@@ -194,14 +195,14 @@ class Path:
         self._curves = spline, spline.derivative(1), spline.derivative(2)
 
     def at(self, t: float) -> tuple[float, float, float]:
-        """Return value, rate and acceleration at time ``t`` (s)."""
+        """Return the value, its first and its second time derivative at time ``t`` (s)."""
         inside = self._ends[0] <= t <= self._ends[1]
         x, v, a = (float(curve(min(max(t, self._ends[0]), self._ends[1]))) for curve in self._curves)
         return (x, v, a) if inside else (x, 0.0, 0.0)
 
 
 def follow_paths(paths: Mapping[str, Path]) -> Callable[[Simulation, float], None]:
-    """Return a scene schedule that writes the three commands of each motion (``add_motion``), by label, before a step.
+    """Return a scene schedule that writes the three commands of each motion (``add_motion``) before a step.
 
     Raises:
         ModelError: ``paths`` is not a mapping, or a value is not a Path.

@@ -93,15 +93,16 @@ def found(name: str) -> Path | None:
 
 
 def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> Path:
-    """Return the path of the cached file ``name``. Call ``make`` if it is missing.
+    """Return the path of the cached file ``name``. If the file is missing, call ``make`` to build it.
 
-    Several processes may call this at once without a lock. Each builds in a separate folder, and the complete file
-    appears under its final name, or not at all.
+    Several processes may call this function at the same time without a lock. Each process builds in a separate folder.
+    Only a complete file gets the final name.
 
     Args:
         name: path within ``cache_folder()``.
-        make: called with an empty scratch folder. It returns the content, or a file in that folder.
-        what: description of the file for a message to the waiting user. With an empty text there is no message.
+        make: function that gets an empty scratch folder. It returns the content of the file, or the path of a file in
+            that folder.
+        what: description of the file, for the message that the user sees while waiting. An empty text shows no message.
 
     Raises:
         CompileError: the folder is not writable. Errors of ``make`` pass through.
@@ -124,7 +125,7 @@ def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> P
 
 
 def compile_error(main: str, tool: str, output: str) -> CompileError:
-    """Return the error for a source that does not compile, with the compiler's first errors by file and line.
+    """Return the error for a source that does not compile. It lists the compiler's first errors by file and line.
 
     Args:
         main: the compiled source.

@@ -45,7 +45,7 @@ def _own_cache() -> Iterator[None]:
 
 
 def compiled(function: _Function, **options: Any) -> _Function:
-    """Compile a function with the kernels' arithmetic: no reordering, and division by zero gives infinity or NaN.
+    """Compile a function with the kernels' arithmetic: no reordering, and a division by zero gives infinity or NaN.
 
     ``options``: further options of ``numba.njit``.
     """

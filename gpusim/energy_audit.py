@@ -1,10 +1,11 @@
-"""Energy audit of a simulation: work of every actuator, joint and contact against the change of the energy.
+"""Energy audit of a simulation: compares the work of all actuators, joints and contacts with the change of the energy.
 
-A kick changes velocities from u- to u+ by impulses p. It changes the kinetic energy by the sum of p (u- + u+)/2. Each
-part contributes exactly its own terms of this sum. Forces of the kick at t_n act from t_n - h'/2 to t_n + h/2, so the
-work from t_n to t_n+1 follows from both kicks by the trapezoidal rule. Position corrections move bodies without a
-velocity and do work against gravity. Implicit steps of the oil circuits dissipate energy. Both have separate entries.
-``error`` is the remainder.
+A kick is the velocity update of a step. It changes velocities from u- to u+ by impulses p, and the kinetic energy by
+the sum of p (u- + u+)/2. The terms of an actuator, joint or contact in this sum are its work. The forces of the kick at
+t_n act from t_n - h'/2 to t_n + h/2, where h' is the previous step size. So the work from t_n to t_n+1 follows from the
+kicks at both times by the trapezoidal rule. Position corrections move bodies without a velocity and do work against
+gravity. Implicit steps of the oil circuits dissipate energy. These two kinds of work have separate entries. ``error``
+is the change of energy that no entry explains.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ Powers = dict[str, Array]
 
 @dataclass(frozen=True)
 class EnergyBalance:
-    """Result of an energy audit; J, arrays (num_worlds,).
+    """Result of an energy audit. All values are in J, in arrays (num_worlds,).
 
     Attributes:
-        kinetic, potential: changes of the energy of motion, and of the energy stored in gravity, springs and oil.
-        works: energy that every part has added (negative: removed), by its name: ``motor.left``, ``spring.fl_coil``
-            (including its stored energy, so that the damper's work remains), ``joint.hinge`` (damping, friction,
-            limits), ``valve.boom``, ``pump.main``; ``joints`` (locked directions: only errors), ``contacts`` (friction,
-            tires, presses), ``impacts``, ``applied``, ``moved bodies`` (work of kinematic bodies); ``push-outs``
-            (corrections that lift or lower bodies without a velocity: penetration, landings), ``oil steps``
-            (dissipation by the implicit steps of circuits).
+        kinetic, potential: changes of the kinetic energy and of the potential energy (gravity, springs and oil).
+        works: energy that each element has added (negative: removed), by the name of the entry: ``motor.left``,
+            ``spring.fl_coil`` (including its stored energy, so that the damper's work remains), ``joint.hinge``
+            (damping, friction, limits), ``valve.boom``, ``pump.main``; ``joints`` (locked directions: only errors),
+            ``contacts`` (friction, tires, presses), ``impacts``, ``applied``, ``moved bodies`` (work of kinematic
+            bodies); ``push-outs`` (corrections that lift or lower bodies without a velocity: penetration, landings),
+            ``oil steps`` (dissipation by the implicit steps of circuits).
         turnover: maximum of the energy added, the energy removed and the largest change of the kinetic energy.
     """
 
@@ -46,7 +47,7 @@ class EnergyBalance:
 
     @property
     def error(self) -> Array:
-        """Change of the energy that the works do not explain, J."""
+        """Change of the energy (J) that ``works`` does not explain."""
         return np.asarray(self.kinetic + self.potential - sum(self.works.values(), np.zeros_like(self.kinetic)))
 
     @property
@@ -55,7 +56,7 @@ class EnergyBalance:
         return np.abs(self.error) / np.where(self.turnover > 0.0, self.turnover, 1.0)
 
     def __str__(self) -> str:
-        """Return a table of world 0, largest works first."""
+        """Return a table of the entries of world 0, the largest work first."""
         rows = sorted(self.works.items(), key=lambda item: -abs(item[1][0]))
         stored = [("kinetic energy", self.kinetic), ("potential energy", self.potential)]
         lines = [f"{name:32s} {value[0]:14.6g} J" for name, value in [*stored, *rows, ("error", self.error)]]
@@ -63,7 +64,7 @@ class EnergyBalance:
 
 
 class EnergyAudit:
-    """Steps a simulation and sums the work of every part.
+    """Steps a simulation and sums the work of each actuator, joint and contact.
 
     ::
 
@@ -73,7 +74,7 @@ class EnergyAudit:
             audit.step()
         print(audit.balance())
 
-    Each step also computes a trial of its kick, so it takes longer. Do not write poses between the steps.
+    Each step also computes a trial velocity update, so it takes longer. Do not write poses between the steps.
 
     Args:
         sim: the simulation, at any time.
@@ -94,7 +95,7 @@ class EnergyAudit:
         self._last: _Kick | None = None
 
     def step(self) -> None:
-        """Take one step with the current commands. Diagrams that are due set theirs first."""
+        """Take one step with the current commands. Before the step, the diagrams that are due set their commands."""
         self.sim.sample_diagrams()
         kick = _Kick(self.sim)
         self._take(kick)
@@ -102,7 +103,7 @@ class EnergyAudit:
         self.sim.step()
 
     def balance(self) -> EnergyBalance:
-        """Return the energy balance from the first step until now."""
+        """Return the energy balance of all steps so far."""
         kick = _Kick(self.sim)
         if self._first is None:
             self._first = kick.kinetic, kick.potential
@@ -183,7 +184,7 @@ class _Kick:
         return works | booked
 
     def _energy(self, velocity: Array, momentum: Array) -> Array:
-        """Return the kinetic energy of the bodies in the poses of this kick, J."""
+        """Return the kinetic energy of the bodies in the poses of this kick (J)."""
         r = self.rotation.swapaxes(-1, -2)
         own = rotations.matvec(r, momentum)
         rate = rotations.matvec(np.linalg.inv(self.inertia), own)
@@ -192,10 +193,10 @@ class _Kick:
 
 
 class _Powers:
-    """Mean power of every part over the kick, W, by its name, and the energy that actuators have stored, J.
+    """Mean power of every part over the kick (W), by its name, and the energy that actuators have stored (J).
 
-    Kinds in ``booked`` keep their own account. ``oil`` is the sum of their power on bodies, W, and of their stored
-    energy, J.
+    Kinds in ``booked`` keep their own account. ``oil`` is the sum of their power on bodies (W), and of their stored
+    energy (J).
     """
 
     def __init__(self, sim: Simulation, w: StepBuffers, twist: Array, booked: set[str]) -> None:

@@ -37,7 +37,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError
     """Return the error for an unknown ``name`` of a ``kind`` ("signal", "scene", ...), with the nearest known names.
 
     Args:
-        kind: kind of the named object.
+        kind: singular noun for the named object, such as "signal".
         name: the given name.
         known: all valid names.
     """

@@ -1,4 +1,4 @@
-"""Elementary functions with the same bits on every machine: cuda_kernels/math/detmath.cuh in NumPy, for doubles.
+"""Elementary functions with bit-identical results on every machine: a NumPy version of cuda_kernels/math/detmath.cuh.
 
 The round-off of NumPy's sin, exp and similar functions depends on the library and the processor. These functions use
 only + - * /, which IEEE 754 rounds uniquely, and bit operations, in the order of detmath.cuh. That file describes the
@@ -88,7 +88,7 @@ def _sin_of(hi: Array, lo: Array, quarters: Array) -> Array:
 
 
 def sin(x: Array | float) -> Array:
-    """Return the sine, NaN beyond 2^31 rad."""
+    """Return the sine of angles in rad, or NaN for angles beyond 2^31 rad."""
     x = _doubles(x)
     good = np.abs(x) <= _MAX_ANGLE
     with np.errstate(**_QUIET):  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ def sin(x: Array | float) -> Array:
 
 
 def cos(x: Array | float) -> Array:
-    """Return the cosine, NaN beyond 2^31 rad."""
+    """Return the cosine of angles in rad, or NaN for angles beyond 2^31 rad."""
     x = _doubles(x)
     good = np.abs(x) <= _MAX_ANGLE
     hi, lo, quarters = _reduce(np.where(good, x, 0.0))
@@ -148,7 +148,7 @@ def _log_sum(x: Array) -> tuple[Array, Array]:
 
 
 def log(x: Array | float) -> Array:
-    """Return the natural logarithm, -infinity at 0 and NaN below."""
+    """Return the natural logarithm: -infinity at 0, and NaN for negative numbers."""
     x = _doubles(x)
     good = (x > 0.0) & (x < np.inf)
     hi, lo = _log_sum(np.where(good, x, 1.0))
@@ -198,7 +198,7 @@ def _multiply(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def pow(x: Array | float, y: Array | float) -> Array:  # noqa: A001 (its name in C and in detmath.cuh)
-    """Return x^y for x >= 0, NaN below."""
+    """Return x^y for x >= 0, and NaN for negative x."""
     x, y = np.broadcast_arrays(_doubles(x), _doubles(y))
     plain = (x > 0.0) & (x < np.inf) & ~np.isnan(y)
     with np.errstate(**_QUIET):  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ def bounded_text(path: str | os.PathLike[str]) -> str:
 
     Raises:
         OSError: as in :func:`bounded_bytes`.
-        UnicodeDecodeError: it is not UTF-8 text.
+        UnicodeDecodeError: the file is not UTF-8 text.
     """
     return bounded_bytes(path).decode("utf-8")
 
@@ -24,7 +24,7 @@ def bounded_bytes(path: str | os.PathLike[str]) -> bytes:
     """Read a file of text in any encoding.
 
     Raises:
-        OSError: it is not readable, has more than MOST_TEXT bytes, or is a pipe or a device, which may never end.
+        OSError: the file is not readable, has more than MOST_TEXT bytes, or is a pipe or a device, which may never end.
     """
     file = Path(path)
     if file.exists() and not file.is_file() and not file.is_dir():

@@ -1,4 +1,4 @@
-"""Ctrl-C while the program ``gpusim`` imports: it prints one line and exits with code 130, as later in the run."""
+"""Handling of Ctrl-C during the imports of the program ``gpusim``: print one line and exit with code 130."""
 
 # Import only modules that Python has already loaded: the handling must be active from the first milliseconds on.
 import os
@@ -8,7 +8,7 @@ INTERRUPTED = 130
 
 
 class QuietImports:
-    """Context that ends the program ``gpusim`` quietly on Ctrl-C. Other programs get the KeyboardInterrupt."""
+    """Context manager that ends ``gpusim`` without a traceback on Ctrl-C. Other programs get the KeyboardInterrupt."""
 
     def __enter__(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Output files: checked before a run starts, and written completely or not at all."""
+"""Output files: check the path before a run starts, and write the file completely or not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _numbers = itertools.count()
 
 
 def check_output_file(path: str | os.PathLike[str], suffixes: Sequence[str], name: str = "output file") -> Path:
-    """Check before a long simulation that ``path`` will be writable at its end.
+    """Check before a long simulation that ``path`` can be written when the simulation ends.
 
     Args:
         path: the output file.
@@ -91,7 +91,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def temporary_of(target: Path, suffix: str = ".tmp") -> Path:
-    """Return a hidden file in the same folder. Its name is short even if the target's is long."""
+    """Return the path of a hidden file in the target's folder. The name is short even if the target's name is long."""
     return target.with_name(f".gpusim.{os.getpid()}.{next(_numbers)}{suffix}")
 
 
@@ -107,7 +107,7 @@ def named_errors(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def part_of(path: Path) -> Path:
-    """Return the path of a recording's growing file: ``path`` plus ".part", until the recording ends."""
+    """Return the path of the file that grows during a recording: ``path`` plus ".part"."""
     return path.with_name(path.name + PART)
 
 

@@ -106,7 +106,7 @@ def new_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def no_attribute(owner: str, name: str) -> AttributeError:
-    """Return the error for a missing attribute. ``owner``: its module or class, as in MOVED."""
+    """Return the error for a missing attribute. ``owner``: module or class of the attribute, as in MOVED."""
     moved = MOVED.get(f"{owner}.{name}")
     hint = f"; it is {moved} since version 0.2" if moved else ""
     what = f"module {owner!r}" if owner.startswith("gpusim") else f"{owner!r} object"
@@ -118,7 +118,7 @@ class OldModules:
 
     @staticmethod
     def find_spec(name: str, *_: Any) -> None:
-        """Raise if the module was moved. Python calls this finder after all others."""
+        """Raise an error if the module was moved. Python calls this finder after all other finders."""
         if name in MOVED:
             # Without ``name=``, as "from gpusim import geometry" would swallow the error.
             raise ModuleNotFoundError(f"No module named {name!r}; it is {MOVED[name]!r} since version 0.2")
@@ -130,7 +130,7 @@ class NamesMoved:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Raise the error for an old name."""
+            """Raise the error for an old attribute name."""
             if f"{type(self).__name__}.{name}" in MOVED:
                 raise no_attribute(type(self).__name__, name)
             return object.__getattribute__(self, name)  # raises the usual error, or the one within a property

@@ -1,7 +1,7 @@
 """Rotations of arrays of bodies: quaternions (xyzw), matrices, rotation vectors.
 
-All functions are vectorized over leading axes. The order of sums does not depend on the number of worlds. So a world
-gets the same bits when it runs alone and when it runs together with other worlds.
+All functions are vectorized over the leading axes. The order in which they add numbers does not depend on the number of
+worlds. So the results of a world are bit-identical whether it runs alone or together with other worlds.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ _SERIES_BELOW = 1e-2
 
 
 def sinc(angle_squared: Array) -> Array:
-    """Return sin(x)/x as a function of x squared, 1 at 0."""
+    """Return sin(x)/x as a function of x squared. The value at 0 is 1."""
     s = angle_squared
     series = 1.0 - s / 6.0 * (1.0 - s / 20.0 * (1.0 - s / 42.0 * (1.0 - s / 72.0)))
     if not (s > _SERIES_BELOW).any():

@@ -35,10 +35,11 @@ _FALSE = {"0", "false", "no", "off"}
 
 @dataclass(frozen=True)
 class Plot:
-    """One plot over time: a title, the unit of the vertical axis, and the signals.
+    """One plot of signals over time: a title, the unit of the vertical axis, and the signals.
 
     ``labels`` names the lines in the legend, one per signal. By default these are the signal names. A signal with
-    several components has one line per component. ``scale`` multiplies the values: 1e-5 shows pascals as "bar".
+    several components has one line per component. ``scale`` multiplies the values. For example, 1e-5 converts Pa to
+    bar.
     """
 
     title: str
@@ -50,7 +51,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Camera:
-    """Initial camera of a viewer: eye position and the point it looks at, world frame, m."""
+    """Initial camera of a viewer: positions of the camera and of the point that it looks at, in the world frame (m)."""
 
     position: tuple[float, float, float] = (4.0, -6.0, 3.0)
     target: tuple[float, float, float] = (0.0, 0.0, 1.0)
@@ -80,14 +81,14 @@ class Scene:
     Attributes:
         name: the scene's name, as in ``gpusim run NAME``.
         description: one line.
-        builder: the model, not finalized yet, so that the caller may still add to it.
+        builder: builder of the model. It is not finalized yet, so you can still add elements.
         config: solver settings for the scene.
-        duration: length of a run, s.
-        plots: plots of ``--plot``.
+        duration: length of a run (s).
+        plots: plots that the option ``--plot`` shows.
         camera: initial camera.
         schedule: called before each step with the simulation and its time (s). It writes ``sim.control``.
         checks: conditions that a run with the default parameters must fulfill.
-        reports: reports of the imports (``ImportReport``) of its model files.
+        reports: import reports (``ImportReport``) of the scene's model files.
         decoration: whether images also show joints, springs, cylinders, and bodies without shapes.
     """
 
@@ -110,7 +111,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class ParameterInfo:
-    """A scene parameter: name, type in words, default, its docstring line, and the meaning of None as default."""
+    """A scene parameter: name, type in words, default value, docstring line, and what a default of None means."""
 
     name: str
     type: str
@@ -164,7 +165,7 @@ def scene_values(name: str, **parameters: Any) -> dict[str, Any]:
 def scene_parameters(name: str) -> list[ParameterInfo]:
     """Return the parameters of scene ``name`` with types, defaults and docstring lines.
 
-    A scene's module may define ``DEFAULTS``: texts, by parameter, that say which value None stands for.
+    A scene's module may define ``DEFAULTS``: for each parameter, a text that says which value None stands for.
 
     Raises:
         UnknownNameError: no such scene.
@@ -191,13 +192,13 @@ def _converted(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def require(condition: bool, scene: str, parameter: str, value: Any, rule: str) -> None:
-    """Raise a ModelError with scene, parameter, value and ``rule`` ("must be at least 1") if ``condition`` is false."""
+    """Raise a ModelError if ``condition`` is false. ``rule`` is a text such as "must be at least 1" for the message."""
     if not condition:
         raise ModelError(f"scene {scene!r}: parameter {parameter!r} {rule}, got {value!r}; give another value")
 
 
 def convert(value: Any, hint: Any, what: str) -> Any:
-    """Convert ``value`` to the annotated type ``hint``. ``what`` names it in errors.
+    """Convert ``value`` to the annotated type ``hint``. ``what`` is the name of the value in errors.
 
     Raises:
         ModelError: the value does not fit.

@@ -57,15 +57,16 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         dtype: "float64", or "float32" for velocities, momenta and impulses. Poses are always float64. The direct solver
             works in float64 too, except with ``fast``.
         config: settings of the step.
-        launch: native and CUDA only. "fused": a block or thread per world. "simd": native backend with directly solved
-            joints, worlds in the lanes of vectors. "staged": all threads run one stage after another. "auto": by the
-            size of a world, its levels of joints and the number of worlds. The bits are the same.
+        launch: native and CUDA only. "fused": one block or thread per world. "simd": one world per vector lane, for the
+            native backend with directly solved joints. "staged": all threads run one stage after another. "auto":
+            choose by the size of a world, its joint levels and the number of worlds. All give the same bits.
         threads: native only. Maximum number of threads, by default all cores. For a large world, the backend measures
             during the run whether fewer threads are faster.
         device: CUDA only. Number of the GPU, by default 0. Simulations on several GPUs run in parallel.
-        specialize: native and CUDA only. Compile for the sizes of this model, with the same bits. True: at the start,
-            which takes some ten seconds for each new model. False: never. By default, specialized kernels are compiled
-            in the background and used once ready: on a CPU in runs of more than 5 s, on a GPU from 256 worlds on.
+        specialize: native and CUDA only. Compile kernels for the sizes of this model. The results are bit-identical.
+            True: at the start, which takes some ten seconds for each new model. False: never. By default, specialized
+            kernels are compiled in the background and used once ready: on a CPU in runs of more than 5 s, on a GPU from
+            256 worlds on.
         fast: prefer speed. With float32, the direct solver works in float32 too, with about 3 digits less in hard
             cases. The CUDA backend fuses multiplies with adds, so its bits differ from the CPU's.
 
@@ -160,12 +161,12 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     # Stepping.
 
     def read_state(self) -> dict[str, Array]:
-        """Return the arrays of the state by name, (num_worlds, ...), on the host and for reading only."""
+        """Return the arrays of the state by name, (num_worlds, ...). They are on the host. Do not change them."""
         return self.runtime.read_state()
 
     @property
     def time(self) -> float:
-        """Return the simulated time of world 0, s."""
+        """Return the simulated time of world 0 (s)."""
         return float(self.read_state()["time"][0])
 
     def step(self, n: int = 1, dt: float | None = None) -> None:
@@ -201,14 +202,14 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         runtime.warn()
 
     def sample_diagrams(self) -> None:
-        """Sample the diagrams that are due, so that their outputs fit the commands. The next step omits them."""
+        """Sample the diagrams that are due, so that commands match their outputs. The next step omits these samples."""
         if self.runtime.running:
             self.runtime.forget()
             sample_programs(self.runtime)
 
     @property
     def step_size(self) -> float:
-        """Size of the last step, s, or ``config.dt`` right after a reset."""
+        """Size of the last step (s), or ``config.dt`` right after a reset."""
         return self.runtime.step_size
 
     def invalidate(self) -> None:
@@ -223,7 +224,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         In worlds that have not run yet, :meth:`reset` returns to the assembled pose.
 
         Args:
-            tolerance: joint error to reach, m or rad.
+            tolerance: joint error to reach (m or rad).
             iterations: maximum number of steps.
 
         Returns:
@@ -239,7 +240,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         Args:
             hold: signals of velocities that keep their values: ``joint.<label>.velocity`` and a body's
                 ``linear_velocity`` and ``angular_velocity``; wildcards are allowed.
-            tolerance: maximum rate of a joint's error, m/s or rad/s.
+            tolerance: maximum rate of a joint's error (m/s or rad/s).
 
         Returns:
             The residual rate of every joint.
@@ -306,7 +307,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         """Return how the contact sweeps of a trial step at the current time converge.
 
         Returns:
-            (num_worlds, iterations): greatest change of an impulse in each sweep, N s. NaN for sweeps that were not
+            (num_worlds, iterations): greatest change of an impulse in each sweep (N s). NaN for sweeps that were not
             needed, and if joints and contacts are swept together (``joint_solver="colored"`` with joints).
         """
         self.runtime.forward()

@@ -16,7 +16,7 @@ class Transform:
     """Pose of a frame in a parent frame: ``x_parent = R x_frame + position``.
 
     Args:
-        position: origin of the frame in the parent frame, m.
+        position: origin of the frame in the parent frame (m).
         rotation: quaternion (x, y, z, w). It is normalized.
 
     Raises:
@@ -96,7 +96,7 @@ class Transform:
         return rotations.matrix_from_quaternion(self.rotation)
 
     def apply(self, points: Vector | Array) -> Array:
-        """Transform points (..., 3), m, from the frame to the parent frame."""
+        """Transform points (..., 3), in m, from the frame to the parent frame."""
         return self.rotate(points) + self.position
 
     def rotate(self, vectors: Vector | Array) -> Array:
@@ -109,7 +109,7 @@ class Transform:
         return Transform(rotations.matvec(rotations.matrix_from_quaternion(q), -self.position), q)
 
     def __mul__(self, other: Transform) -> Transform:
-        """Return the product, with ``(a * b).apply(x) == a.apply(b.apply(x))``."""
+        """Return the product of two transforms: ``(a * b).apply(x) == a.apply(b.apply(x))``."""
         return Transform(self.apply(other.position), rotations.quaternion_product(self.rotation, other.rotation))
 
     def __eq__(self, other: object) -> bool:

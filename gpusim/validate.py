@@ -82,14 +82,14 @@ def count(element: str, name: str, value: Any) -> int:
 
 
 def up_to(element: str, name: str, value: float, longest_name: str, most: float, unit: str = "") -> None:
-    """Check that a number does not exceed a maximum from another argument."""
+    """Check that a number does not exceed the maximum that another argument sets."""
     if value > most:
         shown, bound = (f"{x:g}{f' {unit}' if unit else ''}" for x in (value, most))
         raise fail(element, f"{name} = {shown} is above {longest_name} = {bound}", f"give a greater {longest_name}")
 
 
 def ratio(element: str, name: str, value: Any) -> float:
-    """Return a gear ratio of either sign, not zero and small enough that products with its square keep digits."""
+    """Return a gear ratio of either sign. Its absolute value must be within 1/GREATEST_RATIO to GREATEST_RATIO."""
     result = number(element, name, value)
     if not 1.0 / GREATEST_RATIO <= abs(result) <= GREATEST_RATIO:
         rule = f"{name} = {result:g} is not within {1.0 / GREATEST_RATIO:g} to {GREATEST_RATIO:g}, of either sign"
@@ -125,7 +125,7 @@ def array(element: str, value: Any) -> Array:
 
 
 def per_axis(element: str, name: str, value: Any, count: int, *, infinite: bool = False) -> Array:
-    """Return one number for each of ``count`` axes. A single number applies to all of them."""
+    """Return one number for each of ``count`` axes. A single number applies to all axes."""
     if np.ndim(np.array(value, dtype=object)) == 0:  # dtype object accepts ragged lists
         return np.full(count, number(element, name, value, infinite=infinite))
     return numbers(element, name, value, count, infinite=infinite)
@@ -165,7 +165,7 @@ def limits(element: str, lower: Array, upper: Array) -> None:
 
 
 def least_moment(mass: float) -> float:
-    """Return the smallest principal moment of inertia, kg m2, above the round-off level of a body of ``mass`` kg."""
+    """Return the least principal moment of inertia (kg m2) that is above round-off for a body of ``mass`` kg."""
     radius = (0.75 * mass / (math.pi * DENSEST)) ** (1.0 / 3.0)
     return ROUND_OFF * 0.4 * mass * radius * radius
 

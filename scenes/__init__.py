@@ -1,1 +1,1 @@
-"""Built-in scenes, here or in a folder, one module each with ``build(**parameters) -> gpusim.scene.Scene``."""
+"""Built-in scenes. Each is a module in a folder, with a function ``build(**parameters) -> gpusim.scene.Scene``."""

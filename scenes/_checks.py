@@ -15,7 +15,7 @@ GAPS = ("now", "greatest so far")
 
 
 def keeps_energy(most: float, until: float = np.inf) -> Check:
-    """Return a check that a lossless machine keeps its energy within ``most`` J, up to the time ``until`` (s)."""
+    """Return a check that the energy of a lossless machine changes by at most ``most`` (J) until ``until`` (s)."""
 
     def passes(run: Recording) -> bool:
         energy = (run["sim.kinetic_energy"] + run["sim.potential_energy"])[run["time"] <= until]
@@ -25,16 +25,16 @@ def keeps_energy(most: float, until: float = np.inf) -> Check:
 
 
 def keeps_whole(most: float) -> Check:
-    """Return a check that no joint error reaches ``most`` m in any step."""
+    """Return a check that all joint errors are below ``most`` (m) in every step."""
     return Check(f"no joint opens by {most:g} m", lambda run: bool(np.all(run["sim.joint_drift_peak"] < most)))
 
 
 def at(run: Recording, signal: str, time: float) -> np.ndarray:
-    """Return the sample nearest to ``time`` (s), (num_worlds[, components])."""
+    """Return the sample (num_worlds[, components]) nearest to ``time`` (s)."""
     sample: np.ndarray = run[signal][np.argmin(np.abs(run["time"] - time))]
     return sample
 
 
 def near(values: ArrayLike, expected: ArrayLike, most: float) -> bool:
-    """Return whether no value deviates by more than ``most``."""
+    """Return whether all values deviate from the expected values by at most ``most``."""
     return bool(np.all(np.abs(np.subtract(values, expected)) <= most))

@@ -4,13 +4,13 @@ Packages, each of which imports only those above it (tests/unit/viewer/test_room
 
 * ``camera``: cameras and their framing.
 * ``gl``: rendering (contexts, shaders, lighting, buffers, text).
-* ``overlays``: engineering data drawn over the scene, and complete pictures of both.
+* ``overlays``: engineering data that is drawn over the scene, and pictures of scene and overlays together.
 * ``operator``: operator input from keys, gamepad and recordings. No OpenGL.
 * ``window``: an interactive session with mouse and keyboard.
 * ``panel``: the operator's sliders, gauges and scopes in the window.
 * ``web``: scene, inputs, time and scopes on a page for browsers and notebooks. No OpenGL.
 
-Modules at the top level: ``offscreen`` (pictures without a window) and ``pictures`` (image and film files).
+Modules at the top level: ``offscreen`` (pictures without a window) and ``pictures`` (picture and film files).
 
 Importing this package loads no OpenGL. The first picture does:
 

@@ -41,25 +41,25 @@ class Offscreen:
     Args:
         source: a Simulation, a MotionPlayer (a recording, drawn at its ``time``), or a Model (drawn in its initial
             poses, or in those set by :meth:`pose`).
-        width, height: picture size, pixels, 1 to 8192.
+        width, height: picture size (pixels), 1 to 8192.
         camera: see :meth:`look`. Default: a camera that shows everything.
         quality: "auto" (depends on the renderer's name), "high", "medium" or "software".
         max_worlds: number of worlds to draw next to each other, starting with the first.
         worlds: indices of the worlds to draw; replaces ``max_worlds``.
         overlays: one or several names of overlays (docs/guides/viewer.md).
-        glass: draw world shapes that hide bodies as glass, and see through them in depth and segmentation. False: world
-            shapes hide what is behind them, as for a real camera.
-        decoration: also draw what the viewer adds, in all three kinds of pictures: inertia boxes for bodies without
-            shapes and visuals, joints, springs, cylinders, stands. False: only shapes, visuals, ropes and rods, as for
-            a real camera.
-        visuals: draw the visuals of bodies that have them, in all three kinds of pictures. False: draw the collision
-            shapes.
+        glass: draw world shapes that hide bodies as glass, and ignore these shapes in depth and segmentation. False:
+            world shapes hide bodies behind them, as for a real camera.
+        decoration: also draw the objects that the viewer adds: solids for bodies without shapes and visuals, joints,
+            springs, cylinders and stands. False: draw only shapes, visuals, ropes and rods, as for a real camera. This
+            applies to color, depth and segmentation.
+        visuals: draw the visuals of bodies that have visuals. False: draw the collision shapes. This applies to color,
+            depth and segmentation.
 
     Attributes:
         worlds: indices of the worlds that are drawn.
         stage: everything that is drawn.
-        camera: camera of the next picture, before it follows a body.
-        timings: times that the overlay "profile" shows in addition to its own counts.
+        camera: camera of the next picture, before it is moved to follow a body.
+        timings: times that the overlay "profile" shows in addition to the counts that it makes itself.
         sketches: functions of a Frame and a Canvas that draw more over the pictures (``gpusim.viewer.overlays``).
 
     Raises:
@@ -157,7 +157,7 @@ class Offscreen:
         """Set the poses in which a model is drawn.
 
         Args:
-            position: (bodies, 3) of the body frames, world frame, m.
+            position: (bodies, 3) of the body frames, in the world frame (m).
             orientation: (bodies, 4), quaternions xyzw, body to world.
 
         Raises:
@@ -182,7 +182,7 @@ class Offscreen:
         return self._painting.image()
 
     def depth(self) -> Array:
-        """Return distances along the view axis, float32 (height, width), m; inf where nothing is visible.
+        """Return distances along the view axis, float32 (height, width) in m; inf where nothing is visible.
 
         Planes of the model are included. The floor that the viewer draws below models without a level plane is not.
         """

@@ -1,4 +1,4 @@
-"""Picture and film files. They are written completely or not at all, and an interrupted film stays playable."""
+"""Picture and film files. If writing fails, no partial file remains. An interrupted film stays playable."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Film:
 
     Args:
         path: must end in .mp4.
-        width, height: frame size, pixels; even numbers.
+        width, height: frame size in pixels. Both must be even.
         fps: frames per second.
 
     Raises:

@@ -1,10 +1,10 @@
-"""Lets the scene biped_valve turn other wheels, elsewhere, farther, and in other steps, and writes a table.
+"""Run the scene biped_valve with other wheels, wheel positions, angles and time steps, and write a table.
 
     python ci/bench/biped_valve.py [--only ["friction 5 N m" ...]] [--out biped_valve.json]
 
-Native, on one thread, each case with the scene's schedule over its whole way. The bars are those of the scene's
-checks, and three times real time; a case that misses one is written with what it misses, and told below the table.
-Exit code 1 where a case misses a bar that should meet all of them.
+Each case runs the scene's whole schedule on the native backend with one thread. The limits are the scene's checks, and
+a speed of at least three times real time. The table shows figures that miss a limit in bold, and lists these cases
+below. The exit code is 1 if a case misses a limit, except the cases in ``WEAKER``.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ WEAKER = ("friction 15 N m", "friction 20 N m", "110 degrees, radius 0.2 m, 10 m
 
 
 def turned(given: dict[str, Any]) -> dict[str, float]:
-    """The figures of a case."""
+    """Run a case and return its figures by column."""
     given = dict(given)
     dt = given.pop("dt", None)
     scene, values = load_scene("biped_valve", **given), scene_values("biped_valve", **given)
@@ -91,12 +91,12 @@ def turned(given: dict[str, Any]) -> dict[str, float]:
 
 
 def missed(figures: dict[str, float]) -> list[str]:
-    """Columns whose bars a case misses."""
+    """Return the columns in which a case misses the limit."""
     return [key for key, (_, meets) in BARS.items() if not meets(figures[key])]
 
 
 def table(found: dict[str, dict[str, float]]) -> str:
-    """Markdown; what misses its bar is bold."""
+    """Return the table as Markdown, with figures that miss their limit in bold."""
     machine = describe()
     lines = [
         "# A biped that turns a valve\n",

@@ -1,11 +1,14 @@
-"""Lets the scene biped_walk walk in other ways than its own, and with other masses and soles, and writes a table.
+"""Run the scene biped_walk with other parameters, masses and friction of the soles, and write a table.
 
     python ci/bench/biped_walk.py [--only ["40 N back" ...]] [--worlds 20] [--out biped_walk.json]
 
-Native, on one thread, each case with the scene's schedule over its whole way. Of every case: how far the pelvis ends
-from its plan, how late a foot lands, the greatest slip of a sole that bears, lean, load of drives, gap of joints; and
-process time. In the cases of seeds each world has one: every body's mass is off by up to 2 %, and friction by up to
-10 % (uniform), of which the control knows nothing. Exit code 1 where a robot falls that should not.
+Each case runs the scene's whole schedule on the native backend with one thread. The table has the process time of each
+case, the final distance of the pelvis from its plan, and the maximum of these figures: delay of a landing, slip of a
+sole on the ground, lean, motor load, and joint gap.
+
+In the cases "seeds", each world has its own random seed. The seed changes every mass by up to 2 % and the friction by
+up to 10 % (uniformly distributed). The control does not know these changes. The exit code is 1 if a robot falls in a
+case in which it should not.
 """
 
 from __future__ import annotations
@@ -56,7 +59,10 @@ FALLEN = 0.5
 
 
 def vary(sim: gpusim.Simulation, worlds: int) -> None:
-    """Masses, and friction of all shapes alike; world k has what seed k gives, however many there are."""
+    """Vary the masses of all bodies, and the friction of all shapes by one common factor.
+
+    World k uses the random seed k, so its values do not depend on the number of worlds.
+    """
     bodies, shapes = sim.model.labels("body"), sim.model.labels("shape")
     draws = np.array([np.random.default_rng(seed).uniform(-1.0, 1.0, len(bodies) + 1) for seed in range(worlds)])
     for k, body in enumerate(bodies):
@@ -68,7 +74,7 @@ def vary(sim: gpusim.Simulation, worlds: int) -> None:
 
 
 def walked(given: dict[str, Any], many: int) -> dict[str, Any]:
-    """The figures of a case."""
+    """Run a case and return its figures."""
     given = dict(given)
     dt, worlds = given.pop("dt", None), many if given.pop("worlds", False) else 1
     scene = load_scene("biped_walk", **given)
@@ -99,7 +105,7 @@ def _board(given: dict[str, Any]) -> dict[str, float]:
 
 
 def table(found: dict[str, Any]) -> str:
-    """Markdown."""
+    """Return the table as Markdown."""
     machine = describe()
     lines = [
         "# A biped that walks\n",

@@ -1,4 +1,4 @@
-"""Runs krt100m in real time with steps of 1 ms, driving in a circle, and prints a report in Markdown.
+"""Run krt100m in real time with steps of 1 ms, and print a report in Markdown. The robot drives in a circle.
 
     python ci/bench/clock.py [--seconds 60] [--dt 1e-3] [--overrun catch_up] [--out clock.md]
 """
@@ -17,7 +17,7 @@ from gpusim.scene import load_scene
 
 
 def measured(seconds: float, dt: float, overrun: str) -> gpusim.cosim.ClockReport:
-    """Drive for some seconds; each cycle reads 8 signals and writes all commands, as hardware would."""
+    """Drive for ``seconds``. Each cycle reads 8 signals and writes all commands, as hardware would."""
     scene = load_scene("krt100m")
     config = dataclasses.replace(scene.config, dt=dt)
     sim = gpusim.Simulation(scene.builder.finalize(), config=config, threads=1, specialize=True)

@@ -1,10 +1,14 @@
-"""Measures a diagram of 200 blocks of mixed kinds, and writes a table: the time of a sample, and its bits.
+"""Measure the sample time of a diagram of 200 mixed blocks, check that its results are reproducible, and write a table.
 
     python ci/bench/diagrams.py [--blocks 200] [--threads 1] [--steps 2000] [--out diagrams.md]
 
-Sampled in each step, for 1, 64 and 1024 worlds: microseconds of a world-step, what is read of the simulation included,
-as the median of parts of the run. Then, bit for bit: NumPy against native, worlds in another order, and a run again
-from a state that was copied. Exit code 1 where a world-step takes more than 5 us on native, or a bit differs.
+The diagram is sampled in each step, with 1, 64 and 1024 worlds. The table has the time per world-step (microseconds),
+which includes reading the signals from the simulation. Each run is divided into ten intervals, and the table has their
+median.
+
+The script then checks that these runs give bitwise identical results: the native backend and NumPy, worlds in another
+order, and a run that is repeated from a copied state. The exit code is 1 if a world-step takes more than 5 us on the
+native backend, or if the bits of any check differ.
 """
 
 from __future__ import annotations
@@ -33,7 +37,7 @@ NAME = "diagram.mixed"
 
 
 def simulation(diagram: Diagram, worlds: int, backend: str, threads: int) -> gpusim.Simulation:
-    """With a command of its own in each world."""
+    """Return a simulation of the diagram with a different command in each world."""
     config = gpusim.SolverConfig(dt=DT)
     given = {"threads": threads} if backend == "native" else {}
     sim = gpusim.Simulation(cart(diagram), worlds, backend=backend, config=config, **given)
@@ -42,7 +46,7 @@ def simulation(diagram: Diagram, worlds: int, backend: str, threads: int) -> gpu
 
 
 def sample_time(sim: gpusim.Simulation, steps: int) -> float:
-    """Microseconds of a sample of all worlds."""
+    """Return the time of one sample of all worlds (microseconds)."""
     spent = [0.0]
     running = sim.runtime.running
     samples = [one.sample for one in running]
@@ -64,7 +68,7 @@ def sample_time(sim: gpusim.Simulation, steps: int) -> float:
 
 
 def states(sim: gpusim.Simulation, steps: int) -> dict[str, np.ndarray]:
-    """What the simulation has come to."""
+    """Run ``steps`` steps and return the state arrays to compare."""
     sim.step(steps)
     arrays = sim.read_state()
     found = {name: np.array(arrays[name]) for name in (NAME, "position", "linear_velocity")}
@@ -73,12 +77,12 @@ def states(sim: gpusim.Simulation, steps: int) -> dict[str, np.ndarray]:
 
 
 def same(a: dict[str, np.ndarray], b: dict[str, np.ndarray]) -> bool:
-    """Every bit."""
+    """Return whether two sets of arrays are bitwise identical."""
     return all(a[name].tobytes() == b[name].tobytes() for name in a)
 
 
 def bits(diagram: Diagram, threads: int, steps: int = 400, worlds: int = 70) -> dict[str, bool]:
-    """What has to be equal, and whether it is."""
+    """Return each comparison by its name, and whether its results are bitwise identical."""
     first = simulation(diagram, worlds, "native", threads)
     found = states(first, steps)
     host = states(simulation(diagram, worlds, "numpy", threads), steps)
@@ -102,7 +106,7 @@ def bits(diagram: Diagram, threads: int, steps: int = 400, worlds: int = 70) -> 
 
 
 def main() -> int:
-    """Measure, print and write; the exit code."""
+    """Measure, print and write the table. Return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--blocks", type=int, default=200)
     parser.add_argument("--threads", type=int, default=1)

@@ -1,16 +1,17 @@
-"""Puts the machines of the scenes through what their users do with them, and writes a table.
+"""Run the machines of the scenes in typical uses, and write a table.
 
     python ci/bench/machines.py [--only krt100m ...] [--minutes 10] [--worlds 256] [--out machines.json]
                                  [--machine "what computer it is"]
 
-Each scene, with its own settings, native, on one thread:
+Each scene runs with its own settings on the native backend with one thread:
 
-* real-time factor of its schedule, by process time and without reads; greatest gap of a joint and overlap;
-* audit of energy over its schedule (gpusim.EnergyAudit);
-* many worlds with different commands: three of them against the same alone, bit for bit;
-* random operator: every command jumps to a random value of its range every half to three seconds, or rests.
+* its schedule: real-time factor (from the process time of the steps alone), maximum joint gap and penetration
+* its schedule again: energy balance (gpusim.EnergyAudit)
+* many worlds with different commands: whether three of these worlds have the same bits as when each runs alone
+* a random operator: every 0.5 to 3 s, each command jumps to a random value or to its initial value
 
-Results join those that the JSON file has. Exit code 1 where a world fails, a bit differs or an audit misses 1 %.
+Results are added to the existing JSON file. The exit code is 1 if a world fails, if bits differ, or if the relative
+error of an energy balance is 1 % or more.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ STATE = ("position", "orientation", "linear_velocity", "angular_momentum")
 
 
 def simulation(scene: Scene, worlds: int = 1, **config: Any) -> gpusim.Simulation:
-    """The scene on one thread."""
+    """Return a simulation of the scene on one thread."""
     settings = replace(scene.config, **config)
     return gpusim.Simulation(scene.builder.finalize(), worlds, backend="native", config=settings, threads=1)
 
 
 def pace(name: str) -> dict[str, Any]:
-    """Real-time factor of the schedule, and how whole the machine stays."""
+    """Return the real-time factor of the schedule, and the maximum joint gap and penetration."""
     scene = load_scene(name)
     sim = simulation(scene)
     sim.step(2)  # compiled by now
@@ -68,7 +69,7 @@ def pace(name: str) -> dict[str, Any]:
 
 
 def energy(name: str) -> dict[str, Any]:
-    """The audit of a run of the schedule."""
+    """Return the energy balance of a run of the schedule."""
     scene = load_scene(name)
     sim = simulation(scene)
     audit = gpusim.EnergyAudit(sim)
@@ -81,7 +82,7 @@ def energy(name: str) -> dict[str, Any]:
 
 
 def moved(model: Model) -> list[Input]:
-    """Inputs that people see."""
+    """Return the inputs that operators use (those not ``idle``)."""
     return [item for item in command_inputs(model).values() if not item.idle]
 
 
@@ -94,7 +95,7 @@ class Operator:
         self.next = np.zeros(len(self.inputs))
 
     def write(self) -> None:
-        """New values where it is time."""
+        """Write a new random value to every command whose time for a change has come."""
         for k, item in enumerate(self.inputs):
             if float(self.sim.time) < self.next[k]:
                 continue
@@ -105,7 +106,7 @@ class Operator:
 
 
 def operated(name: str, minutes: float) -> dict[str, Any]:
-    """Minutes of random commands; stops at a failure."""
+    """Run for ``minutes`` of simulated time with random commands. Stop if a world fails."""
     scene = load_scene(name)
     sim = simulation(scene)
     operator, depth = Operator(sim, 7), 0.0
@@ -123,7 +124,7 @@ def operated(name: str, minutes: float) -> dict[str, Any]:
 
 
 def among(name: str, worlds: int, steps: int = 25) -> dict[str, Any]:
-    """Whether worlds have the bits that they have alone."""
+    """Return whether worlds that run together have the same bits as when each runs alone."""
     scene = load_scene(name)
     inputs = moved(scene.builder.finalize())
     random = np.random.default_rng(3)
@@ -145,13 +146,13 @@ def among(name: str, worlds: int, steps: int = 25) -> dict[str, Any]:
 
 
 def cpu() -> str:
-    """The processor's name, and how many cores there are."""
+    """Return the name of the processor and its number of cores."""
     found = describe()
     return f"{found.get('cpu', 'unknown')}, {found.get('cores', '?')} cores"
 
 
 def table(results: dict[str, dict[str, Any]], machine: str) -> str:
-    """Markdown."""
+    """Return the table as Markdown."""
     head = (
         "| scene | bodies | step, ms | us a step | times real time | gap, mm | overlap, mm | energy, % "
         "| worlds, same bits | random operator, s | its gap, mm |"
@@ -170,7 +171,7 @@ def table(results: dict[str, dict[str, Any]], machine: str) -> str:
 
 
 def main() -> int:
-    """Run, print, write."""
+    """Run the scenes, print and write the results, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=SCENES)
     parser.add_argument("--minutes", type=float, default=10.0)

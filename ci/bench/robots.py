@@ -1,11 +1,11 @@
-"""Drops robots of others from 10 cm above the ground, joints free, and writes what becomes of them.
+"""Drop other people's robots with free joints from 10 cm above the ground, and write a table of the results.
 
     python ci/bench/robots.py DIR [DIR ...] [--only go2 --only icub] [--seconds 10] [--limit 60] [--out robots.json]
 
-DIR: folders in which the files of ``ROBOTS`` lie somewhere below: the environment into which the PyPI packages
-example-robot-data, pybullet_data and icub-models were installed (``pip install --target`` does). Each robot falls with
-self collisions on and off, with steps of 1 and 5 ms, with the direct and the colored solver. Results join those that
-the JSON file has, and the table goes beside it. Exit code 1 where a bar is not met.
+``DIR`` are folders that contain the files of ``ROBOTS`` at any depth, such as a folder into which ``pip install
+--target`` has installed the PyPI packages example-robot-data, pybullet_data and icub-models. Each robot falls with self
+collisions on and off, with steps of 1 and 5 ms, and with the direct and the colored solver. Results are added to the
+existing JSON file, and the table is written next to this file. The exit code is 1 if a limit is not met.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ LOOK = 0.01
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what the arguments ask for; the exit code."""
+    """Run the robots and cases that the arguments select. Return the exit code."""
     given = _parser().parse_args(arguments)
     warnings.simplefilter("ignore")
     results = json.loads(given.out.read_text())["results"] if given.out.exists() else {}
@@ -118,18 +118,18 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def case_name(robot: str, self_collisions: bool, dt: float, solver: str) -> str:
-    """Key of a result."""
+    """Return the key of a case in the results."""
     return f"{robot}|{'self' if self_collisions else 'ground'}|{1000 * dt:g} ms|{solver}"
 
 
 def find(robot: str, folders: Sequence[Path]) -> Path | None:
-    """The first file below ``folders`` whose path ends so."""
+    """Return the first file below ``folders`` whose path ends with ``robot``."""
     name = Path(robot).name
     return next((path for folder in folders for path in folder.rglob(name) if str(path).endswith("/" + robot)), None)
 
 
 def read(path: Path, self_collisions: bool) -> Model:
-    """The robot, free, with its lowest point HEIGHT above the ground."""
+    """Return a model of the robot with a free base, and with its lowest point HEIGHT above the ground."""
     builder, _ = load_urdf(path, fixed_base=False, visuals=False, self_collisions=self_collisions)
     ground = gpusim.Transform((0.0, 0.0, lowest(builder) - HEIGHT))
     builder.add_shape_plane(-1, xform=ground, label="ground")
@@ -137,7 +137,7 @@ def read(path: Path, self_collisions: bool) -> Model:
 
 
 def lowest(builder: ModelBuilder) -> float:
-    """Height of the lowest point of all shapes, m."""
+    """Return the height of the lowest point of all shapes (m)."""
     heights = [0.0]
     for shape in builder.shapes:
         points, _ = shape_type(shape.kind).mesh(shape.params)
@@ -147,7 +147,7 @@ def lowest(builder: ModelBuilder) -> float:
 
 
 def drop(model: Model, dt: float, solver: str, seconds: float, limit: float) -> dict[str, Any]:
-    """Let the robot fall; what was seen, in m, m/s, J and microseconds."""
+    """Let the robot fall. Return the measured figures in m, m/s, J and microseconds."""
     config = gpusim.SolverConfig(dt=dt, joint_solver=solver)
     sim = gpusim.Simulation(model, backend="native", threads=1, config=config)
     seen = {"speed": 0.0, "late": 0.0, "gap": 0.0, "gained": 0.0, "pairs": 0, "contacts": 0, "overlap": 0.0}
@@ -167,7 +167,7 @@ def drop(model: Model, dt: float, solver: str, seconds: float, limit: float) -> 
 
 
 def look(sim: gpusim.Simulation, seen: dict[str, Any], looks: int, energy: float) -> float:
-    """Note what is greater than before; the least energy until now, J."""
+    """Update the maximum values in ``seen``. Return the minimum total energy so far (J)."""
     velocities = sim.state.arrays["linear_velocity"][0].astype(float)
     speed = float(np.linalg.norm(velocities, axis=1).max())
     seen["speed"] = max(seen["speed"], speed)
@@ -186,12 +186,12 @@ def look(sim: gpusim.Simulation, seen: dict[str, Any], looks: int, energy: float
 
 
 def broken(result: dict[str, Any]) -> bool:
-    """Whether a bar is not met."""
+    """Return whether a limit is not met."""
     return bool(result["stopped"]) or result["late"] > GREATEST_SPEED or not result["gap"] < GREATEST_GAP
 
 
 def table(results: dict[str, dict[str, Any]]) -> str:
-    """Markdown: a line for each robot, a column for each case."""
+    """Return a Markdown table with a line for each robot and a column for each case."""
     robots: dict[str, list[dict[str, Any] | None]] = {}
     for robot in ROBOTS:
         robots[robot] = [results.get(case_name(robot, *case)) for case in CASES]
@@ -205,7 +205,10 @@ def table(results: dict[str, dict[str, Any]]) -> str:
 
 
 def cell(result: dict[str, Any] | None) -> str:
-    """Greatest speed after the fall, greatest gap, time of a step; what does not meet its bar in bold."""
+    """Return a cell: maximum speed after the fall, maximum joint gap, and time per step.
+
+    A figure that misses its limit is bold.
+    """
     if result is None:
         return ""
     reported = [f"{result['late']:.2g}", f"{1e3 * result['gap']:.2g}"]

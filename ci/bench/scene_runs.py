@@ -1,4 +1,4 @@
-"""What the tables of single scenes share: a timed run, and how figures are written."""
+"""Shared functions of the tables of single scenes: a timed run, and the format of figures."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ MACHINE = "2-core shared AMD EPYC VM"
 
 
 def timed_run(scene: Scene, sim: gpusim.Simulation, greatest: str) -> tuple[dict[str, np.ndarray], float, float]:
-    """Step ``sim`` over the scene's whole way, with its schedule.
+    """Step ``sim`` for the scene's whole duration, with its schedule.
 
-    Gives the recording of the scene's signals, the greatest value of the signal ``greatest`` at any step, and the
-    process time of the steps alone, s.
+    Returns:
+        The recording of the scene's signals, the maximum of the signal ``greatest`` over all steps, and the process
+        time of the steps alone (s).
     """
     assert scene.schedule is not None
     recorder = Recorder(sim, scene.signals())
@@ -38,10 +39,10 @@ def timed_run(scene: Scene, sim: gpusim.Simulation, greatest: str) -> tuple[dict
 
 
 def steps_of(scene: Scene, sim: gpusim.Simulation) -> int:
-    """Of a whole run; the last one begins at its end."""
+    """Return the number of steps of a whole run. The last step begins at the end of the schedule."""
     return round(scene.duration / sim.config.dt) + 1
 
 
 def figure(value: float) -> str:
-    """Two digits, or whole."""
+    """Format a number with two digits if it is below 10, else as an integer."""
     return f"{value:.2g}" if value < 10.0 else f"{value:.0f}"

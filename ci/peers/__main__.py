@@ -2,8 +2,8 @@
 
     python ci/peers [WORKLOAD ...] [--backend native] [--dtype float32] [--threads 1] [--quick] [--json FILE.json]
 
-It prints gpusim's tables, then those of the peers. Without names it runs all of gpusim's workloads and the peers'
-default ones.
+It prints gpusim's tables, then the tables of the peers. Without names, it runs all of gpusim's workloads, and the
+default workloads of the peers.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ def humanoid_mjcf(lying: bool = False, options: str = "") -> str:
     """Return the humanoid as MJCF, without gymnasium's visuals and tendons.
 
     Args:
-        lying: as of :func:`gpusim.bench.humanoid.humanoid`.
-        options: integrator and solver, attributes of MJCF's ``<option>``.
+        lying: as in :func:`gpusim.bench.humanoid.humanoid`.
+        options: integrator and solver, as attributes of MJCF's ``<option>``.
     """
     pose = torso_pose(lying)
     torso = _body_mjcf(LINKS[0], f'pos="{numbers(pose.position)}" quat="{_quaternion(pose)}"', "<freejoint/>")

@@ -11,7 +11,7 @@ def mjcf_text(bodies: str, rest: str, dt: float, options: str = "") -> str:
     Args:
         bodies: contents of ``<worldbody>``.
         rest: further elements: tendons, actuators.
-        dt: step size, s.
+        dt: step size (s).
         options: attributes of ``<option>`` besides time step and gravity.
     """
     return (
@@ -21,5 +21,5 @@ def mjcf_text(bodies: str, rest: str, dt: float, options: str = "") -> str:
 
 
 def numbers(vector: Iterable[float]) -> str:
-    """Format the numbers of an attribute."""
+    """Format numbers as the value of an attribute."""
     return " ".join(repr(float(x)) for x in vector)

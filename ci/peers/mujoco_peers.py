@@ -18,7 +18,7 @@ READY = 16
 
 
 def mujoco(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
-    """Yield one world with a call per step, and many worlds in rollouts of all threads."""
+    """Yield a case with one world and one call per step, and cases with many worlds in rollouts on all threads."""
     import mujoco
     from mujoco import rollout
 
@@ -50,7 +50,7 @@ def settled(own: PeerModel, model: Any) -> Any:
 
 
 def fallen(own: PeerModel, advance: Callable[[int], None]) -> Callable[[int], None]:
-    """Run the settling steps of worlds with random commands, and return the function itself."""
+    """Run the settling steps if the case has random commands. Return ``advance``."""
     if own.hold:
         advance(own.settle)
     return advance
@@ -114,9 +114,11 @@ def _commands(own: PeerModel, worlds: int, count: int) -> Iterator[Any]:
 
 
 def mujoco_warp(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
-    """Yield CUDA graphs of one step, most worlds first, because these matter most if time runs out.
+    """Yield cases that run CUDA graphs of one step.
 
-    MuJoCo Warp has no PGS solver. Models with PGS get Newton.
+    The cases with the most worlds come first, because they matter most if time runs out.
+
+    MuJoCo Warp has no PGS solver, so models with PGS use Newton.
     """
     import mujoco
     import warp

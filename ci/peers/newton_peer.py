@@ -1,4 +1,4 @@
-"""The mechanisms of :mod:`ci.peers.peer_models` in Newton, by its MuJoCo solver on a GPU."""
+"""The mechanisms of :mod:`ci.peers.peer_models` in the simulator Newton, with its MuJoCo solver on a GPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STEPS = 2
 
 
 def newton(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
-    """Yield CUDA graphs of two steps, most worlds first.
+    """Yield cases that run CUDA graphs of two steps, with the most worlds first.
 
     Models with separate commands per world, tendons, or an unsupported solver are left out.
     """

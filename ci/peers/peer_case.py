@@ -1,4 +1,4 @@
-"""Cases of peers (other simulators), and their results."""
+"""Benchmark cases in peers (other simulators), and their results."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ NOT_INSTALLED = "not installed"
 
 @dataclass
 class PeerRecord:
-    """A line of results of a peer. Times in microseconds are of one step of all worlds.
+    """Line of results of a peer. Times in microseconds are for one step of all worlds.
 
     Attributes:
         peer, version: name and version of the package.
         case, worlds: the case that ran.
-        step_us, spread, world_steps: as of ``runner.Record``.
+        step_us, spread, world_steps: as in ``runner.Record``.
         note: settings, or why there are no results.
-        extra: figures of this case only; of a pile those of ``piles.figures``.
+        extra: figures that only this case has. For a pile, they are the results of ``piles.figures``.
     """
 
     peer: str
@@ -43,15 +43,16 @@ class PeerRecord:
 
 @dataclass(frozen=True)
 class PeerCase:
-    """A case of a peer.
+    """Benchmark case in a peer.
 
     Attributes:
         name, worlds: name of the mechanism and number of copies.
         advance: ``advance(n)`` runs n steps of all worlds and waits for them.
-        note: settings, for the table.
+        note: settings as text for the table.
         batch: minimum number of steps per call.
-        figures: returns figures of the case after timing; its argument is the time of a step, microseconds.
-        clock: seconds.
+        figures: function that returns figures of the case after timing. Its argument is the time of a step
+            (microseconds).
+        clock: function that returns the time (s).
     """
 
     name: str
@@ -68,12 +69,13 @@ class PeerModel:
     """A mechanism of a workload as MJCF.
 
     Attributes:
-        workload, name: of the corresponding case.
+        workload, name: workload and name of the corresponding case.
         text: MJCF.
-        commands: maximum absolute command; different in every world, drawn once or as ``hold`` says.
+        commands: maximum absolute value of the random commands. Every world has different commands. They are drawn
+            once, or again after ``hold`` steps.
         settle, restart, hold: as of ``workloads.Case``.
-        places: buffer capacity of ``mujoco_warp`` for contacts and constraint rows in each world; default: its own
-            guess.
+        places: capacity of the buffers of ``mujoco_warp`` for contacts and constraint rows in each world. Default: the
+            value that ``mujoco_warp`` chooses.
         note: integrator and solver, if they are not MuJoCo's defaults.
     """
 
@@ -89,7 +91,7 @@ class PeerModel:
 
 
 def time_case(peer: str, case: PeerCase, seconds: float) -> PeerRecord:
-    """Time a case in chunks for ``seconds`` or a little longer."""
+    """Time a case in chunks of steps, for ``seconds`` or a little longer."""
     case.advance(case.batch)
     steps = case.batch
     while (spent := _spent(case, steps)) < 0.1 * seconds:

@@ -1,7 +1,8 @@
 """The mechanisms of the workloads as MJCF.
 
-The comparison is of a step of the same mechanism with the same step size, not of the same accuracy. MuJoCo has no
-fluid-side hydraulics, so the boom uses the closest element, a first-order pneumatic cylinder.
+The benchmarks compare the time of a step of the same mechanism with the same step size. The accuracy of the simulators
+may differ. MuJoCo does not model hydraulic fluid, so the boom uses MuJoCo's closest element, a first-order pneumatic
+cylinder.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ GYMNASIUM = 'integrator="RK4" iterations="50" solver="PGS"'
 
 
 def peer_models(names: Sequence[str] = ()) -> list[PeerModel]:
-    """Return the models of the workloads ``names``, or all models if it is empty."""
+    """Return the models of the workloads ``names``, or all models if ``names`` is empty."""
     return [model for model in _all_models() if not names or model.workload in names]
 
 

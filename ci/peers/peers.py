@@ -1,4 +1,4 @@
-"""The same mechanisms in other simulators (peers), if installed, timed in the same way."""
+"""Time the benchmark mechanisms in other simulators (peers) that are installed."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Enough = Callable[[], bool] | None
 def run_peers(
     options: Options, log: Callable[[str], None], names: Sequence[str] = (), enough: Enough = None
 ) -> list[PeerRecord]:
-    """Time every peer that is installed. The others get a line that says so.
+    """Time every peer that is installed. For a missing peer, the results have a line that says so.
 
-    The callback for messages gets one line before each case.
+    ``log`` is called with one line of text before each case.
 
     Args:
-        options: how to run them.
+        options: settings of the benchmarks.
         names: workloads to run; empty for the default ones.
-        enough: called before each case; if it returns True, the remaining cases are left out.
+        enough: function that is called before each case. If it returns True, the remaining cases are left out.
     """
     records: list[PeerRecord] = []
     models = peer_models(names)

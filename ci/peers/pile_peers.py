@@ -1,8 +1,8 @@
 """The pile of boxes of :mod:`gpusim.bench.piles` in other simulators: same poses, masses, friction and step size.
 
-Each simulator settles the pile itself with its defaults, and none may put bodies to sleep. The remaining penetration
-and motion come from its own contacts and velocities and are reported next to its times, because a less accurate pile
-costs less.
+Each simulator settles the pile itself with its default settings, and sleeping of bodies is disabled. A less accurate
+pile takes less time. The table therefore reports the remaining penetration and motion next to the times. Both come from
+each simulator's own contacts and velocities.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PROFILED = 10
 
 
 def pile_case(things: Heap, options: Options, advance: Callable[[int], None], note: str, **more: Any) -> PeerCase:
-    """Return a settled case of one world, timed in CPU time."""
+    """Return a case of one world with a settled pile, timed in CPU time."""
     wanted, done = 60 if options.quick else piles.SETTLE, 0
     begin = time.process_time()
     while done < wanted and time.process_time() - begin < LONGEST_SETTLE:

@@ -1,4 +1,4 @@
-"""Tables and JSON of gpusim's results next to those of peers."""
+"""Tables and JSON that show gpusim's results next to the results of peers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def peer_cells(record: PeerRecord) -> tuple[str, ...]:
 
 
 def pile_rows(records: Sequence[Record], peers: Sequence[PeerRecord]) -> list[tuple[str, ...]]:
-    """Return the lines of the table of piles, gpusim's and its peers'. The result is empty if no pile ran."""
+    """Return the lines of the table of piles, for gpusim and for peers. The result is empty if no pile ran."""
     first: dict[str, float] = {}
     for peer in peers:
         if peer.extra:
@@ -53,7 +53,7 @@ def _boxes(case: str) -> str:
 
 
 def share_lines(peers: Sequence[PeerRecord]) -> list[str]:
-    """Return a line on the time shares of a step for each peer that reports them."""
+    """Return one line for each peer that reports how the time of a step is divided."""
     lines = []
     for peer in peers:
         parts = {name: peer.extra.get(f"{name}_share", 0.0) for name in ("collide", "solve")}
@@ -63,7 +63,7 @@ def share_lines(peers: Sequence[PeerRecord]) -> list[str]:
 
 
 def show(records: Sequence[Record], peers: Sequence[PeerRecord]) -> None:
-    """Print gpusim's tables, then those of the peers."""
+    """Print gpusim's tables, then the tables of the peers."""
     report.show(records)
     if any(peer.extra for peer in peers):
         report.print_table(PILE_HEAD, pile_rows(records, peers))

@@ -1,12 +1,14 @@
-"""The kernels' PTX without a GPU: a check of its instructions, and their execution on the CPU.
+"""Check the PTX of the kernels without a GPU, and run it on the CPU.
 
-======================  =============================================================================================
-``reader.py``           the text of a PTX module as data ``forms.py``            allowed instructions: those whose
-result IEEE 754 defines (``ci/check_kernels.py``) ``instructions.py``     C++ of each of them; memory, barriers and
-local arrays go through ``executor.hpp`` ``translator.py``       C++ of functions and of the module ``executor.cpp``
-threads, barriers, memory with a shadow that records the last writer and reader of each word ``executor.py``         PTX
-of sources, libraries of PTX (both kept in the user's cache folder), launches, findings ``device.py``           CuPy
-over that memory, for the cuda backend ``check.py``            models by ``backend="cuda"`` on all this, against
-``backend="native"``: the command ======================
-=============================================================================================
+* ``reader.py``: read the text of a PTX module as data.
+* ``forms.py``: the allowed instructions, whose result IEEE 754 defines (``ci/check_kernels.py``).
+* ``instructions.py``: translate each instruction to C++. Memory, barriers and local arrays use ``executor.hpp``.
+* ``translator.py``: translate functions and the whole module to C++.
+* ``executor.cpp``: run threads and barriers. The memory has a shadow that records the last writer and reader of each
+  word.
+* ``executor.py``: make PTX and compile it to CPU libraries (both are kept in the user's cache folder), launch kernels,
+  and collect findings.
+* ``device.py``: imitate CuPy on the executor's memory, for the cuda backend.
+* ``check.py``: the command. It runs models with ``backend="cuda"`` on the executor and compares them with
+  ``backend="native"``.
 """

@@ -1,4 +1,4 @@
-"""Run small models by the kernels' PTX on the CPU, check every access, and compare the bits with native's.
+"""Run small models with the kernels' PTX on the CPU, check every memory access, and compare the bits with native's.
 
     python ci/ptx/check.py [--only robot] [--all] [--arch compute_100] [--nvrtc 13] [--seed 2] [--jobs 2] [--list]
 
@@ -56,7 +56,7 @@ KNOWN = {
 
 @dataclass(frozen=True)
 class Case:
-    """A model and a build."""
+    """A model and the build that runs it."""
 
     model: str
     launch: str
@@ -74,13 +74,13 @@ ALL_BUILDS = tuple(itertools.product(("fused", "staged"), ("direct", "colored"),
 
 @dataclass
 class Result:
-    """Result of a case.
+    """Result of one case.
 
     Attributes:
         differing: names of arrays and signals that differ from native.
-        missed: flags that should have been set.
-        findings: of the checks.
-        contacts: contact points at the end, to show that there were some.
+        missed: flags that the last step should have set but did not.
+        findings: findings of the executor's checks.
+        contacts: number of contact points at the end, to prove that the case had contacts.
     """
 
     case: Case
@@ -91,13 +91,13 @@ class Result:
     seconds: float = 0.0
 
     def faults(self) -> list[Finding]:
-        """Return the findings that are neither notes nor known."""
+        """Return the findings, except notes and known faults."""
         known = KNOWN.keys()
         new = (f for f in self.findings if not any(f.kind == kind and name in f.place for kind, name in known))
         return [f for f in new if f.kind not in NOTES]
 
     def failed(self) -> bool:
-        """Return whether there is a fault, a difference in bits, or a part of the schedule that did not run."""
+        """Return whether the case has a fault, a difference in bits, or a part of the schedule that did not run."""
         return bool(self.differing or self.missed or self.faults())
 
 
@@ -108,14 +108,14 @@ def run_case(
     arch: str = ARCH,
     nvrtc: int = NVRTC_MAJOR,
 ) -> Result:
-    """Run a case.
+    """Run a case and return its result.
 
     Args:
         case: the case.
-        seed: of the order of threads and blocks.
-        fault: a fault to put into the kernels, see ``device.installed``.
+        seed: random seed for the order of threads and blocks.
+        fault: a deliberate fault in the kernels, see ``device.installed``.
         arch: virtual architecture of the PTX.
-        nvrtc: version of the compiler.
+        nvrtc: major version of NVRTC.
     """
     result, begin = Result(case), time.process_time()
     with (
@@ -224,7 +224,7 @@ def _interfere(sim: Simulation) -> None:
 
 
 def cases(every: bool = False) -> Iterator[Case]:
-    """Yield models with their builds, or with ``every`` build. Cases of one build are consecutive."""
+    """Yield the cases: models with their usual builds, or with ``every`` build. Cases of one build are consecutive."""
     for build in ALL_BUILDS:
         for model, run in MODELS.items():
             if every or build in (BUILDS if run.builds is None else run.builds):
@@ -232,7 +232,7 @@ def cases(every: bool = False) -> Iterator[Case]:
 
 
 def print_result(result: Result) -> None:
-    """Print a result: a line, and one for each fault."""
+    """Print one line for a result, and one line for each of its faults."""
     bits = f"OTHER BITS in {', '.join(result.differing[:5])}" if result.differing else "bits equal"
     print(f"{result.case}: {bits}, {result.contacts} contacts, {result.seconds:.1f} s", flush=True)
     for flag in result.missed:

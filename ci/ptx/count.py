@@ -1,18 +1,19 @@
-"""Count what a GPU does in a step, from the kernels' PTX: instructions, lines of memory, executed code.
+"""Count the instructions, memory accesses and executed code of a step on a GPU, from the kernels' PTX.
 
     python ci/ptx/count.py [CASE ...] [--card h200] [--limits] [--functions 20] [--list]
 
-The PTX runs on the CPU (``executor.py``) in the state that the benchmark times. Worlds fill one warp, with the number
-of threads that 8192 worlds have on an H200. Figures are those of a world-step:
+The PTX runs on the CPU (``executor.py``) in the state that the benchmark times. The worlds fill one warp. Each world
+has the number of threads that it would have among 8192 worlds on an H200. The figures are for a world-step:
 
-* PTX instructions of all threads, and of warps. A warp executes an instruction as often as its busiest thread does, so
-  these are the fewest possible. Active threads are the quotient.
-* Instructions that are executed at least once, as a measure of the code that instruction caches must hold.
-* Requests of warps to global memory, the 128-byte lines and 32-byte sectors in them, and passes over the banks of
-  shared memory.
-* Bytes that a cache of the given bytes per world fetches. Its lines are replaced by least recent use.
-* Lower bounds of the time on a card, in ns, for 8192 worlds: issue of instructions, float64 units, one line a cycle,
-  and memory behind the L2 cache. A single world cannot fill a card, so they do not apply to it.
+* PTX instructions of all threads, and of warps. The count for a warp assumes that it executes an instruction as often
+  as its busiest thread. This is a lower bound. The quotient of both counts is the number of active threads.
+* Number of instructions that are executed at least once. It measures how much code the instruction caches must hold.
+* Requests of warps to global memory, the 128-byte lines and 32-byte sectors that these requests access, and passes over
+  the banks of shared memory.
+* Bytes that a cache with the given capacity (bytes per world) fetches. The cache replaces the least recently used line.
+* Lower bounds of the time (ns) on a GPU with 8192 worlds, from four limits: issue of instructions, float64 units, one
+  memory line per cycle, and memory behind the L2 cache. The bounds do not apply to a single world, which cannot use a
+  whole GPU.
 
 Counts depend on the state but not on the machine. The figures of LIMITED must be within ``ci/kernel_limits.json``,
 which ``--limits`` rewrites. The exit code is 1 if a figure exceeds its limit.
@@ -80,12 +81,12 @@ _CONTROL = ("bra", "ret", "call", "bar", "trap", "setp", "selp")
 
 @dataclass
 class Counts:
-    """Counts of one world-step.
+    """Counts for one world-step.
 
     Attributes:
-        figures: by name.
-        shares: percentage of warp instructions by kind.
-        functions: warp instructions and lines of global memory by function, largest sums first.
+        figures: counts by name.
+        shares: percentage of warp instructions by kind of instruction (see :func:`kind_of`).
+        functions: numbers of warp instructions and of global memory lines by function, largest sums first.
     """
 
     case: str
@@ -95,7 +96,7 @@ class Counts:
 
 
 def kind_of(name: str) -> str:
-    """Return the kind of an instruction by its name: fp64, fp32, memory, control or integer."""
+    """Return the kind of an instruction from its name: fp64, fp32, memory, control or integer."""
     opcode = name.split(".")[0]
     if opcode in _MEMORY:
         return "memory"
@@ -109,7 +110,7 @@ class CountedModules:
 
     Args:
         threads: maximum size of a block.
-        caches: sizes in bytes.
+        caches: sizes of the caches (bytes).
     """
 
     def __init__(self, threads: int, caches: Sequence[int]) -> None:
@@ -117,7 +118,7 @@ class CountedModules:
         self.loaded: list[tuple[Module, list[tuple[str, BasicBlock]]]] = []
 
     def load(self, *parts: device.Part) -> Module:
-        """Replace ``device.load_module``. Only modules that step are built with counters."""
+        """Load a module in place of ``device.load_module``. Only modules with the kernels of a step get counters."""
         steps = any(main.startswith(("fused", "staged")) for main, *_ in parts)
         texts = [device.make_ptx(*part) for part in parts]
         module = Module(build(*texts, counted=steps))
@@ -132,7 +133,7 @@ class CountedModules:
         executor().count(module.number, len(blocks), module.sites(), self._threads, self.caches)
 
     def restart(self) -> None:
-        """Start with counts of zero and empty caches."""
+        """Set all counts to zero and empty the caches."""
         for module, blocks in self.loaded:
             self._count(module, blocks)
 
@@ -170,7 +171,7 @@ def count_case(name: str) -> Counts:
     """Count the second of two steps, so that caches are warm.
 
     Args:
-        name: of CASES.
+        name: key of CASES.
     """
     case = _bench_case(name)
     model, config = case.build().finalize(), SolverConfig(**case.config)
@@ -198,7 +199,7 @@ def count_case(name: str) -> Counts:
 
 
 def same_bits(cuda: Simulation, native: Simulation) -> None:
-    """Raise RuntimeError if the states differ: then the counts are of something else."""
+    """Raise RuntimeError if the bits of the two states differ, because the counts would then be wrong."""
     states = [sim.state.variables() for sim in (cuda, native)]
     wrong = [name for name, array in states[0].items() if array.tobytes() != states[1][name].tobytes()]
     if wrong:
@@ -209,9 +210,9 @@ def summary(name: str, modules: CountedModules, worlds: int) -> Counts:
     """Return the counts since the last restart or summary.
 
     Args:
-        name: of the case.
-        modules: all modules of the launches.
-        worlds: number of worlds, or of steps.
+        name: name of the case.
+        modules: all modules whose kernels were launched.
+        worlds: number of worlds, or of steps of one world. The counts are divided by this number.
     """
     counts, kinds, functions, lines = Counts(name), Counter[str](), Counter[str](), Counter[str]()
     memory = [0] * (3 * TRAFFIC + len(modules.caches))
@@ -251,7 +252,7 @@ def summary(name: str, modules: CountedModules, worlds: int) -> Counts:
 
 
 def bounds(counts: Counts, card: Card) -> dict[str, float]:
-    """Return lower bounds of the time of a world-step, ns, if many worlds fill the card."""
+    """Return lower bounds for the time of a world-step (ns) if many worlds use the whole GPU."""
     warp = counts.figures["warp instructions"]
     cycles = {
         "issue": warp * MACHINE_CODE / SCHEDULERS,
@@ -274,7 +275,7 @@ def over_limits(found: Sequence[Counts], limits: dict[str, dict[str, float]]) ->
 
 
 def limit_of(figure: float) -> float:
-    """Return a figure rounded up to ROUNDED digits."""
+    """Return the limit for a figure: the figure rounded up to ROUNDED digits."""
     if not figure:
         return 0.0
     unit = 10.0 ** (len(str(int(figure))) - ROUNDED)

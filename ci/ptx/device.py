@@ -1,7 +1,7 @@
-"""CuPy for ``backend="cuda"`` over the executor: device arrays in its memory, kernels by their PTX.
+"""Imitate CuPy for ``backend="cuda"``: device arrays are in the executor's memory, and kernels run from their PTX.
 
-The host's work between launches is that of tests/unit/fake_cupy.py. Only arrays and kernels differ. Arrays are
-separated by bytes that belong to none, and accesses of freed arrays are found.
+Only arrays and kernels differ from tests/unit/fake_cupy.py. Between two arrays there are bytes that belong to no array,
+so accesses out of bounds are found. Accesses to freed arrays are found too.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _give(address: int, size: int) -> None:
 
 
 def device_array(array: Any, written: bool = True) -> fake_cupy.FakeArray:
-    """Copy an array to the executor's memory. Unless ``written``, a read before a write is a finding."""
+    """Copy an array to the executor's memory. Without ``written``, reading it before a write is a finding."""
     host = np.array(array, order="C")
     address = _take(host.nbytes)
     buffer: Any = (ctypes.c_char * max(host.nbytes, 1)).from_address(address)
@@ -65,20 +65,20 @@ def device_array(array: Any, written: bool = True) -> fake_cupy.FakeArray:
 
 
 def spoil(array: fake_cupy.FakeArray) -> None:
-    """Mark a device array as unwritten."""
+    """Mark a device array as unwritten, so that reading it before a write is a finding."""
     np.asarray(array).view(np.uint8).fill(0xFF)
     executor().mark(array.ctypes.data, array.nbytes, True, False)
 
 
 class Function(fake_cupy.Function):
-    """A kernel of the executor."""
+    """Kernel that the executor runs."""
 
     def __init__(self, module: RawModule, name: str) -> None:
         super().__init__(module.path, name, None)
         self._module, self._name = module, name
 
     def launch(self, grid: int, block: int, arguments: tuple[Any, ...], shared: int) -> None:
-        """Run it, with its arguments in PTX layout."""
+        """Run the kernel with its arguments in PTX layout."""
         packed = b""
         for a in arguments:
             if isinstance(a, fake_cupy.FakeArray):
@@ -99,7 +99,7 @@ _loaded: dict[str, Module] = {}
 
 
 class RawModule:
-    """A module by its path."""
+    """Module in a file."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -109,14 +109,14 @@ class RawModule:
         return Function(self, name)
 
     def loaded(self) -> Module:
-        """Return the module in the executor."""
+        """Return the executor's module."""
         if self.path not in _loaded:
             _loaded[self.path] = load_module(*_asked[self.path]())
         return _loaded[self.path]
 
 
 def load_module(*parts: Part) -> Module:
-    """Return the kernels of a source, or of several that are linked, compiled unless the cache has them."""
+    """Return the kernels of one source, or of several linked sources. Compile them if the cache does not have them."""
     module = Module(build(*(make_ptx(*part) for part in parts)))
     module.place_tables(_kept)
     return module
@@ -170,14 +170,14 @@ def _link(paths: Sequence[Path], arch: str) -> Path:
 
 
 class Device(fake_cupy.Device):
-    """A GPU of one processor."""
+    """GPU with one multiprocessor."""
 
     attributes = ATTRIBUTES
 
 
 @contextmanager
 def imported(name: str, module: Any) -> Iterator[None]:
-    """Make ``import name`` return this module."""
+    """Make ``import name`` return ``module`` within this ``with`` block."""
     before = sys.modules.get(name)
     sys.modules[name] = module
     try:
@@ -192,13 +192,14 @@ def imported(name: str, module: Any) -> Iterator[None]:
 def installed(
     fault: tuple[str, str, str] | None = None, linked: bool = False, virtual: str = ARCH, major: int = NVRTC_MAJOR
 ) -> Iterator[None]:
-    """Run ``backend="cuda"`` on the executor.
+    """Run ``backend="cuda"`` on the executor within this ``with`` block.
 
     Args:
-        linked: a separate part, which is linked to the others, finds the contacts.
+        linked: compile contact detection as a separate part and link it to the rest of the kernels.
         virtual: architecture of the PTX.
-        major: version of the NVRTC.
-        fault: name of a source, a text that occurs once in it, and its replacement: to test that faults are found.
+        major: major version of NVRTC.
+        fault: deliberate fault, to test that it is found: name of a source, a text that occurs once in this source, and
+            its replacement.
     """
     cupy = SimpleNamespace(
         asarray=device_array,

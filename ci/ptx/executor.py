@@ -1,7 +1,7 @@
-"""PTX of sources, CPU libraries of PTX, and launches of their kernels.
+"""Compile sources to PTX and PTX to CPU libraries, and launch their kernels.
 
-PTX and libraries are kept in the user's cache folder under a digest of all inputs. Each process has one executor, whose
-memory all modules share.
+The user's cache folder keeps PTX and libraries under a digest of all their inputs. Each process has one executor. All
+modules share its memory.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _NO_SITE, _MOST_FINDINGS, _ROW = 0xFFFFFFFF, 4096, 8
 
 
 def why_not(major: int = NVRTC_MAJOR) -> str:
-    """Return what is missing to run PTX of this version of NVRTC here. The result is empty if nothing is."""
+    """Return why this computer cannot run PTX of this version of NVRTC. The result is empty if it can."""
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         return "ci/ptx/executor.cpp switches between threads with code for Linux on x86-64"
     try:
@@ -76,16 +76,16 @@ def make_ptx(
     """Return the PTX of a build, with the flags of the cuda backend.
 
     Args:
-        main: name of the source to compile.
-        sources: from ``reachable_sources``.
+        main: name of the main source.
+        sources: result of ``reachable_sources``.
         defines: preprocessor macros.
-        options: further options of NVRTC.
+        options: additional options of NVRTC.
         arch: virtual architecture.
-        major: version of NVRTC.
+        major: major version of NVRTC.
 
     Raises:
-        NvrtcMissingError: there is no NVRTC of that version.
-        CompileError: an error in a source.
+        NvrtcMissingError: NVRTC of this version is not installed.
+        CompileError: a source has an error.
     """
     nvrtc = load_nvrtc(major)
     options = [*nvrtc_options(defines, arch), *options, LINES]
@@ -123,11 +123,11 @@ def _library(inputs: list[str], text: Callable[[], str]) -> Path:
 
 
 def build(*parts: str, counted: bool = False) -> Path:
-    """Return the path of the library of a PTX text, or of several that are linked, perhaps with counters.
+    """Build the library of one PTX text, or of several linked texts, optionally with counters. Return its path.
 
     Raises:
-        PtxError: an instruction that is not allowed or not translated; parts that do not fit together.
-        CompileError: no compiler.
+        PtxError: an instruction is not allowed or has no translation, or the texts do not fit together.
+        CompileError: no C++ compiler is installed.
     """
     own = ("reader.py", "forms.py", "instructions.py", "translator.py")
     inputs = [(HERE / name).read_text(encoding="utf-8") for name in own]
@@ -139,13 +139,13 @@ def build(*parts: str, counted: bool = False) -> Path:
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding of the checks, for all accesses of one pair of lines.
+    """Finding of the executor's checks, for all accesses by one pair of source lines.
 
     Attributes:
-        kind: of KINDS.
-        place, other: source lines; ``other`` of a race or of a barrier, or empty.
+        kind: kind of the finding, see KINDS.
+        place, other: source lines. ``other`` is the second line of a race or of a barrier, else empty.
         count: number of occurrences.
-        thread, other_thread, block: of the first occurrence; MANY means several threads.
+        thread, other_thread, block: indices in the first occurrence. MANY means several threads.
     """
 
     kind: str
@@ -164,14 +164,14 @@ class Finding:
 
 
 class Executor:
-    """Memory, launches and findings.
+    """Executor of kernels on the CPU, with its memory and findings.
 
     Attributes:
         base: address of the memory for device arrays.
-        size: its size in bytes.
+        size: size of this memory (bytes).
 
     Raises:
-        CompileError: no compiler, or not enough address space.
+        CompileError: no C++ compiler is installed, or the address space is too small.
     """
 
     def __init__(self) -> None:
@@ -193,14 +193,14 @@ class Executor:
         """Reset the executor and its findings.
 
         Args:
-            seed: of the order of threads between barriers and of blocks; 0 for that of their numbers.
+            seed: random seed for the order of blocks, and of threads between barriers. 0: the order of their numbers.
             poison: byte that fills fresh shared and local memory.
         """
         self._library.ptx_configure(ctypes.c_uint64(seed), poison)
         self._library.ptx_forget()
 
     def mark(self, at: int, size: int, allocated: bool, written: bool) -> None:
-        """Record what the host did to a piece of memory."""
+        """Record that the host has allocated, written or freed a range of memory."""
         self._library.ptx_mark(ctypes.c_uint64(at), ctypes.c_uint64(size), int(allocated), int(written))
 
     def add(self, module: Module) -> int:
@@ -209,16 +209,16 @@ class Executor:
         return len(self._modules) - 1
 
     def launch(self, number: int, kernel: Any, grid: int, block: int, shared: int, params: bytes) -> bool:
-        """Run a kernel of a module. Return False if a block needs more threads or shared memory than available."""
+        """Run a kernel of a module. Return False if a block needs too many threads or too much shared memory."""
         at = ctypes.c_char_p(params)
         return bool(self._library.ptx_launch(number, ctypes.byref(kernel), grid, block, shared, at))
 
     def count(self, number: int, blocks: int, sites: int, threads: int, caches: Sequence[int]) -> None:
-        """Count the launches of a module that is built with counters.
+        """Start counting in the launches of a module that is built with counters.
 
         Args:
-            number: of the module.
-            blocks, sites: numbers of basic blocks and of sites in the module.
+            number: number of the module.
+            blocks, sites: numbers of basic blocks, and of memory accesses and barriers (sites), in the module.
             threads: maximum size of a block.
             caches: sizes in bytes.
         """
@@ -230,8 +230,9 @@ class Executor:
         """Return the counts of a module since the last call.
 
         Returns:
-            Executions of each basic block, summed over all threads, and over warps by the busiest thread of each; lines
-            of global memory by site; the figures of counts.hpp for global, shared and local memory, and the bytes that
+            Four arrays. First: executions of each basic block, summed over all threads. Second: these executions summed
+            over warps, with the count of the busiest thread of each warp. Third: lines of global memory by memory
+            access (site). Fourth: the figures of counts.hpp for global, shared and local memory, then the bytes that
             each cache fetched.
         """
         blocks, sites, caches = self._counted[number]
@@ -244,7 +245,7 @@ class Executor:
         return threads, warps, lines, list(memory)
 
     def findings(self) -> list[Finding]:
-        """Return the findings since ``configure``, most frequent first. Accesses of one line are merged."""
+        """Return the findings since ``configure``, most frequent first. Accesses by one pair of lines are merged."""
         rows = (ctypes.c_uint64 * (_ROW * _MOST_FINDINGS))()
         count = min(self._library.ptx_findings(rows, _MOST_FINDINGS), _MOST_FINDINGS)
         out: dict[tuple[str, str, str], Finding] = {}
@@ -285,7 +286,7 @@ class Module:
     """The kernels of one library.
 
     Args:
-        path: from ``build``.
+        path: result of ``build``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -300,7 +301,7 @@ class Module:
         self.number = self._executor.add(self)
 
     def place_tables(self, place: Callable[[bytes], int]) -> None:
-        """Give every array in global memory an address on the device, which ``place`` returns for its values."""
+        """Give every initialized array in global memory the device address that ``place`` returns for its bytes."""
         table = ctypes.cast(self._library.ptx_tables, ctypes.POINTER(_Table))
         for k in itertools.count():
             if not table[k].address:
@@ -308,11 +309,11 @@ class Module:
             table[k].address[0] = place(bytes(table[k].values[: table[k].size]))
 
     def sites(self) -> int:
-        """Return the number of sites."""
+        """Return the number of memory accesses and barriers (sites) in the module."""
         return next(k for k in itertools.count() if not self._sites[k])
 
     def site(self, number: int) -> str:
-        """Return line and function of a site. The result is empty for none."""
+        """Return the source line and function of a memory access or barrier (site). Return "" for no site."""
         text = None if number == _NO_SITE else self._sites[number]
         return text.decode() if text else ""
 
@@ -320,13 +321,13 @@ class Module:
         """Run a kernel.
 
         Args:
-            name: of the kernel.
+            name: name of the kernel.
             grid, block: numbers of blocks, and of threads in each.
-            params: its parameters in PTX layout.
+            params: parameters of the kernel in PTX layout.
             shared: bytes of dynamic shared memory.
 
         Raises:
-            ValueError: it takes other parameters, or a block is too large.
+            ValueError: the kernel takes other parameters, or a block is too large.
         """
         kernel = self._kernels[name]
         if len(params) != kernel.param_bytes:

@@ -1,9 +1,10 @@
-"""Allowed instructions of the kernels' PTX: those with the same result on every machine.
+"""Allowed instructions of the kernels' PTX: all instructions with the same result on every machine.
 
-Sums, products, quotients and roots carry ``.rn``, whose rounding IEEE 754 defines and which ptxas may not fuse. ``max``
-and ``min`` have a nonzero constant, or their result is only compared, because PTX does not define which of two zeros
-they return. No instruction couples the threads of a warp, and every call names its target. NVRTC 12 writes the same PTX
-for all architectures before sm_100, except for ``.target``, and another one for those from there on.
+Sums, products, quotients and roots carry ``.rn``. IEEE 754 defines this rounding, and ptxas may not fuse such
+instructions. PTX does not define which of two zeros ``max`` and ``min`` return. One of their operands is therefore a
+nonzero constant, or their result is only compared. No instruction couples the threads of a warp, and every call names
+its target. NVRTC 12 writes the same PTX for all architectures before sm_100, except for ``.target``. From sm_100 on, it
+writes different PTX.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ _UNKNOWN = "is no form that is known: add it to ci/ptx/forms.py and instructions
 
 
 class Fault(NamedTuple):
-    """An instruction that is not allowed: the kernels that reach it, its function and line, its text and the reason."""
+    """Instruction that is not allowed: the kernels that reach it, its function and line, its text, and the reason."""
 
     kernels: str
     where: str
@@ -90,7 +91,7 @@ class Fault(NamedTuple):
 
 @cache
 def why_not(name: str) -> str:
-    """Return why an instruction of this name is not allowed. The result is empty if it is."""
+    """Return why an instruction of this name is not allowed. The result is empty if it is allowed."""
     opcode, _, modifiers = name.partition(".")
     if re.fullmatch(_ALLOWED.get(opcode, "(?!)"), modifiers):
         return ""
@@ -98,7 +99,7 @@ def why_not(name: str) -> str:
 
 
 def check_forms(module: Module, outer: Collection[str] = ()) -> list[Fault]:
-    """Return the instructions of a module that are not allowed; ``outer``: functions of parts to link to it."""
+    """Return the instructions of a module that are not allowed. ``outer``: functions linked from other modules."""
     faults = []
     for function in module.functions.values():
         for s in function.instructions():

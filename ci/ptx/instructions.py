@@ -1,11 +1,11 @@
-"""C++ of single PTX instructions.
+"""Translate single PTX instructions to C++.
 
 A register is a variable of its type. A floating-point instruction becomes the C++ operation with the same IEEE result
-(compiled without contraction). Integers are computed unsigned. Addresses of all spaces are addresses of the executor's
-memory, so that a conversion between spaces changes nothing. Memory accesses and barriers go through executor.hpp with
-the number of their site, which leads back to a line of the sources.
+(compiled without contraction). Integer operations use unsigned types. Addresses of all PTX address spaces are addresses
+in the executor's memory, so a conversion between spaces changes nothing. Memory accesses and barriers call executor.hpp
+with the number of the instruction (its site). This number identifies the source line.
 
-This module does not reject forms that ``forms.py`` does not allow.
+This module also translates instructions that ``forms.py`` does not allow.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def unsigned(kind: str) -> str:
 
 
 def symbol(name: str) -> str:
-    """Return a C++ name. Names of registers cannot collide with those of types."""
+    """Return a C++ name for a PTX name. Names of registers cannot collide with names of types."""
     return name.replace("$", "_").replace("%", "v_")
 
 
 def storage(param: Param) -> str:
-    """Return the type of the memory of a parameter."""
+    """Return the C++ type that stores a parameter."""
     return {(4, 4): "u32", (8, 8): "u64"}.get((param.size, param.align), f"Bytes<{param.size}, {param.align}>")
 
 
@@ -63,7 +63,7 @@ class Instructions(ABC):
     """Generator of C++ for the instructions of one function.
 
     Args:
-        registers: types by prefix and by name, as in ``reader.Function``.
+        registers: types of registers by prefix and by name, as in ``reader.Function``.
         locals_: names of local arrays.
         shared: names of arrays in shared memory.
         tables: names of arrays in global memory.
@@ -75,7 +75,7 @@ class Instructions(ABC):
 
     @abstractmethod
     def site(self) -> int:
-        """Return the number of the site of this instruction."""
+        """Return the number of the site of this instruction, which identifies its source line."""
 
     @abstractmethod
     def param_address(self, name: str) -> str:
@@ -85,7 +85,7 @@ class Instructions(ABC):
         """Return the C++ statement of an instruction.
 
         Raises:
-            PtxError: there is none.
+            PtxError: the instruction has no translation.
         """
         opcode, *modifiers = s.name.split(".")
         method = getattr(self, f"op_{opcode}", None)

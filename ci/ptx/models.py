@@ -19,7 +19,7 @@ _BALL, _FLOOR = 0.1, -50.0
 
 
 def machine(name: str) -> ModelBuilder:
-    """Return a scene's machine, and far below it a ball that falls onto a plane, so that the build has contacts."""
+    """Return a scene's machine. Far below it, a ball falls onto a plane, so the build contains contacts."""
     b = load_scene(name).builder
     b.add_shape_plane(-1, xform=Transform((0.0, 0.0, _FLOOR)))
     ball = b.add_body(xform=Transform((0.1, 0.2, _FLOOR + _BALL)), linear_velocity=(0.3, 0.0, -0.5), label="ball")
@@ -50,7 +50,7 @@ def pile() -> ModelBuilder:
 
 
 def grid() -> ModelBuilder:
-    """Return enough balls for the grid, few of which touch, so that a world fits into shared memory."""
+    """Return enough balls for the broad phase to use its grid. Few balls touch, so a world fits into shared memory."""
     b = ModelBuilder()
     for k in range(GRID_SHAPES):
         apart = 0.19 if k < 6 else 0.5
@@ -60,7 +60,7 @@ def grid() -> ModelBuilder:
 
 
 def rays() -> ModelBuilder:
-    """Return a falling sensor surrounded by one of every shape, which its rays hit."""
+    """Return a falling sensor whose rays hit the shapes around it, one of every type."""
     b = ModelBuilder()
     b.add_shape_plane(-1, xform=Transform((0.0, 0.0, -1.0)))
     b.add_shape_height_field(-1, [[0.0, 0.1, 0.0], [0.2, 0.0, 0.1]], spacing=(2.0, 4.0), xform=Transform((0, 0, -0.8)))
@@ -87,7 +87,7 @@ def rays() -> ModelBuilder:
 
 
 def ropes() -> ModelBuilder:
-    """Return two weights on a rope over a drum, one of them also on a rope through a ring."""
+    """Return two weights on a rope over a drum. A second rope, through a ring, pulls one weight."""
     b = ModelBuilder()
     across = Transform.from_axis_angle((0.0, 0.0, 0.0), (1.0, 0.1, 0.0), 1.5)
     drum = b.add_body(2.0, (0.1, 0.2, 0.1), label="drum")
@@ -103,14 +103,14 @@ def ropes() -> ModelBuilder:
 
 @dataclass(frozen=True)
 class Run:
-    """A model and its run settings.
+    """Model with the settings of its runs.
 
     Attributes:
-        dt: step in seconds.
+        dt: step size (s).
         max_pairs: capacity of the pair buffer.
-        builds: launches, solvers and types that run without ``--all``; None for the usual ones.
-        reaches: flags of worlds that the last step must set with the direct solver, to prove that the part of the
-            schedule behind them has run.
+        builds: launches, solvers and number types that run without ``--all``. None: the usual builds.
+        reaches: flags of worlds that the last step must set with the direct solver. They prove that the corresponding
+            part of the solver's schedule has run.
     """
 
     build: Callable[[], ModelBuilder]

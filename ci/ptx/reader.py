@@ -1,6 +1,6 @@
-"""The text of a PTX module as data: functions, their parameters, registers, local memory and statements.
+"""Read the text of a PTX module as data: functions, their parameters, registers, local memory and statements.
 
-It reads the PTX that NVRTC writes. It does not repeat the checks of ptxas, and it rejects unknown forms.
+The reader accepts the PTX that NVRTC writes, and rejects unknown forms. It does not repeat the checks of ptxas.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gpusim.errors import GpusimError
 
 
 class PtxError(GpusimError):
-    """An error for PTX of a form that is not read or not translated."""
+    """Error for PTX of a form that the reader or the translator does not know."""
 
 
 class Param(NamedTuple):
@@ -27,7 +27,7 @@ class Param(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Source position of an instruction, and of the call that inlined it, or 0 if PTX does not give it."""
+    """Source position of an instruction, and of the call that inlined it. Unknown numbers are 0."""
 
     file: int = 0
     line: int = 0
@@ -35,18 +35,18 @@ class Place(NamedTuple):
     outer_line: int = 0
 
     def behind(self, files: int) -> Place:
-        """Return the same position if ``files`` files are listed before."""
+        """Return this position with its file numbers increased by ``files``."""
         return Place(self.file + files, self.line, self.outer_file + files, self.outer_line)
 
 
 class Label(NamedTuple):
-    """A target of branches."""
+    """Label that branches can jump to."""
 
     name: str
 
 
 class Brace(NamedTuple):
-    """The beginning or the end of a block of declarations."""
+    """Beginning or end of a block of declarations."""
 
     text: str
 
@@ -55,10 +55,10 @@ class Instruction(NamedTuple):
     """An instruction.
 
     Attributes:
-        name: with all modifiers, e.g. ``"add.rn.f64"``.
-        operands: the rest of its text.
-        guard: ``"%p1"`` or ``"!%p1"`` if it is conditional.
-        place: its line in the sources.
+        name: name with all modifiers, e.g. ``"add.rn.f64"``.
+        operands: text after the name.
+        guard: condition of the instruction, ``"%p1"`` or ``"!%p1"``. Empty without a condition.
+        place: position in the sources.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Instruction(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Its PTX text, without the guard."""
+        """PTX text of the instruction, without the guard."""
         return f"{self.name} {self.operands}".strip()
 
 
@@ -77,7 +77,7 @@ class Function:
     """A function with a body. An entry is a kernel.
 
     Attributes:
-        registers: type by prefix, ``{"%fd": "f64"}``, and by whole name, ``{"%SP": "b64"}``.
+        registers: types of registers by prefix, ``{"%fd": "f64"}``, and by whole name, ``{"%SP": "b64"}``.
         locals: local arrays.
     """
 
@@ -90,7 +90,7 @@ class Function:
     body: list[Label | Brace | Param | Instruction] = field(default_factory=list)
 
     def instructions(self) -> Iterator[Instruction]:
-        """Return its instructions in order."""
+        """Return the instructions of the function in order."""
         return (s for s in self.body if isinstance(s, Instruction))
 
 
@@ -119,7 +119,7 @@ class Module:
         return f"{inner}, inlined at {Path(self.files.get(place.outer_file, '?')).name}:{place.outer_line}"
 
     def reached(self, name: str) -> set[str]:
-        """Return the function and all that it calls, directly or not."""
+        """Return the names of a function and of all functions that it calls, directly or indirectly."""
         seen: set[str] = set()
         todo = [name]
         while todo:
@@ -162,7 +162,7 @@ def read_module(text: str) -> Module:
     """Read a PTX text.
 
     Raises:
-        PtxError: an unknown form.
+        PtxError: the text has an unknown form.
     """
     files = {int(n): name for n, name in re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, re.MULTILINE)}
     text = re.sub(r"//[^\n]*", "", text)
@@ -180,7 +180,7 @@ def read_module(text: str) -> Module:
 
 
 def join(modules: Sequence[Module]) -> Module:
-    """Link modules: functions find each other by name.
+    """Link modules into one. Functions call each other by name.
 
     Raises:
         PtxError: a function is in two modules.
@@ -250,10 +250,10 @@ def _read_directive(function: Function, text: str) -> None:
 
 
 def call_parts(s: Instruction) -> tuple[list[str], str, list[str]]:
-    """Return results, target and arguments of a call. The target of an indirect one is a register.
+    """Return the results, the target and the arguments of a call. The target of an indirect call is a register.
 
     Raises:
-        PtxError: an unknown form of a call.
+        PtxError: the call has an unknown form.
     """
     match = _CALL.match(s.operands)
     if match is None:
@@ -263,6 +263,6 @@ def call_parts(s: Instruction) -> tuple[list[str], str, list[str]]:
 
 
 def short_name(name: str) -> str:
-    """Return a mangled name without that of its module."""
+    """Return a mangled name without the name of its module."""
     rest = name.split("_cu_", 1)[-1][8:] if "_INTERNAL_" in name else name
     return rest.lstrip("0123456789")

@@ -16,12 +16,12 @@ _BRANCHES = ("bra", "ret", "trap")
 def translate(module: Module, counted: bool = False) -> str:
     """Return the C++ source of a module, for executor.hpp.
 
-    It contains ``ptx_kernels``, the kernels by name, ``ptx_tables``, arrays in global memory, and ``ptx_sites``,
-    function and line of each access by its number. With ``counted``, every basic block counts its executions
-    (``basic_blocks``).
+    The source contains three tables: ``ptx_kernels`` (kernels by name), ``ptx_tables`` (arrays in global memory), and
+    ``ptx_sites`` (function and line of each memory access by its number). With ``counted``, every basic block counts
+    its executions (``basic_blocks``).
 
     Raises:
-        PtxError: an instruction that is not allowed (``forms.py``), or that has no translation.
+        PtxError: an instruction is not allowed (``forms.py``) or has no translation.
     """
     faults = check_forms(module)
     if faults:
@@ -53,14 +53,14 @@ def translate(module: Module, counted: bool = False) -> str:
 
 
 class BasicBlock(NamedTuple):
-    """Instructions of a function that run one after another. ``start``: index of the first one in the body."""
+    """Instructions of a function that run one after another. ``start``: index of the first instruction in the body."""
 
     start: int
     instructions: tuple[Instruction, ...]
 
 
 def basic_blocks(function: Function) -> list[BasicBlock]:
-    """Return the basic blocks of a function. They end after branches and returns, and before labels."""
+    """Return the basic blocks of a function. A block ends after a branch or return, or before a label."""
     blocks: list[BasicBlock] = []
     start, inside = 0, list[Instruction]()
     for k, s in enumerate(function.body):

@@ -1,4 +1,4 @@
-"""Actuators: springs, motors, servos, hydraulic cylinders, applied forces, one file each."""
+"""Actuators: springs, motors, servos, hydraulic cylinders and applied forces. Each kind has one file."""
 
 from gpusim.description.actuator_kinds import ActuatorType, actuator_kinds
 from gpusim.description.registry import discover

@@ -2,8 +2,8 @@
 
     |T| <= torque * command,   command 0 to 1
 
-The solver applies Coulomb's law with the joint. The coordinate slides against the full torque or stands still exactly,
-so a parked machine does not creep, unlike with a velocity servo.
+The solver applies Coulomb's law together with the joint. The coordinate either slides against the full torque or stands
+exactly still. So a parked machine does not creep, as it would with a velocity servo.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ class Brake(ActuatorType):
     brakes: ClassVar[bool] = True
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Return the command given to the builder."""
+        """Return the initial command that the user gave to the builder."""
         return float(spec.params["initial_command"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return a pedal from 0 to 1, with the safe command given to the builder."""
+        """Return the settings of a pedal from 0 to 1, with the safe command that the user gave to the builder."""
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["safe"]))
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the joint's coordinate."""
+        """Return the axis row of the joint's coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def check(self, group: Group) -> None:
@@ -77,7 +77,7 @@ class Brake(ActuatorType):
             raise validate.fail(group.specs[0].element, "torque must not be negative", "write torque >= 0")
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add friction of the mean command over the kick."""
+        """Add dry friction in proportion to the mean command over the velocity update (kick)."""
         if velocity is None:
             work.add_friction(group, group.params["torque"] * work.command(group, "command"))
 
@@ -95,17 +95,17 @@ def add_brake(
     """Add a brake on a joint coordinate.
 
     ``sim.control[label]`` is the share of the greatest torque, 0 (released) to 1. ``brake.<label>.force`` reads the
-    torque that it exerts, and ``brake.<label>.heat`` the power that it dissipates. On a tendon over shafts it is a
-    clutch.
+    torque that the brake exerts, and ``brake.<label>.heat`` the power that it dissipates. A brake on a tendon over two
+    shafts is a clutch.
 
     Args:
         joint: joint index.
         torque: greatest torque, N m (N on a translation).
-        axis: which coordinate of the joint.
+        axis: index of the joint's coordinate.
         command: initial command, 0 to 1.
         label: unique name.
-        safe: command in an emergency stop, 0 to 1. Default: 1, and 0 on a tendon, so that a stop opens clutches. Set
-            ``safe=0.0`` for a clutch on an ordinary joint, and 1 for a brake on a tendon.
+        safe: command in an emergency stop, 0 to 1. Default: 1 on a joint, and 0 on a tendon, so that a stop opens
+            clutches. Set ``safe=0.0`` for a clutch on a joint, and ``safe=1.0`` for a brake on a tendon.
 
     Returns:
         The actuator's index.

@@ -5,9 +5,9 @@ piston takes oil,
 
     v+ = v + C (p+ - p) - h (sum of inflows(p+) - S u+),   v+ >= 0,   p+ >= p_v,   v+ (p+ - p_v) = 0
 
-So the pressure stays at p_v until oil or the piston has filled the void, and no oil is lost. This is the law of
-Hopsan's volumes and of Simscape's isothermal liquid, with massless vapor. Above p_v with v = 0 it is the unchanged
-balance of circuit.py.
+So the pressure stays at p_v until oil or the piston has filled the void, and no oil is lost. Hopsan's volumes and
+Simscape's isothermal liquid use the same law, with massless vapor. Above p_v, v = 0 and the law is the balance of
+circuit.py.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ LEAST_VOID = 1e-12
 
 
 class Balance(Protocol):
-    """Nodes of a circuit within a substep (circuit.py), with arrays (num_worlds, nodes)."""
+    """Balance of flows at the nodes of a circuit within a substep (circuit.py). Arrays are (num_worlds, nodes)."""
 
     fixed: Array
     vapor: Array
 
     def equations(self, p: Array, load: Array) -> tuple[Array, Array]:
-        """Return the residual of the balance, m3/s, and its slopes."""
+        """Return the residual of the balance (m3/s), and its derivatives with respect to the pressures."""
 
     def error(self, p: Array, load: Array) -> Array:
-        """Return only the residual of the balance, m3/s."""
+        """Return only the residual of the balance (m3/s)."""
 
     def share(self, p: Array, move: Array, error: Array, load: Array) -> Array:
-        """Return the step length along -move, 0 to 1, (num_worlds,)."""
+        """Return the step length along -``move`` in Newton's method, 0 to 1, (num_worlds,)."""
 
 
 def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
@@ -54,11 +54,11 @@ def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
 
     Args:
         balance: equations of the nodes.
-        start: guessed pressures, Pa.
-        load: flow that consumers take, plus the flow that fills the voids in one step, m3/s.
+        start: guessed pressures (Pa).
+        load: flow that consumers take, plus the flow that fills the voids in one step (m3/s).
 
     Returns:
-        Pressures, Pa, and the voids after the step divided by the step, m3/s, both (num_worlds, nodes).
+        Pressures (Pa), and the voids after the step divided by the step size (m3/s), both (num_worlds, nodes).
     """
     fixed, least = balance.fixed, np.broadcast_to(balance.vapor, start.shape)
     p, going = np.where(fixed, start, np.maximum(start, least)), np.ones(len(start), bool)
@@ -95,16 +95,16 @@ def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Arra
 
 
 def stiffening(slope: Array, change: Array, less: Array) -> Array:
-    """Return the increase of the force slopes D that leads back to the previous guess, (num_worlds, rows, rows).
+    """Return the increase of the force slopes D for a step back towards the previous guess, (num_worlds, rows, rows).
 
-    At a guess of the velocities where voids open, the slopes are almost zero. A step with these slopes is so large that
-    other voids open, and the guesses would cycle. The secant D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c) (Broyden,
+    At velocities where voids open, the slopes D are almost zero. The next guess with these slopes would be so far away
+    that other voids open, and the guesses would cycle. The secant D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c) (Broyden,
     Fletcher, Goldfarb and Shanno 1970) has the mean slope between both guesses, D' c = f, and keeps D' positive.
 
     Args:
         slope: D at the guess, (num_worlds, rows, rows).
         change: c, from the velocities before to the guess, (num_worlds, rows).
-        less: f, the decrease of the forces to the guess.
+        less: f, the decrease of the forces over this change.
     """
     along = np.matmul(slope, change[..., None])[..., 0]
     bent, whole = _sums(change * along), _sums(change * less)
@@ -119,11 +119,11 @@ def _sums(values: Array) -> Array:
 
 
 def filling(liquid: Array, taken: Array, void: Array) -> Array:
-    """Return the share of its displacement that a motor fills. It cannot take more oil than its inlet contains.
+    """Return the share of a motor's displacement that oil fills. The motor cannot take more oil than its inlet has.
 
     Args:
-        liquid, void: volumes in the inlet, m3.
-        taken: volume that a full motor takes in the step, m3.
+        liquid, void: volumes of the oil and of the void in the inlet (m3).
+        taken: volume that a full motor takes in the step (m3).
     """
     share = np.maximum(liquid, LEAST_FILLING * taken) / np.where(taken > 0.0, taken, 1.0)
     return np.where((void > 0.0) & (liquid < taken), share, 1.0)

@@ -2,19 +2,20 @@
 
     C_i (p_i+ - p_i)/h = sum of inflows(p+) - sum over chambers of S v+        S > 0 where extending takes oil
 
-Flows go through orifices, ``Q = K a d/(d^2 + p_tr^2)^(1/4)`` at the drop d, and through parts that open at a pressure.
-At guessed velocities v^ of the consumers Newton's method finds p^. Around it
+C_i = V_i/B is the compliance of node i, and S is the piston area. Flows go through orifices, ``Q = K a d/(d^2 +
+p_tr^2)^(1/4)`` at the pressure drop d, and through valves that open at a set pressure. For guessed velocities v^ of the
+consumers (cylinders and motors), Newton's method finds the pressures p^. Linearized about this solution,
 
     p+ = p^ - M (v+ - v^),   M = (C/h - dQ/dp)^-1 S
 
-So the forces S^T p+ on the consumers' axes are a law over all of them, P - D v+ with D = S^T M. The joint solver takes
-it as compliant rows (coupled, description/actuator_kinds.py). Cylinders on one pump share its flow by this matrix. The
-solver refits the law at a better guess of v.
+So the forces S^T p+ on the axes of all consumers follow one linear law, P - D v+ with D = S^T M. The joint solver
+treats this law as compliant rows (coupled, description/actuator_kinds.py). By the matrix D, cylinders on one pump share
+the flow of the pump. The solver refits the law at a better guess of v.
 
-After the solve the pressures follow from the rows' velocities. As in hydraulic_cylinder.py, a special case of this
-file, each step corrects a share of the difference between the oil's stroke and the geometric stroke. No pressure falls
-below the vapor pressure (cavitation.py). Valve spools are integrated exactly. Poppets of counterbalance and pipe-break
-valves, and the load-sensing line, follow the pressures with their lag from the end of each step.
+After the solve, the pressures follow from the rows' velocities. Each step corrects a share of the difference between
+the stroke by oil volume and the geometric stroke, as in hydraulic_cylinder.py, a special case of this file. No pressure
+falls below the vapor pressure (cavitation.py). Valve spools are integrated exactly. Poppets of counterbalance and
+pipe-break valves, and the load-sensing line, follow the pressures with their lag from the end of each step.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ OVERSHOOT, MOST_SECANTS, SECANT_MARGIN = 0.5, 12, 0.1
 
 @register
 class OilCircuit(ActuatorType):
-    """Solver of the node pressures together with the consumers' rows."""
+    """Hydraulic circuit. Its node pressures are solved together with the rows of its cylinders and motors."""
 
     name: ClassVar[str] = "oil_circuit"
     kernel_file: ClassVar[str] = "circuit.cuh"
@@ -78,7 +79,7 @@ class OilCircuit(ActuatorType):
     )
 
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
-        """Return the axes of the consumers, by row."""
+        """Return the axis rows of the consumers (cylinders and motors), in order."""
         return [maker.actuator_axis(actuator) for actuator in spec.params["consumers"]]
 
     def check_model(self, specs: list[ActuatorSpec], builder: Elements) -> None:  # type: ignore[override]
@@ -109,7 +110,7 @@ class OilCircuit(ActuatorType):
         return np.stack([CircuitNow(group, now, k).stored() for k in range(len(group.specs))], axis=1)
 
     def works(self, group: Group, now: StateReader, h: float) -> Callable[[StateReader], dict[str, Array]] | None:
-        """Return a function that accounts for the sources and sinks of the oil's energy."""
+        """Return a function that computes the work of the sources and sinks of the oil's energy."""
         before = [CircuitNow(group, now, k) for k in range(len(group.specs))]
 
         def after(now: StateReader) -> dict[str, Array]:
@@ -121,7 +122,7 @@ class OilCircuit(ActuatorType):
         return after
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add the law of every circuit, from the last velocities or a better guess. Valves move once a step."""
+        """Add the law of every circuit at the last velocities, or at a better guess. Valves move once per step."""
         if velocity is None:
             move_spools(work)
         for k in range(len(group.specs)):
@@ -139,13 +140,13 @@ class OilCircuit(ActuatorType):
             work.add_coupled_law(group, k, impulse, kick[..., None] * (slope + more))
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Set pressures from the solved row velocities. Advance oil strokes, poppets and load-sensing lines."""
+        """Set the pressures from the solved row velocities. Advance oil strokes, poppets and load-sensing lines."""
         for k in range(len(group.specs)):
             _solve(group, work, k).advance(work, work.rate_next[:, group.axes[k]])
 
 
 def move_spools(work: StepBuffers) -> None:
-    """Integrate all spools exactly, and set the openings from the mean positions."""
+    """Integrate all valve spools exactly, and set the openings from the mean spool positions."""
     group = work.groups.get("oil_valve")
     if group is None:
         return
@@ -180,7 +181,7 @@ def _check_pressures(own: list[ActuatorSpec], vapor: float) -> None:
 
 @dataclass
 class Fitted:
-    """Linearized pressures as functions of the consumers' velocities."""
+    """Pressures of a circuit, linearized as functions of the consumers' velocities."""
 
     guess: Array
     speed: Array
@@ -247,7 +248,7 @@ class CircuitSolve:
         return np.where(speed > 0.0, ends[0], ends[1])
 
     def _stroke(self, work: StepBuffers, row: int, n: int) -> tuple[Array, Array]:
-        """Return the stroke of the geometry and that of the oil, m."""
+        """Return the stroke of the geometry and that of the oil (m)."""
         group = work.groups["oil_cylinder"]
         stroke = work.axis_position[:, group.axis[n]] - work.broadcast(group.params["length_offset"])[:, n]
         oil = group.state["oil_stroke"][:, n].astype(np.float64)
@@ -290,7 +291,7 @@ class CircuitSolve:
         self.before, self.fitted = old, fitted
 
     def stiffening(self, slope: Array) -> Array:
-        """Return the increase of the consumers' force slopes at vapor pressure, (num_worlds, rows, rows)."""
+        """Return the increase of the consumers' force slopes D at vapor pressure, (num_worlds, rows, rows)."""
         fitted, before = self.fitted, self.before
         if before is None or not fitted.low.any():
             return np.zeros_like(slope)
@@ -299,30 +300,30 @@ class CircuitSolve:
         return np.where(fitted.low[:, None, None], more, 0.0)
 
     def _load(self, speed: Array) -> Array:
-        """Return the flow into consumers at given velocities, plus the flow that fills the voids, m3/s."""
+        """Return the flow into consumers at given velocities, plus the flow that fills the voids (m3/s)."""
         return np.asarray(np.matmul(self.area, speed[..., None].astype(np.float64))[..., 0] + self.void / self.h)
 
     def _settled(self, low: Array, start: Array, p: Array, load: Array) -> tuple[Array, Array]:
-        """Return pressures, bounded by the vapor pressure in worlds that are ``low``, and voids after the step, m3."""
+        """Return pressures, bounded by the vapor pressure in worlds that are ``low``, and voids after the step (m3)."""
         if not low.any():
             return p, np.zeros_like(p)
         settled, void = settle(self, np.where(low[:, None], start, p), load)
         return np.where(low[:, None], settled, p), np.where(low[:, None], self.h * void, 0.0)
 
     def equations(self, p: Array, load: Array) -> tuple[Array, Array]:
-        """Return the residual of the balance, m3/s, and its slopes."""
+        """Return the residual of the balance (m3/s), and its derivatives with respect to the pressures."""
         matrix = np.where(self.fixed[..., None], 0.0, self.flows.slopes(p))
         place = np.arange(p.shape[1])
         matrix[:, place, place] += np.where(self.fixed, 1.0, self.capacity)
         return self.error(p, load), matrix
 
     def error(self, p: Array, load: Array) -> Array:
-        """Return the residual of the balance at the pressures p, m3/s."""
+        """Return the residual of the balance (m3/s) at the pressures p."""
         error = self.capacity * (p - self.pressure) - self.flows.inflow(p) + load
         return np.where(self.fixed, 0.0, error)
 
     def share(self, p: Array, move: Array, error: Array, load: Array) -> Array:
-        """Return the step length along -move, 0 to 1, (num_worlds,). It limits the overshoot."""
+        """Return the step length along -``move``, 0 to 1, (num_worlds,). It limits the overshoot of Newton's method."""
 
         def slope(share: Array) -> Array:
             ahead = self.error(p - share[:, None] * move, load)

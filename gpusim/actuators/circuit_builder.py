@@ -1,4 +1,4 @@
-"""``ModelBuilder.add_hydraulic_circuit``: a circuit's parts, one method each, with checks."""
+"""``ModelBuilder.add_hydraulic_circuit``, and a builder with one method for each kind of circuit component."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _NO_EDGE = {
 
 
 class HydraulicCircuit:
-    """Builder of a hydraulic circuit. Each method adds one part and returns its index. You pass nodes by index.
+    """Builder of a hydraulic circuit. Each method adds one component and returns its index. Refer to nodes by index.
 
-    Pressures are absolute, Pa. Every part has a unique label, and signals ``node.<label>...``, ``valve.<label>...``,
-    ``edge.<label>...``, ``pump.<label>...``, ``cylinder.<label>...``, ``hydraulic_motor.<label>...``.
+    Pressures are absolute (Pa). Each part has a unique label, and signals ``node.<label>...``, ``valve.<label>...``,
+    ``edge.<label>...``, ``pump.<label>...``, ``cylinder.<label>...`` or ``hydraulic_motor.<label>...``.
 
     Attributes:
-        index: of the circuit among the actuators.
+        index: index of the circuit among the actuators.
         tank: node of the tank, whose pressure never changes.
     """
 
@@ -66,9 +66,9 @@ class HydraulicCircuit:
         """Add a volume of oil, such as a line, a hose or a port.
 
         Args:
-            volume: m3.
-            pressure: initial pressure, Pa. Default: the tank's.
-            bulk_modulus: of oil and walls together, Pa. Default: the circuit's.
+            volume: volume of the oil (m3).
+            pressure: initial pressure (Pa). Default: the tank's pressure.
+            bulk_modulus: effective bulk modulus of oil and walls together (Pa). Default: the circuit's bulk modulus.
             fixed: keep the pressure constant, like a tank or an ideal supply.
             label: unique name.
         """
@@ -100,14 +100,14 @@ class HydraulicCircuit:
         """Add a pump. ``sim.control[label]`` is the share of its flow, 0 to 1 (initially 1).
 
         Args:
-            node: node that it feeds.
-            flow: at full displacement, m3/s.
-            pressure: cut-off pressure, at which the flow is zero, Pa.
-            power: greatest hydraulic power, W.
-            control: "pressure", or "load_sensing": its pressure follows the greatest load plus ``margin``.
-            margin: of load sensing, Pa.
-            band: pressure range over which cut-off and load sensing reduce the flow, Pa. Default: 5 % of ``pressure``.
-            time_constant: of the load-sensing line, s.
+            node: node that the pump feeds.
+            flow: flow at full displacement (m3/s).
+            pressure: cut-off pressure (Pa), at which the flow is zero.
+            power: greatest hydraulic power (W).
+            control: "pressure", or "load_sensing": the pressure follows the greatest load pressure plus ``margin``.
+            margin: pressure margin of load sensing (Pa).
+            band: pressure range over which cut-off and load sensing reduce the flow (Pa). Default: 5 % of ``pressure``.
+            time_constant: time constant of the load-sensing line (s).
             label: unique name.
         """
         element = self._builder.element("actuator", label, "oil_pump")
@@ -147,18 +147,18 @@ class HydraulicCircuit:
         """Add a spool valve. ``sim.control[label]`` is -1 (supply to B) to 1 (supply to A).
 
         Args:
-            supply, port_a, port_b: nodes.
-            flow_gain: K of a fully open supply edge, m3/s/sqrt(Pa).
+            supply, port_a, port_b: nodes at the supply and at the working ports.
+            flow_gain: K of a fully open supply edge (m3/s/sqrt(Pa)).
             drain_gain: K of the edges to the tank. Default: ``flow_gain``.
-            tank: node. Default: the circuit's tank.
-            overlap_supply: c1, 0 to below 1.
-            overlap_drain: c2, above -1. Below 0 for a closed center.
-            compensator_pressure: drop that a pressure compensator keeps over a supply edge, Pa. The flow then depends
-                on the command only, not on the load.
-            load_check: prevent flow from the ports back to the supply.
+            tank: node of the return line. Default: the circuit's tank.
+            overlap_supply: overlap c1 of the supply edges, from 0 to below 1.
+            overlap_drain: c2 of the drain edges, above -1. Use a value below 0 for a closed-center valve.
+            compensator_pressure: drop over a supply edge that a pressure compensator maintains (Pa). The flow then
+                depends only on the command, not on the load.
+            load_check: True: check valves prevent flow from the working ports back to the supply.
             frequency, damping: natural frequency (rad/s) and damping ratio of the spool.
-            transition_pressure: drop below which an edge is laminar, Pa.
-            senses: report its load to a load-sensing pump.
+            transition_pressure: pressure drop below which the flow through an edge is laminar (Pa).
+            senses: True: the valve reports its load pressure to a load-sensing pump.
             label: unique name.
         """
         element = self._builder.element("actuator", label, "oil_valve")
@@ -212,35 +212,35 @@ class HydraulicCircuit:
 
         Args:
             a, b: nodes.
-            gain: K, m3/s/sqrt(Pa).
-            opening: initial opening.
-            transition_pressure: drop below which it is laminar, Pa.
+            gain: flow gain K (m3/s/sqrt(Pa)).
+            opening: initial opening, 0 to 1.
+            transition_pressure: pressure drop below which the flow is laminar (Pa).
             label: unique name.
         """
         return self._edge(ORIFICE, a, b, gain, transition_pressure, label, initial_opening=opening)
 
     def add_hose(self, a: int, volume: float, gain: float, bulk_modulus: float = 5e8, label: str | None = None) -> int:
-        """Add a hose at node ``a``, and return the node at its end, which has its volume and compliance.
+        """Add a hose at node ``a``. Return the node at its other end, which has the hose's volume and compliance.
 
         Args:
             a: node.
-            volume: m3.
-            gain: K of its resistance, m3/s/sqrt(Pa).
-            bulk_modulus: of hose and oil together, Pa.
-            label: of the node. Its resistance is the edge ``<label>_line``.
+            volume: volume of the oil (m3).
+            gain: flow gain K of the hose's resistance (m3/s/sqrt(Pa)).
+            bulk_modulus: effective bulk modulus of hose and oil together (Pa).
+            label: label of the new node. The resistance is the edge ``<label>_line``.
         """
         end = self.add_node(volume, bulk_modulus=bulk_modulus, label=label)
         self.add_orifice(a, end, gain, label=f"{self._builder.actuators[end].label}_line")
         return end
 
     def add_pilot_line(self, a: int, time_constant: float, volume: float = 2e-5, label: str | None = None) -> int:
-        """Add a pilot line with a damping orifice, and return the node at its end, which follows ``a`` with a lag.
+        """Add a pilot line with a damping orifice. Return the node at its end, whose pressure follows ``a`` with a lag.
 
         Args:
             a: node.
-            time_constant: s.
-            volume: behind the orifice, m3. It takes oil from ``a``.
-            label: of the node. Its laminar orifice is the edge ``<label>_orifice``.
+            time_constant: time constant of this lag (s).
+            volume: volume behind the orifice (m3). It takes oil from node ``a``.
+            label: label of the new node. The laminar orifice is the edge ``<label>_orifice``.
         """
         element = self._builder.element("actuator", label, "oil_node")
         time = validate.positive(element, "time_constant", time_constant)
@@ -253,7 +253,7 @@ class HydraulicCircuit:
         self, a: int, b: int, gain: float, cracking_pressure: float = 0.0, transition_pressure: float = 1e4,
         label: str | None = None,
     ) -> int:  # fmt: skip
-        """Add a check valve: flow only from ``a`` to ``b``, if the drop is above ``cracking_pressure``, Pa."""
+        """Add a check valve: flow only from ``a`` to ``b``, if the pressure drop exceeds ``cracking_pressure`` (Pa)."""
         return self._edge(CHECK, a, b, gain, transition_pressure, label, set_pressure=cracking_pressure)
 
     def add_relief_valve(
@@ -263,8 +263,8 @@ class HydraulicCircuit:
 
         Args:
             a, b: nodes.
-            pressure: drop at which it opens, Pa.
-            gain: flow per pressure above that, m3/s/Pa.
+            pressure: pressure drop at which the valve opens (Pa).
+            gain: flow per pressure drop above this value (m3/s/Pa).
             label: unique name.
         """
         return self._edge(RELIEF, a, self.tank if b is None else b, gain, 1e4, label, set_pressure=pressure)
@@ -276,18 +276,18 @@ class HydraulicCircuit:
     ) -> int:  # fmt: skip
         """Add a counterbalance (holding) valve: free flow from ``valve`` to ``load``, controlled flow back.
 
-        Its poppet opens when p_load + pilot_ratio p_pilot exceeds ``set_pressure``, fully at ``opening_range`` more.
+        The poppet opens when p_load + pilot_ratio p_pilot rises from ``set_pressure`` to ``opening_range`` above.
 
         Args:
             load: node of the chamber that carries the load.
             valve: node at the control valve.
-            gain: K of the open valve, m3/s/sqrt(Pa).
-            set_pressure: Pa, usually 1.3 times the pressure under the greatest load.
-            pilot: node of the other side of the consumer.
-            pilot_ratio: weight of the pilot's pressure.
-            opening_range: Pa.
-            time_constant: of the poppet, s.
-            transition_pressure: drop below which it is laminar, Pa.
+            gain: flow gain K of the open valve (m3/s/sqrt(Pa)).
+            set_pressure: pressure at which opening starts (Pa), usually 1.3 times the pressure under the greatest load.
+            pilot: node of the other chamber or port of the cylinder or motor.
+            pilot_ratio: weight of the pilot pressure.
+            opening_range: pressure from the start of opening to fully open (Pa).
+            time_constant: time constant of the poppet (s).
+            transition_pressure: pressure drop below which the flow is laminar (Pa).
             label: unique name.
         """
         return self._edge(
@@ -300,13 +300,14 @@ class HydraulicCircuit:
         self, load: int, line: int, gain: float, flow_limit: float, time_constant: float = 0.01,
         transition_pressure: float = 1e4, opening_time: float = 0.2, label: str | None = None,
     ) -> int:  # fmt: skip
-        """Add a pipe-break valve, which shuts if more than ``flow_limit``, m3/s, flows from ``load`` to ``line``.
+        """Add a pipe-break valve, which shuts if more than ``flow_limit`` (m3/s) flows from ``load`` to ``line``.
 
-        It shuts at the drop at which the open valve would pass ``flow_limit``. It stays shut until the drop is below
-        ``transition_pressure``. From ``line`` to ``load`` the flow is free, and lifting the load opens the valve again.
-        It shuts with ``time_constant`` and opens with ``opening_time``, s. If it opened as fast as it shuts, a load
-        that bounces on its oil would sink. Set ``flow_limit`` to 1.5 times the greatest working flow. A sudden lever
-        movement makes the load overshoot its speed, and an overshoot above ``flow_limit`` shuts the valve.
+        The valve shuts at the pressure drop at which the open valve would pass ``flow_limit``. It stays shut until the
+        drop is below ``transition_pressure``. The flow from ``line`` to ``load`` is free, and lifting the load opens
+        the valve. ``time_constant`` (s) is for shutting, ``opening_time`` (s) for opening. If the valve opened as fast
+        as it shuts, a load that bounces on its oil would sink. Set ``flow_limit`` to 1.5 times the greatest working
+        flow. After a sudden lever movement the load overshoots its speed. A flow above ``flow_limit`` then shuts the
+        valve.
         """
         return self._edge(
             PIPE_BREAK, load, line, gain, transition_pressure, label, flow_limit=flow_limit,
@@ -314,7 +315,7 @@ class HydraulicCircuit:
         )  # fmt: skip
 
     def add_leak(self, a: int, b: int, gain: float, label: str | None = None) -> int:
-        """Add a laminar leak, Q = gain (p_a - p_b), gain in m3/s/Pa."""
+        """Add a laminar leak, Q = gain (p_a - p_b), with ``gain`` in m3/s/Pa."""
         return self._edge(LEAK, a, b, gain, 1e4, label)
 
     def add_cylinder(
@@ -346,21 +347,21 @@ class HydraulicCircuit:
 
         Args:
             body_a, body_b: bodies, -1 for the world.
-            point_a, point_b: pins in the body frames, m.
-            at_a, at_b: the same as world points at the current poses, m.
-            area_a, area_b: piston areas, m2. A extends.
-            stroke_min, stroke_max: stops, m.
-            length_offset: stroke = distance of the pins - length_offset, m.
-            dead_volume: minimum volume of a chamber, lines included, m3. One number, or a pair for A and B.
-            pressure: initial pressures of both chambers, Pa. Default: the tank's.
-            viscous_friction: N s/m.
-            dry_friction, brake_force: N.
-            piston_mass: inertia along the axis, without gravity, kg.
-            cushion_stiffness, cushion_damping, cushion_length: end cushions, N/m, N s/m, m.
+            point_a, point_b: pins in the body frames (m).
+            at_a, at_b: alternative to point_a, point_b: the pins in the world frame (m), for the bodies' current poses.
+            area_a, area_b: piston areas of the chambers A and B (m2). Pressure in A extends the cylinder.
+            stroke_min, stroke_max: strokes at the end stops (m).
+            length_offset: distance between the pins minus the stroke (m).
+            dead_volume: minimum volume of a chamber, lines included (m3). One number, or a pair for A and B.
+            pressure: initial pressure of both chambers (Pa). Default: the tank's pressure.
+            viscous_friction: viscous friction (N s/m).
+            dry_friction, brake_force: dry friction, and the additional friction at full brake command (N).
+            piston_mass: moving mass along the axis (kg), without weight.
+            cushion_stiffness, cushion_damping, cushion_length: end cushions: N/m, N s/m and m.
             label: unique name. The nodes are ``<label>_a`` and ``<label>_b``.
 
         Returns:
-            Its index and the nodes of its chambers.
+            Index of the cylinder, and the nodes of its chambers.
         """
         b = self._builder
         element = b.element("actuator", label, "oil_cylinder")
@@ -406,18 +407,18 @@ class HydraulicCircuit:
 
         Args:
             joint: joint index.
-            displacement: m3/rad of the coordinate, gears included. Port A turns it forward.
-            axis: which coordinate of the joint.
-            volume: of each side with its lines, m3.
-            pressure: initial pressures of both ports, Pa. Default: the tank's.
-            leakage: between the ports, m3/s/Pa.
-            viscous_friction: N m s/rad.
-            dry_friction, brake_torque: N m.
-            rotor_inertia: inertia along the coordinate, kg m2.
+            displacement: m3 per rad of the coordinate, gears included. Pressure at port A rotates the motor forward.
+            axis: index of the joint's coordinate.
+            volume: volume of each side of the motor with its lines (m3).
+            pressure: initial pressure of both ports (Pa). Default: the tank's pressure.
+            leakage: leakage between the ports (m3/s/Pa).
+            viscous_friction: viscous friction (N m s/rad).
+            dry_friction, brake_torque: dry friction, and the additional friction at full brake command (N m).
+            rotor_inertia: inertia along the coordinate (kg m2).
             label: unique name. The nodes are ``<label>_a`` and ``<label>_b``.
 
         Returns:
-            Its index and the nodes of its ports.
+            Index of the motor, and the nodes of its ports.
         """
         element = self._builder.element("actuator", label, "oil_motor")
         params = {"joint": self._builder.check_joint(element, "joint", joint, axis), "axis": axis}
@@ -488,12 +489,12 @@ def add_hydraulic_circuit(
     """Add a hydraulic circuit: nodes, valves, pumps, cylinders and motors with one common solve.
 
     Args:
-        tank_pressure: absolute, Pa.
-        bulk_modulus: of the oil, Pa.
+        tank_pressure: absolute pressure in the tank (Pa).
+        bulk_modulus: bulk modulus of the oil (Pa).
         label: unique name.
-        vapor_pressure: absolute, Pa. No pressure falls below it: the oil cavitates, and voids open (``void`` signals).
+        vapor_pressure: absolute pressure (Pa) at which the oil cavitates and voids open (``void`` signals).
 
     Returns:
-        The circuit, whose methods add its parts.
+        The circuit. Its methods add nodes, valves, pumps, cylinders and motors.
     """
     return HydraulicCircuit(self, label, tank_pressure, bulk_modulus, vapor_pressure)

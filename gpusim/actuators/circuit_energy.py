@@ -1,12 +1,12 @@
-"""Energy of a hydraulic circuit: storage in its oil, and where the power of its pumps goes.
+"""Energy of a hydraulic circuit: energy stored in the oil, and work of pumps, valves and edges.
 
-In a step the flows Q bring C (p+ - p)/h + S v+ into a node. With the mean pressure p^ = (p + p+)/2 the energy balance
-is exact:
+In a step the inflow of a node is Q = C (p+ - p)/h + S v+. With the mean pressure p^ = (p + p+)/2 the energy balance is
+exact:
 
     h p^ Q = C (p+^2 - p^2)/2 + h p^ S v+,   C = V/B
 
-The volume of a chamber changes with the stroke: its oil carries (V+ - V)/B p+^2/2 along. A void that grows from v to v+
-adds p^ (v+ - v), and removes it as it closes (cavitation.py).
+The volume V of a chamber changes with the stroke, and so its oil stores (V+ - V)/B p+^2/2 more energy. A void that
+grows from v to v+ adds p^ (v+ - v), and removes this energy when it closes (cavitation.py).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from gpusim.typing import Array
 
 
 class CircuitNow:
-    """Snapshot of a circuit at t. It replaces the running step (StepBuffers) for the computation of flows.
+    """Snapshot of a circuit at time t. Flows can be computed from it instead of from the running step (StepBuffers).
 
     Args:
         group: all circuits.
         now: the state.
-        k: which circuit.
+        k: index of the circuit.
     """
 
     def __init__(self, group: Group, now: StateReader, k: int) -> None:
@@ -75,15 +75,15 @@ class CircuitNow:
         return found
 
     def stored(self) -> Array:
-        """Return C p^2/2 over the nodes whose pressure is not fixed, J, (num_worlds,)."""
+        """Return C p^2/2 over the nodes whose pressure is not fixed (J), (num_worlds,)."""
         stored = 0.5 * self.volume / self.bulk_modulus * self.pressure**2
         return np.asarray(np.sum(np.where(self.fixed, 0.0, stored), axis=1))
 
     def works(self, after: CircuitNow, h: float) -> dict[str, Array]:
-        """Return the work of the parts during the step of h s that ends in ``after``, J, by the names of signals.
+        """Return the work (J) of all components during the step of h s that ends in ``after``, by the names of signals.
 
-        Parts are pumps, valves and edges, and nodes of fixed pressure. The entry of the circuit itself is the energy
-        that chambers carry along and that voids add.
+        Components are pumps, valves, edges, and nodes of fixed pressure. The entry of the circuit itself is the energy
+        that changes of the chamber volumes and voids add.
         """
         self._open_valves(h)
         flows: Any = Flows(self, self.parts, self.place)  # type: ignore[arg-type]
@@ -122,7 +122,7 @@ class CircuitNow:
         self.scratch["oil_valve.opened"] = np.stack(opened)
 
     def _given(self, volume: Array, after: CircuitNow) -> dict[str, Array]:
-        """Return the work of fixed-pressure nodes, such as tanks. ``volume``: oil that came to every node, m3."""
+        """Return the work of fixed-pressure nodes, such as tanks. ``volume``: oil that came to every node (m3)."""
         taken, out = after.displaced - self.displaced, {}
         for n in self.parts.nodes:
             at = self.place[n]

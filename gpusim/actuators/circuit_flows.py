@@ -1,7 +1,7 @@
 """Flows of a hydraulic circuit and their slopes, which circuit.py sums at the nodes.
 
-A *branch* is one flow path between two nodes. A valve has four branches, an edge one. With the drop d = p_i - p_j its
-flow is
+A *branch* is one flow path between two nodes. A valve has four branches, an edge has one. With the pressure drop d =
+p_i - p_j the flow of a branch is
 
     orifice           K a d/(d^2 + p_tr^2)^(1/4), or behind a compensator that of the drop min(d, p_comp)
     check valve       that of an orifice at the drop d - p_set where this is above zero
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Branch:
-    """Flow path from node i to node j: gain times opening in each direction, (num_worlds,), and its opening drop."""
+    """Flow path from node i to j: gain times opening in each direction, (num_worlds,), and opening pressure drop."""
 
     i: int
     j: int
@@ -42,7 +42,7 @@ class Branch:
     linear: bool
 
     def flow(self, drop: Array) -> tuple[Array, Array]:
-        """Return the flow at a drop, and its slope."""
+        """Return the flow at a pressure drop, and the derivative of the flow with respect to the drop."""
         ahead = drop > self.start
         gain = np.where(ahead, self.forth, np.where(drop < 0.0, self.back, 0.0))
         d = np.where(ahead, drop - self.start, np.minimum(drop, 0.0))
@@ -60,7 +60,7 @@ class Flows:
 
     Args:
         work: the running step, with the spools already moved.
-        parts: of the circuit.
+        parts: indices of the circuit's components.
         place: index of every node within its circuit.
     """
 
@@ -108,12 +108,12 @@ class Flows:
         return len(self.branches) - 1
 
     def flow(self, branch: int, p: Array) -> Array:
-        """Return the flow of one branch, m3/s."""
+        """Return the flow of one branch (m3/s)."""
         b = self.branches[branch]
         return b.flow(p[:, b.i] - p[:, b.j])[0]
 
     def inflow(self, p: Array) -> Array:
-        """Return the sum of the flows into every node, m3/s."""
+        """Return the sum of the flows into every node (m3/s)."""
         total = np.zeros_like(p)
         for b in self.branches:
             flow = b.flow(p[:, b.i] - p[:, b.j])[0]
@@ -138,7 +138,7 @@ class Flows:
         return matrix
 
     def pump(self, n: int, p: Array) -> tuple[Array, Array]:
-        """Return the flow of a pump, and the decrease of the flow with its pressure."""
+        """Return the flow of a pump, and the decrease of the flow per pressure."""
         group, q = self.work.groups["oil_pump"], self._values("oil_pump", n)
         at, most = p[:, self._at("oil_pump", "node", n)], q["max_flow"]
         flow = most * np.clip(self.work.command_now(group, "displacement")[:, n], 0.0, 1.0)
@@ -156,7 +156,7 @@ class Flows:
         return np.where(less, q["power"] / positive, flow), fall
 
     def load_pressure(self, work: StepBuffers, p: Array) -> Array:
-        """Return the greatest pressure at the ports that open valves feed, Pa, or 0 if none is open."""
+        """Return the greatest pressure (Pa) at the ports that open valves feed, or 0 if all valves are closed."""
         most = np.zeros(self.work.num_worlds)
         for n in self.parts.valves:
             senses = self._values("oil_valve", n)["senses"] > 0.5
@@ -170,9 +170,9 @@ class Flows:
 def poppet_target(work: StepBuffers, group: Group, n: int, place: Array, p: Array, branch: Branch) -> Array:
     """Return the target opening of a poppet: set by the pressures, or 0 while the drop is too high.
 
-    The drop over a pipe-break valve pushes its poppet against a spring. The flow limit defines that spring: it gives
-    way at the drop at which the open valve would pass that flow. A closing poppet passes less flow under a greater
-    drop. Past the middle of its travel it keeps closing until the drop is gone.
+    The drop over a pipe-break valve pushes its poppet against a spring. The flow limit defines this spring: the spring
+    gives way at the drop at which the open valve would pass the flow limit. A closing poppet passes less flow under a
+    greater drop. Past the center of its travel, the poppet keeps closing until the drop is gone.
     """
     q = {name: work.broadcast(array)[:, n] for name, array in group.params.items()}
     a, b = (p[:, place[int(q[f"node_{end}"][0])]] for end in "ab")

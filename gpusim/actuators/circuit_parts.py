@@ -1,7 +1,8 @@
-"""Parts of a hydraulic circuit: nodes, valves, edges, pumps, and the cylinders and motors that they feed.
+"""Components of a hydraulic circuit: nodes, valves, edges, pumps, cylinders and motors.
 
-Each part belongs to one circuit (circuit.py), which computes the flows. This file defines their parameters and signals.
-Pressures are absolute, Pa. Flows are in m3/s, above zero from ``node_a`` to ``node_b``. Volumes are in m3.
+Each component belongs to one circuit (circuit.py), which computes the flows. This file defines the components'
+parameters and signals. Pressures are absolute, in Pa. Flows are in m3/s and positive from ``node_a`` to ``node_b``.
+Volumes are in m3.
 """
 
 from __future__ import annotations
@@ -64,9 +65,9 @@ def _check_signs(group: Group, positive: tuple[str, ...], not_negative: tuple[st
 
 @register
 class OilNode(ActuatorType):
-    """Volume of oil with one pressure, C p' = inflow, C = volume/bulk_modulus, or with a fixed pressure.
+    """Volume of oil with one pressure p: C p' = inflow with C = volume/bulk_modulus, or a fixed pressure.
 
-    At vapor pressure a void opens in it (cavitation.py).
+    At vapor pressure a void opens in the oil (cavitation.py).
     """
 
     name: ClassVar[str] = "oil_node"
@@ -91,11 +92,11 @@ class OilNode(ActuatorType):
     )
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a stiffness is not positive."""
+        """Raise ModelError if a bulk modulus is not positive."""
         _check_signs(group, ("bulk_modulus",), ())
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
-        """Raise ModelError if a volume is not positive, including those of chambers at the stroke of least volume."""
+        """Raise ModelError if a volume is not positive. Chambers are checked at the stroke of their least volume."""
         nodes = {id(spec): k for k, spec in enumerate(builder.actuators)}
         cylinders = [spec for spec in builder.actuators if spec.kind == OilCylinder.name]
         added = {c.params["node_a"]: c.params["area_a"] * c.params["stroke_min"] for c in cylinders}
@@ -152,7 +153,7 @@ class OilValve(ActuatorType):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return a share of the spool's travel. The center position is safe."""
+        """Return the settings of a command that is the share of the spool's travel. The center position is safe."""
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def check(self, group: Group) -> None:
@@ -201,7 +202,7 @@ class OilEdge(ActuatorType):
         return float(spec.params["initial_opening"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return a share of an orifice's area, safe at its initial value. Other kinds depend on pressures only."""
+        """Return the settings of an orifice's opening, safe at the initial value. Other edges ignore their command."""
         idle = int(spec.params["kind"]) != ORIFICE
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["initial_opening"]), springs=False, idle=idle)
 
@@ -212,20 +213,20 @@ class OilEdge(ActuatorType):
 
 
 def read_outlet_power(group: Group, now: StateReader) -> Array:
-    """Return Q (p - p_tank), W."""
+    """Return Q (p - p_tank) in W."""
     tank: Array = now.group("oil_node").state["pressure"][:, group.params["tank"][0].astype(int)]
     return np.asarray(group.state["flow"] * (group.state["pressure_now"] - tank))
 
 
 @register
 class OilPump(ActuatorType):
-    """Pump into a node, from a tank that never empties. Its suction side does not cavitate.
+    """Pump that feeds a node from a tank that never empties. The suction side does not cavitate.
 
         Q = displacement * max_flow, at most   max_flow clamp((pressure - p)/band, 0, 1)       (pressure cut-off)
                                                 power/p                                          (power limit)
                                                 max_flow clamp((p_LS + margin - p)/band, 0, 1)  (load sensing)
 
-    p_LS is the greatest pressure at the working ports of open valves, which the shuttle line passes on with a lag.
+    p_LS is the greatest pressure at the working ports of open valves. The shuttle line transmits it with a lag.
     """
 
     name: ClassVar[str] = "oil_pump"
@@ -267,7 +268,7 @@ class OilPump(ActuatorType):
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return a share of its displacement. Zero is safe."""
+        """Return the settings of a command that is the share of the displacement. Zero is safe."""
         return UiHints(lower=0.0, upper=1.0, safe=0.0, springs=False)
 
     def check(self, group: Group) -> None:
@@ -290,7 +291,7 @@ _CONSUMER = (
 
 
 def read_pressure(port: str, name: str = "pressure") -> Callable[[Group, StateReader], Array]:
-    """Return a reader of the pressure (or another state) at a port of a consumer, from its node."""
+    """Return a reader of the pressure (or another state) of the node at a port of a cylinder or motor."""
 
     def read(group: Group, now: StateReader) -> Array:
         value: Array = now.group("oil_node").state[name]
@@ -300,7 +301,7 @@ def read_pressure(port: str, name: str = "pressure") -> Callable[[Group, StateRe
 
 
 def read_force(group: Group, now: StateReader) -> Array:
-    """Return S_A p_A - S_B p_B - k v at t."""
+    """Return the force S_A p_A - S_B p_B - k v at time t (N or N m)."""
     p = group.params
     pressures = [read_pressure(port)(group, now) for port in "ab"]
     drag = p["viscous_friction"] * now.axis_rate(group.axis)
@@ -308,7 +309,7 @@ def read_force(group: Group, now: StateReader) -> Array:
 
 
 def read_position(group: Group, now: StateReader) -> Array:
-    """Return the stroke, m, or the angle, rad."""
+    """Return the stroke (m) or the angle (rad)."""
     return np.asarray(now.axis_value(group.axis) - group.params.get("length_offset", 0.0))
 
 
@@ -345,7 +346,7 @@ class Consumer(ActuatorType):
     commands: ClassVar[tuple[str, ...]] = ("brake",)
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return a switch. On is safe. A brake without force has no effect."""
+        """Return the settings of the brake's switch. On is safe. A brake without force has no effect."""
         idle = float(spec.params["brake_force"]) == 0.0
         return UiHints(lower=0.0, upper=1.0, safe=1.0, switch=True, springs=False, idle=idle)
 
@@ -370,7 +371,7 @@ class Consumer(ActuatorType):
         )
 
     def end_stops(self, group: Group, work: StepBuffers) -> tuple[Array | float, Array | float]:
-        """Add the stops, and return P and D of the cushions."""
+        """Add the end stops, and return P and D of the cushions."""
         return 0.0, 0.0
 
 
@@ -410,7 +411,7 @@ class OilCylinder(Consumer):
         return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
-        """Raise ModelError if a starting stroke is not between the stops."""
+        """Raise ModelError if the stroke of a cylinder in the starting pose is not between its stops."""
         for spec in specs:
             check_start(spec, builder)
 
@@ -429,9 +430,9 @@ class OilCylinder(Consumer):
 
 @register
 class OilMotor(Consumer):
-    """Hydraulic motor on a joint coordinate. Its displacement is area_a = area_b, m3/rad.
+    """Hydraulic motor on a joint coordinate. The displacement (m3/rad) is stored as area_a = area_b.
 
-    If its inlet has run empty, flow and torque use only the share of its displacement that oil fills.
+    If the inlet has run empty, flow and torque use only the share of the displacement that oil fills.
     """
 
     name: ClassVar[str] = "oil_motor"
@@ -450,7 +451,7 @@ class OilMotor(Consumer):
 
 @dataclass
 class Parts:
-    """Indices of a circuit's parts within their kinds. Consumers are (kind, index) by row."""
+    """Indices of a circuit's components within their kinds. Consumers (cylinders, motors) are (kind, index) by row."""
 
     nodes: list[int]
     valves: list[int]
@@ -460,7 +461,7 @@ class Parts:
 
 
 def parts_of(group: Group, groups: dict[str, Group], k: int) -> Parts:
-    """Return the parts of circuit k."""
+    """Return the components of circuit k."""
     if (key := f"parts {k}") not in group.derived:
 
         def own(kind: str) -> list[int]:

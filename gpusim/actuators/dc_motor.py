@@ -3,15 +3,16 @@
     T_e tau' + tau = M_s (u - w/w_idle),   I_m w' = tau - (load torque)/r,   I_m = M_s t_m/w_idle
 
 M_s stall torque, w_idle no-load speed, t_m mechanical and T_e electrical time constant, r gear ratio. The gears are
-rigid, so the rotor speed is w = r u+. The rotor's inertia and torque are part of the law of the joint's axis row.
-Torque and speed are implicit (the explicit scheme is unstable for h > 2 t_m): over [t_(n-1), t_n]
+rigid, so the rotor speed is w = r u+ with the joint's velocity u+ after the step. The rotor's inertia and torque are
+part of the law of the joint's axis row. Torque and speed are implicit (the explicit scheme is unstable for h > 2 t_m).
+Over [t_(n-1), t_n]
 
     T_e (tau_n - tau_(n-1)) = h_prev [theta (s_n - tau_n) + (1 - theta)(s_(n-1) - tau_(n-1))],
     s = M_s (u - w/w_idle)
 
 theta is fitted to exp(-h/T_e), which is exact for a constant s and gives tau = s for T_e = 0. w_n is weighted as u_n in
-description/actuator_kinds.py. A command that changes at t_n acts only in the second half of the kick. It adds the mean
-of its response, 1 - (1 - exp(-z))/z with z = h/(2 T_e), over that half.
+description/actuator_kinds.py. A command that changes at t_n acts only in the second half of the velocity update (kick).
+It adds the mean of the torque's response over this half, 1 - (1 - exp(-z))/z with z = h/(2 T_e).
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ from gpusim.typing import Array
 
 
 def read_command(group: Group, now: StateReader) -> Array:
-    """Return the armature voltage over its greatest value."""
+    """Return the armature voltage divided by the greatest voltage."""
     return now.control[:, group.control["command"]]
 
 
 def read_speed(group: Group, now: StateReader) -> Array:
-    """Return the rotor speed, rad/s."""
+    """Return the rotor speed (rad/s)."""
     speed: Array = group.params["gear_ratio"] * now.axis_rate(group.axis)
     return speed
 
@@ -70,7 +71,7 @@ _TORQUE = f"""const double interval = *w.step_before(), electric = w.motor_elect
 
 
 def read_torque(group: Group, now: StateReader) -> Array:
-    """Return the torque of the rotor at t, N m, from that of the last kick and the command since."""
+    """Return the rotor's torque at time t (N m), from the torque of the last step and the command since then."""
     p, interval = group.params, now.state["step_before"][:, None]
     command = read_command(group, now) if now.semi_implicit else now.command_before(group, "command")
     gain, carried = _electric_step(p["electrical_time_constant"], interval, group.state["torque"], group.state["drive"])
@@ -128,7 +129,7 @@ class DcMotor(ActuatorType):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return a share of the greatest voltage, -1 to 1. Zero is safe, and a released stick returns to it."""
+        """Return the settings of the voltage command, -1 to 1. Zero is safe, and a released stick returns to zero."""
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
@@ -146,13 +147,13 @@ class DcMotor(ActuatorType):
             raise validate.fail(group.specs[0].element, "gear_ratio is zero", "write a ratio that is not zero")
 
     def inertia(self, group: Group) -> Array | None:
-        """Return r^2 I_m."""
+        """Return the rotor's inertia at the joint, r^2 I_m."""
         p = group.params
         rotor = p["stall_torque"] * p["mechanical_time_constant"] / p["no_load_speed"]
         return np.asarray(p["gear_ratio"] ** 2 * rotor)
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add the motor's law, which is linear in the row velocity and needs no guess."""
+        """Add the motor's law. It is linear in the row velocity, so it needs no guess of the velocity."""
         if velocity is not None:
             return
         p, kick = group.params, work.kick_time
@@ -186,7 +187,7 @@ class DcMotor(ActuatorType):
         )
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Set torque and drive at t_n from the solved rotor speed."""
+        """Set the rotor's torque and its drive term s at t_n from the solved rotor speed."""
         p = group.params
         _, _, known_speed, after = work.scratch["motor.law"]
         speed, group.state["torque"] = _solved(group, work)
@@ -207,16 +208,16 @@ def add_dc_motor(
     axis: int = 0,
     label: str | None = None,
 ) -> int:
-    """Add a DC motor with gearbox. ``sim.control[label]`` is the voltage over its greatest value, -1 to 1.
+    """Add a DC motor with gearbox. ``sim.control[label]`` is the share of the greatest voltage, -1 to 1.
 
     Args:
         joint: joint index.
-        stall_torque: M_s, N m, rotor side.
-        no_load_speed: w_idle, rad/s, rotor side. If infinite, the torque does not fall with the speed.
-        mechanical_time_constant: t_m of the rotor alone, s. The rotor's inertia is M_s t_m/w_idle.
-        electrical_time_constant: T_e, s, 0 for none.
-        gear_ratio: r, rotor turns per turn of the joint, or rad/m on a translation.
-        axis: which coordinate of the joint.
+        stall_torque: stall torque M_s at the rotor (N m).
+        no_load_speed: no-load speed w_idle of the rotor (rad/s). If infinite, the torque does not fall with the speed.
+        mechanical_time_constant: time constant t_m of the rotor alone (s). The rotor's inertia is M_s t_m/w_idle.
+        electrical_time_constant: T_e (s). 0: no electrical lag.
+        gear_ratio: r, rotor angle per joint angle, or rotor angle per m on a translation (rad/m).
+        axis: index of the joint's coordinate.
         label: unique name, for signals ``motor.<label>.command``, ``.speed``, ``.torque``.
 
     Returns:
@@ -242,12 +243,12 @@ def add_dc_motor(
 def add_torque_motor(self: ModelBuilder, joint: int, torque: float, axis: int = 0, label: str | None = None) -> int:
     """Add an ideal DC motor: its torque follows its command at once and at any speed, without inertia.
 
-    ``sim.control[label]`` is the share of the torque, -1 to 1.
+    ``sim.control[label]`` is the share of the greatest torque, -1 to 1.
 
     Args:
         joint: joint index.
-        torque: greatest torque on the coordinate, N m, or force on a translation, N.
-        axis: which coordinate of the joint.
+        torque: greatest torque on the coordinate (N m), or force on a translation (N).
+        axis: index of the joint's coordinate.
         label: unique name, for signals ``motor.<label>.command``, ``.speed``, ``.torque``.
 
     Returns:

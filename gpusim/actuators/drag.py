@@ -1,12 +1,14 @@
 """Drag of a body in a fluid: MuJoCo's inertia-box model, for air, water, wind and damping of free bodies.
 
-The body is a box with edges b along its principal axes. With v and w relative to the fluid, along these axes,
+The body is a box with edges b along its principal axes. With the velocities v and w relative to the fluid, in these
+axes, force and torque are
 
     F_k = -(3 pi d mu + rho b_i b_j |v_k| / 2) v_k
     T_k = -(pi d^3 mu + rho b_k (b_i^4 + b_j^4) |w_k| / 64) w_k,   d = (b_x + b_y + b_z) / 3
 
-(MuJoCo's documentation, "Fluid forces"). Velocities are those at t, extrapolated from the two half steps before. Where
-drag would take more than half of the speed in one kick, it is reduced, so that it cannot reverse the motion.
+(MuJoCo's documentation, "Fluid forces"). v and w are the velocities at time t, extrapolated from the two half steps
+before. If drag would remove more than half of the speed in one velocity update (kick), it is reduced, so that it cannot
+reverse the motion.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ class Drag(ActuatorType):
     )
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """Return the body in place of an axis row, because drag needs no row."""
+        """Return the index of the body in place of an axis row. Drag needs no axis row."""
         return int(spec.params["body"])
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
@@ -151,11 +153,11 @@ def add_drag(
 
     Args:
         body: body index.
-        density: of the fluid, kg/m3: 1.2 for air, 1000 for water.
-        viscosity: of the fluid, Pa s: 1.8e-5 for air, 1e-3 for water.
-        size: edges of the box along the body's axes, m. Default: the box of uniform density with the mass and the
+        density: density of the fluid (kg/m3): 1.2 for air, 1000 for water.
+        viscosity: dynamic viscosity of the fluid, Pa s: 1.8e-5 for air, 1e-3 for water.
+        size: edges of the box along the body's axes (m). Default: the box of uniform density with the mass and the
             inertia of the body, along its principal axes, as in MuJoCo.
-        wind: velocity of the fluid, world frame, m/s.
+        wind: velocity of the fluid in the world frame (m/s).
         label: unique name.
 
     Returns:

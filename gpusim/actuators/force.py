@@ -1,4 +1,4 @@
-"""Forces and torques on a body. They are constant, or a command scales them."""
+"""Forces and torques on a body, scaled by a command."""
 
 from __future__ import annotations
 
@@ -70,21 +70,21 @@ class Force(ActuatorType):
     )
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Express the point relative to the center of mass, about which the solver takes torques."""
+        """Return the spec with the point relative to the center of mass, because the solver takes torques about it."""
         com = bodies[spec.params["body"]].com
         point = {f"point_{c}": spec.params[f"point_{c}"] - com[k] for k, c in enumerate(_XYZ)}
         return replace(spec, params=spec.params | point)
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Return 1, the whole force."""
+        """Return 1: the full force."""
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the share of the force, 0 to 1, safe at 0."""
+        """Return the settings of the command, the share of the force: 0 to 1, safe at 0."""
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """Return the body in place of an axis row, because a force needs no row."""
+        """Return the index of the body in place of an axis row. A force needs no axis row."""
         return int(spec.params["body"])
 
     def push(self, group: Group, work: StepBuffers) -> None:
@@ -114,15 +114,15 @@ class Torque(ActuatorType):
     )
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Return 1, the whole torque."""
+        """Return 1: the full torque."""
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the share of the torque, 0 to 1, safe at 0."""
+        """Return the settings of the command, the share of the torque: 0 to 1, safe at 0."""
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """Return the body in place of an axis row, because a torque needs no row."""
+        """Return the index of the body in place of an axis row. A torque needs no axis row."""
         return int(spec.params["body"])
 
     def push(self, group: Group, work: StepBuffers) -> None:
@@ -153,11 +153,11 @@ def add_force(
 
     Args:
         body: body index.
-        force: N, in ``frame``.
-        point: point of application in the body frame, m. Default: its origin.
+        force: force vector in ``frame`` (N).
+        point: point of application in the body frame (m). Default: its origin.
         frame: "world" or "body" (the force rotates with the body).
         label: unique name.
-        at: alternative to ``point``: the same point in the world, at the body's current pose, m.
+        at: alternative to ``point``: the point in the world frame (m), for the body's current pose.
 
     Returns:
         The actuator's index.
@@ -176,7 +176,7 @@ def add_torque(self: ModelBuilder, body: int, torque: Vector, frame: str = "worl
 
     Args:
         body: body index.
-        torque: N m, in ``frame``.
+        torque: torque vector in ``frame`` (N m).
         frame: "world" or "body" (the torque rotates with the body).
         label: unique name.
 

@@ -81,40 +81,43 @@ def add_hydraulic_cylinder(
 ) -> int:
     """Add a hydraulic cylinder with its spool valve between two pins.
 
-    ``sim.control[label]`` is the valve command (-1 to 1, above 0 extends), ``sim.control[label + ".brake"]`` the brake
-    (0 to 1). Signals:
+    ``sim.control[label]`` is the valve command (-1 to 1, positive values extend the cylinder).
+    ``sim.control[label + ".brake"]`` is the brake command (0 to 1). Signals:
     ``cylinder.<label>.position, .velocity, .pressure_a, .pressure_b, .spool, .force, .void_a, .void_b``.
 
     Args:
         body_a, body_b: bodies, -1 for the world.
-        point_a, point_b: pins in the body frames, m. Default: their origins.
-        area_a, area_b: piston areas, m2. A extends.
-        volume_a, volume_b: chamber volumes at zero stroke, dead volume included, m3.
-        stroke_min, stroke_max: stops, m.
-        flow_gain: K of a fully open edge, m3/s/sqrt(Pa), see :func:`gpusim.orifice_gain`.
-        length_offset: stroke x = distance of the pins - length_offset, m.
-        bulk_modulus: Pa.
-        supply_pressure, tank_pressure: Pa.
-        viscous_friction: N s/m.
-        dry_friction: N.
-        brake_force: additional dry friction at brake command 1, N.
-        overlap_supply: c1, 0 to below 1, positive overlap of the supply edges.
-        overlap_drain: c2, above -1. Below 0 for a closed center.
+        point_a, point_b: pins in the body frames (m). Default: their origins.
+        area_a, area_b: piston areas of the chambers A and B (m2). Pressure in A extends the cylinder.
+        volume_a, volume_b: chamber volumes at zero stroke, dead volume included (m3).
+        stroke_min, stroke_max: strokes at the end stops (m).
+        flow_gain: flow gain K of a fully open valve edge (m3/s/sqrt(Pa)), see :func:`gpusim.orifice_gain`.
+        length_offset: distance between the pins minus the stroke (m).
+        bulk_modulus: bulk modulus of the oil (Pa).
+        supply_pressure, tank_pressure: pressures of the pump supply and of the tank (Pa).
+        viscous_friction: viscous friction (N s/m).
+        dry_friction: dry friction (N).
+        brake_force: additional dry friction at full brake command (N).
+        overlap_supply: overlap c1 of the supply edges, from 0 to below 1.
+        overlap_drain: c2, above -1. Use a value below 0 for a closed-center valve.
         valve_gain: spool position at command 1.
         valve_order: 2 (``valve_frequency`` in rad/s, ``valve_damping``) or 1 (``valve_time_constant`` in s).
-        transition_pressure: pressure drop below which an edge is laminar, Pa.
-        orifice: "smooth" (d/(d^2 + p_tr^2)^(1/4)) or "linear" (square root, linear below p_tr).
-        anticavitation_gain: K of check valves from the tank, m3/s/sqrt(Pa).
-        piston_mass: inertia of piston and rod along the axis, without gravity, kg.
-        pressure_a, pressure_b: initial pressures, Pa. Default: the tank's.
-        hose_volume_a, hose_volume_b: additional volumes, m3.
-        hose_bulk_modulus: of hose and oil together, Pa.
-        cushion_stiffness, cushion_damping, cushion_length: end cushions, N/m, N s/m, m.
-        stop_restitution: speed after over speed before an impact on a stop, 0 to 1.
+        transition_pressure: pressure drop below which the flow through an edge is laminar (Pa).
+        orifice: law of the flow over the pressure drop d, with p_tr = ``transition_pressure``: "smooth" (d/(d^2 +
+            p_tr^2)^(1/4)) or "linear" (square root, linear below p_tr).
+        anticavitation_gain: flow gain K of the check valves from the tank (m3/s/sqrt(Pa)).
+        piston_mass: mass of piston and rod (kg). It adds inertia along the axis, but no weight.
+        pressure_a, pressure_b: initial pressures of the chambers (Pa). Default: the tank's pressure.
+        hose_volume_a, hose_volume_b: additional volumes of the hoses (m3).
+        hose_bulk_modulus: effective bulk modulus of hose and oil together (Pa).
+        cushion_stiffness, cushion_damping, cushion_length: stiffness (N/m), damping (N s/m) and length (m) of the end
+            cushions.
+        stop_restitution: ratio of the speed after an impact on a stop to the speed before the impact, 0 to 1.
         coupling: "implicit" or "papers" (see actuators/hydraulics.py, needs a piston mass).
         label: unique name.
-        at_a, at_b: alternative to point_a, point_b: the pins in the world, at the bodies' current poses, m.
-        vapor_pressure: absolute, Pa. No chamber falls below it: the oil cavitates, and a void opens there.
+        at_a, at_b: alternative to point_a, point_b: the pins in the world frame (m), for the bodies' current poses.
+        vapor_pressure: absolute vapor pressure of the oil (Pa). A chamber at this pressure cavitates: a void opens in
+            it.
 
     Returns:
         The actuator's index.

@@ -3,9 +3,9 @@
 Model: two chambers, bulk modulus, spool valve with overlaps, dry friction, stops (paper 2023, eq. 1 to 5).
 ``coupling="implicit"``: the pressures after the step are linear in the piston velocity (hydraulics.py). So force,
 friction and stops form one row that the solver treats with the mechanism. ``coupling="papers"``: the piston moves in
-sub-steps of 0.1 ms without its load. Then an impulse couples it to the load (paper 2023, eq. 9). The pressures then
-include a motion that the load never makes. This coupling exists for comparison only. A chamber at its vapor pressure
-cannot pull further, and a void opens in it (cavitation.py).
+sub-steps of 0.1 ms without its load. Then an impulse couples the piston to the load (paper 2023, eq. 9). With this
+coupling, the pressures include a motion that the load never makes. It exists for comparison only. A chamber at its
+vapor pressure cannot pull further, and a void opens in it (cavitation.py).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ VOLUME_SYNC = 0.1
 
 
 def stroke(group: Group, work: StepBuffers) -> Array:
-    """Return the piston position x = distance - length_offset, m."""
+    """Return the piston position x = distance - length_offset (m)."""
     position: Array = work.axis_position[:, group.axis] - group.params["length_offset"]
     return position
 
@@ -64,22 +64,22 @@ def _command_reader(name: str) -> Any:
 
 
 def _supplied(p: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the tank and supply pressures, Pa, as the usual range. Loads can push pressures beyond it."""
+    """Return the tank and supply pressures (Pa), as the usual range. Loads can push pressures beyond it."""
     return p["tank_pressure"], p["supply_pressure"]
 
 
 def read_stroke(group: Group, now: StateReader) -> Array:
-    """Return x, m."""
+    """Return the stroke x (m)."""
     return np.asarray(now.axis_value(group.axis) - group.params["length_offset"])
 
 
 def read_velocity(group: Group, now: StateReader) -> Array:
-    """Return the rate of the stroke, m/s."""
+    """Return the rate of the stroke (m/s)."""
     return now.axis_rate(group.axis)
 
 
 def read_force(group: Group, now: StateReader) -> Array:
-    """Return S_A p_A - S_B p_B - k v, N."""
+    """Return the force S_A p_A - S_B p_B - k v (N)."""
     p, s = group.params, group.state
     oil = p["area_a"] * s["pressure_a"] - p["area_b"] * s["pressure_b"]
     force: Array = oil - p["viscous_friction"] * read_velocity(group, now)
@@ -124,13 +124,13 @@ _PARAMETERS = (
 
 
 def is_within(stroke: float, low: float, high: float) -> bool:
-    """Return whether a stroke is between the stops, within a thousandth of their distance plus a micrometer."""
+    """Return whether a stroke is between the stops, with a tolerance of 1 micrometer plus 0.1 % of the range."""
     margin = 1e-6 + 1e-3 * (high - low)
     return low - margin <= stroke <= high + margin
 
 
 def check_start(spec: ActuatorSpec, builder: Elements) -> None:
-    """Check that a cylinder's stroke starts between its stops. The oil could not follow a jump onto one.
+    """Check that a cylinder's stroke starts between its stops. The oil could not follow a jump onto a stop.
 
     Raises:
         ModelError: the stroke is outside.
@@ -219,7 +219,7 @@ class HydraulicCylinder(ActuatorType):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return a share of the spool's travel, -1 (in) to 1 (out), safe in the middle. For the brake, on is safe.
+        """Return the settings of the valve command, -1 (in) to 1 (out), safe at 0, or of the brake, safe when on.
 
         A brake without force has no effect.
         """
@@ -235,7 +235,7 @@ class HydraulicCylinder(ActuatorType):
         return maker.line_axis(spec.label, *ends, limit_restitution=p["stop_restitution"])
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
-        """Raise ModelError if a starting stroke is not between the stops."""
+        """Raise ModelError if the stroke of a cylinder in the starting pose is not between its stops."""
         for spec in specs:
             check_start(spec, builder)
 
@@ -265,7 +265,7 @@ class HydraulicCylinder(ActuatorType):
         return group.params["piston_mass"]
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Step the valve once a step, and recompute the chords of the edges at each better guess of the velocity."""
+        """Move the valve once per step. Recompute the chord conductances of the edges at each better velocity guess."""
         if velocity is None:
             self._begin(group, work)
         else:
@@ -328,7 +328,7 @@ class HydraulicCylinder(ActuatorType):
         work.add_law(group, impulse + cushion[0], drag + cushion[1])
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Set the pressures from the row velocity of the last solve, and pull the volumes to the geometric stroke."""
+        """Set the pressures from the row velocity of the last solve. Correct the volumes to the geometric stroke."""
         s, scratch = group.state, work.scratch
         oil = scratch["cylinder.oil"]
         speed = work.rate_next[:, group.axis]
@@ -390,9 +390,10 @@ def circuit(group: Group, openings: tuple[Array, Array, Array, Array], start: St
 
 @dataclass
 class Circuit:
-    """Edges of both chambers (edge, chamber, worlds, n): K times opening, and reference pressure.
+    """Valve edges of both chambers (edge, chamber, worlds, n): K times opening, and reference pressure.
 
-    The other fields are (chamber, ...). ``pressure``, ``void`` and ``compliance`` are those at the start of a step.
+    The other fields are (chamber, ...). ``pressure``, ``void`` and ``compliance`` hold the values at the start of a
+    step.
     """
 
     opened: Array
@@ -413,11 +414,11 @@ class Circuit:
         """Return both chambers after the step as lines ``p+ = a - b v`` (b_B < 0, and 0 at vapor pressure).
 
         Args:
-            guess: pressures at which the chords are taken, (2, worlds, n).
+            guess: pressures at which the chord conductances are computed, (2, worlds, n).
             slope: b where a void stays open, (2, worlds, n), NaN elsewhere.
 
         Returns:
-            a in Pa and b in Pa s/m, (2, worlds, n).
+            a (Pa) and b (Pa s/m), both (2, worlds, n).
         """
         total, inflow = self._edges(guess)
         a, b = hydraulics.chamber(self.pressure, self.compliance, self.area, total, inflow - self.void / self.h, self.h)
@@ -439,21 +440,21 @@ class Circuit:
         return total, inflow
 
     def _balance(self, p: Array, velocity: Array) -> Array:
-        """Return the residual of a chamber's balance at a pressure, m3/s: the flow into its void. It rises with p."""
+        """Return the residual of a chamber's balance at a pressure (m3/s): the flow into its void. It rises with p."""
         total, inflow = self._edges(p)
         stored = self.compliance * (p - self.pressure) + self.void
         return np.asarray(stored / self.h - (inflow - total * p) + self.area * velocity)
 
     def begin(self, pressure: Array) -> tuple[Array, Array]:
-        """Return the first guesses: the pressures at the start."""
+        """Return the first guesses: the pressures at the start of the step."""
         return self.refit(pressure, np.full_like(pressure, np.inf), self.speed)
 
     def refit(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:
-        """Return better guesses, at vapor pressure where a void stays open, and the slopes b there (NaN elsewhere).
+        """Return better pressure guesses, and the slopes b where a void stays open at vapor pressure (NaN elsewhere).
 
-        A guess of the velocity may lead below a vapor pressure that the solution does not reach. So a void opens only
-        after two such guesses in a row. The first slope leads back to the previous guess, because the almost zero slope
-        of a void would lead too far (cavitation.py).
+        A velocity guess may give a pressure below the vapor pressure, although the solution stays above. So a void
+        opens only after two such guesses in a row. The first slope leads back to the previous guess, because the almost
+        zero slope of a void would overshoot (cavitation.py).
         """
         low = (self.void != 0.0) | (guess == self.vapor) | ((p < self.vapor) & (guess < self.vapor))
         if not low.any():

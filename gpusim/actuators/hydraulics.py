@@ -1,6 +1,6 @@
 """Building blocks of hydraulics: valve, edge (orifice), chamber.
 
-Each is a function over arrays (1 or num_worlds, n), so that other edges and volumes can share them.
+Each function works on arrays (1 or num_worlds, n), so that all edges and volumes can share it.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ PAPERS_SUBSTEP = 1e-4
 
 
 def orifice_gain(discharge_coefficient: float, spool_diameter: float, spool_travel: float, density: float) -> float:
-    """Return the flow gain K of a fully open spool edge: ``Q = K sqrt(dp)``, K = alpha pi d x sqrt(2/rho).
+    """Return the flow gain K of a fully open spool edge: ``Q = K sqrt(dp)`` with K = alpha pi d x sqrt(2/rho).
 
     Args:
-        discharge_coefficient: alpha, 0.6 to 0.7 for sharp edges.
-        spool_diameter: m.
-        spool_travel: m, at full command.
-        density: of the oil, kg/m3.
+        discharge_coefficient: discharge coefficient alpha, 0.6 to 0.7 for sharp edges.
+        spool_diameter: diameter d of the spool (m).
+        spool_travel: travel x of the spool at full command (m).
+        density: density rho of the oil (kg/m3).
 
     Returns:
-        m3/s/sqrt(Pa).
+        K (m3/s/sqrt(Pa)).
 
     Raises:
         ModelError: a value is not positive.
@@ -50,7 +50,7 @@ def second_order_valve(
     """Compute an exact step of ``x'' + 2 D w x' + w^2 x = K w^2 u`` with constant u (matrix exponential).
 
     Returns:
-        Position and rate at the end, and the mean position over the step, which determines the flows.
+        Position and rate at the end of the step, and the mean position over the step, which determines the flows.
     """
     target = gain * command
     decay = damping * frequency
@@ -76,7 +76,7 @@ def second_order_valve(
 def first_order_valve(
     position: Array, command: Array, gain: Array, time_constant: Array, h: float
 ) -> tuple[Array, Array]:
-    """Compute an exact step of ``T x' + x = K u`` with constant u. Return position at the end and mean position."""
+    """Compute an exact step of ``T x' + x = K u`` with constant u. Return the final and the mean position."""
     target = gain * command
     ratio = h / time_constant
     offset = position - target
@@ -101,12 +101,12 @@ def edge_openings(spool: Array, overlap_supply: Array, overlap_drain: Array) -> 
 
 
 def edge_conductance(opened: Array, drop: Array, transition: Array, linear: Array | None) -> Array:
-    """Return the chord conductance G of edges, flow = G * drop, at the pressure drop of the last guess.
+    """Return the chord conductance G of edges (flow = G * drop) at the pressure drop of the last guess.
 
     Args:
-        opened: K times opening, m3/s/sqrt(Pa).
-        drop: p_ref - p, Pa.
-        transition: pressure drop below which the flow is laminar, Pa.
+        opened: flow gain K times opening (m3/s/sqrt(Pa)).
+        drop: pressure drop p_ref - p (Pa).
+        transition: pressure drop below which the flow is laminar (Pa).
         linear: where True, Q = K a sign(d) sqrt(|d|), linear below the transition. Elsewhere, or everywhere with None,
             the smooth law Q = K a d/(d^2 + p_tr^2)^(1/4).
     """
@@ -125,15 +125,15 @@ def chamber(
     ``C p' = sum G (p_ref - p+) - S v`` with the compliance C = V/beta.
 
     Args:
-        pressure: at the start, Pa.
-        compliance: V/beta, with hoses, m3/Pa.
-        area: S, m2, negative for the chamber that shrinks when the piston extends.
-        conductance: sum of G over the edges.
-        inflow: sum of G p_ref over the edges.
-        h: s.
+        pressure: pressure at the start of the step (Pa).
+        compliance: V/beta of chamber and hose (m3/Pa).
+        area: piston area S (m2), negative for the chamber that shrinks when the piston extends.
+        conductance: sum of the conductances G of the edges (m3/s/Pa).
+        inflow: sum of G p_ref over the edges (m3/s).
+        h: step size (s).
 
     Returns:
-        a in Pa, b in Pa s/m.
+        a (Pa) and b (Pa s/m).
     """
     rate = h / compliance
     divisor = 1.0 + rate * conductance
@@ -141,7 +141,7 @@ def chamber(
 
 
 def compliances(p: dict[str, Array], x: Array) -> Array:
-    """Return V/beta of both chambers with hoses at the stroke x, (2, worlds, n), m3/Pa."""
+    """Return V/beta (m3/Pa) of both chambers with their hoses at the stroke x, (2, worlds, n)."""
     bulk, hose = p["bulk_modulus"], p["hose_bulk_modulus"]
     return np.stack(
         [
@@ -152,18 +152,18 @@ def compliances(p: dict[str, Array], x: Array) -> Array:
 
 
 def free_piston(group: Group, work: StepBuffers, x: Array) -> Array:
-    """Return the velocity of the unloaded piston in the papers' coupling, and the pressures and voids after the step.
+    """Return the unloaded piston's velocity with ``coupling="papers"``, and pressures and voids after the step.
 
-    The piston starts with its load's velocity, and only its mass resists the oil force. The impulse that rejoins it
-    with the load is the row ``p = m_p (v_piston - u+)``. Pressures stay as the free motion left them.
+    The piston starts with the velocity of its load, and only the piston's mass resists the oil force. The row ``p = m_p
+    (v_piston - u+)`` is the impulse that rejoins piston and load. The pressures keep the values of the free motion.
 
     Args:
         group: the cylinders.
         work: the running step.
-        x: stroke at t_n, m.
+        x: stroke at t_n (m).
 
     Returns:
-        (5, num_worlds, n): velocity m/s, p_A, p_B in Pa, voids in m3.
+        (5, num_worlds, n): velocity (m/s), p_A and p_B (Pa), both voids (m3).
     """
     p = group.params
     count = max(1, math.ceil(work.h / PAPERS_SUBSTEP - 1e-9))

@@ -1,10 +1,10 @@
-"""Efforts on a joint coordinate for controllers: a plain torque or force, and a servo with feed-forward.
+"""Efforts (force or torque) on a joint coordinate for controllers: a plain effort, and a servo with feed-forward.
 
     effort = clamp(stiffness (target - q) + damping (velocity - q') + feed-forward, lower, upper)
 
-The spring and the damper are soft rows (see spring.py), stable at any gain. Commands act by their mean over the kick,
-so an effort that varies with time is second order. Limits may differ by sign. With their mean m and half their
-difference s, clamp(x, lower, upper) = m + clamp(x - m, -s, s).
+The spring and the damper are soft rows (see spring.py), stable at any gain. Commands act by their mean over the
+velocity update (kick), so an effort that varies with time is second-order accurate. The two limits may differ. With
+their mean m and half their difference s, clamp(x, lower, upper) = m + clamp(x - m, -s, s).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class JointDrive(ActuatorType):
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return an effort (100 N or N m without limits) or rate, safe at zero, or a position, safe where it is."""
+        """Return the settings of an effort (100 N or N m without limits) or rate, safe at zero, or of a position."""
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
         if name == "effort":
@@ -112,7 +112,7 @@ class JointDrive(ActuatorType):
 
 @register
 class JointForce(JointDrive):
-    """Effort ``sim.control[label]`` along the coordinate within limits, N m, or N on a translation."""
+    """Effort ``sim.control[label]`` along the coordinate, within limits (N m, or N on a translation)."""
 
     name: ClassVar[str] = "joint_force"
     prefix: ClassVar[str] = "force"
@@ -127,7 +127,7 @@ class JointForce(JointDrive):
     )  # fmt: skip
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add the mean effort over the kick."""
+        """Add the mean effort over the velocity update (kick)."""
         if velocity is None:
             impulse = work.kick_time * work.command(group, "effort")
             self._add(group, work, impulse, np.zeros_like(impulse))
@@ -198,11 +198,11 @@ def add_joint_force(
 
     Args:
         joint: joint index.
-        limit: greatest effort in both directions, or (least, greatest), N m or N. None: no limit.
-        axis: which coordinate of the joint.
+        limit: greatest effort in both directions, or (least, greatest), in N m or N. None: no limit.
+        axis: index of the joint's coordinate.
         label: unique name, for signals ``force.<label>.command`` (after the delay) and ``.force``.
-        delay: from a command to its effect, s, rounded to whole steps.
-        max_delay: greatest delay, s. If given, the delay may differ by world, signal ``force.<label>.delay``.
+        delay: time from a command to its effect (s), rounded to whole steps.
+        max_delay: greatest delay (s). If given, the delay may differ per world, as signal ``force.<label>.delay``.
 
     Returns:
         The actuator's index.
@@ -232,19 +232,19 @@ def add_tracking_servo(
 ) -> int:
     """Add a servo with a position and a velocity target and a feed-forward effort, on a joint coordinate.
 
-    ``sim.control[label]`` is the position, rad or m, ``label.velocity`` its rate and ``label.effort`` the feed-forward,
-    N m or N. The last two are initially zero.
+    ``sim.control[label]`` is the target position (rad or m). The command ``<label>.velocity`` is the target velocity,
+    and ``<label>.effort`` the feed-forward (N m or N). Both are initially zero.
 
     Args:
         joint: joint index.
-        stiffness: N m/rad or N/m, 0 for none.
-        damping: N m s/rad or N s/m, 0 for none.
-        limit: greatest total effort in both directions, or (least, greatest), N m or N. None: no limit.
-        target: the first position.
-        axis: which coordinate of the joint.
+        stiffness: position gain (N m/rad or N/m). 0: none.
+        damping: velocity gain (N m s/rad or N s/m). 0: none.
+        limit: greatest total effort in both directions, or (least, greatest), in N m or N. None: no limit.
+        target: initial target position.
+        axis: index of the joint's coordinate.
         label: unique name, for signals ``servo.<label>.target`` (after the delay) and ``.force``.
-        delay: from commands to their effect, s, rounded to whole steps.
-        max_delay: greatest delay, s. If given, the delay may differ by world, signal ``servo.<label>.delay``.
+        delay: time from a command to its effect (s), rounded to whole steps.
+        max_delay: greatest delay (s). If given, the delay may differ per world, as signal ``servo.<label>.delay``.
 
     Returns:
         The actuator's index.

@@ -2,8 +2,8 @@
 
     F = -K q - C q',   K, C (6, 6) symmetric
 
-Each entry acts like a spring and a damper (spring.py), so the law is second order and stable for any K. The joint
-solver gets it as one law over the six axes (coupled, description/actuator_kinds.py).
+Each matrix entry acts like a spring and a damper (spring.py), so the law is second-order accurate and stable for any K.
+The joint solver treats it as one law over the six axes (coupled, description/actuator_kinds.py).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class MatrixSpring(ActuatorType):
     readings: ClassVar[tuple[Reading, ...]] = tuple(_force(component) for component in range(SIZE))
 
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
-        """Return all coordinates of the joint."""
+        """Return the axis rows of all coordinates of the joint."""
         return [maker.joint_axis(spec.params["joint"], axis) for axis in range(SIZE)]
 
     def check(self, group: Group) -> None:
@@ -94,7 +94,7 @@ class MatrixSpring(ActuatorType):
                 raise validate.fail(spec.element, rule, "give that motion some damping, or diagonal matrices")
 
     def potential(self, group: Group, now: StateReader) -> Array | None:
-        """Return q K q/2."""
+        """Return the stored energy q^T K q/2 (J)."""
         stored = []
         for number, axes in enumerate(group.axes):
             q = now.axis_value(axes)
@@ -102,7 +102,7 @@ class MatrixSpring(ActuatorType):
         return np.stack(stored, axis=1)
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add the law, which is linear in the row velocities and needs no guess."""
+        """Add the law. It is linear in the row velocities, so it needs no guess of the velocities."""
         if velocity is not None:
             return
         semi_implicit, kick = work.scheme == "semi_implicit", work.kick_time

@@ -11,11 +11,11 @@ excitation u, after Millard et al. 2013,
     a' = (u - a)/tau,   tau = tau_act (0.5 + 1.5 a) where u > a,   tau_deact/(0.5 + 1.5 a) where u < a
 
 With ``tausmooth`` the time constant changes smoothly over that width of u - a. With u - a = (u - a0) exp(-z), a step
-solves z' = 1/tau by the Runge-Kutta method of order 4. So a never passes u, whatever the step.
+solves z' = 1/tau by the Runge-Kutta method of order 4. So a never overshoots u, at any step size.
 
-The force is implicit in the velocity. The passive force is the mean over the motion in a kick, as in a strut
-(strut.py). This conserves its energy. Where FL rises, its stiffness acts as that of a spring (spring.py). So a short
-and strong muscle is stable at any step size.
+The force is implicit in the velocity. The passive force is the mean over the motion in a velocity update (kick), as in
+a strut (strut.py). This conserves the elastic energy. Where FL rises, the stiffness of the active force acts like a
+spring (spring.py). So a short and strong muscle is stable at any step size.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ Params = dict[str, Array]
 
 
 def normalized_length(p: Params, length: Array) -> Array:
-    """Return L of a length, m."""
+    """Return the normalized length L for a length in m."""
     return np.asarray(p["range_lower"] + (length - p["length_lower"]) / optimum_length(p))
 
 
 def optimum_length(p: Params) -> Array:
-    """Return L0, m."""
+    """Return the optimum length L0 (m)."""
     return np.asarray((p["length_upper"] - p["length_lower"]) / (p["range_upper"] - p["range_lower"]))
 
 
@@ -84,7 +84,7 @@ def force_velocity(p: Params, velocity: Array) -> tuple[Array, Array]:
 def passive_force(p: Params, start: Array, end: Array) -> tuple[Array, Array]:
     """Return the mean of FP between two normalized lengths, and its derivative with respect to the second one.
 
-    If they are equal, return FP and half its slope.
+    If both lengths are equal, return FP and half its slope.
     """
     half = 0.5 * (p["lmax"] - 1.0)
     a, b = (start - 1.0) / half, (end - 1.0) / half
@@ -102,7 +102,7 @@ def passive_force(p: Params, start: Array, end: Array) -> tuple[Array, Array]:
 
 
 def muscle_force(p: Params, length: Array, velocity: Array, activation: Array) -> Array:
-    """Return the force along the length, N, at a length, m, and its rate, m/s. Negative: the muscle pulls."""
+    """Return the force along the length (N) at a length (m) and a rate (m/s). Negative: the muscle pulls."""
     at = normalized_length(p, length)
     speed = velocity / (optimum_length(p) * p["vmax"])
     active = activation * force_length(p, at)[0] * force_velocity(p, speed)[0]
@@ -110,7 +110,7 @@ def muscle_force(p: Params, length: Array, velocity: Array, activation: Array) -
 
 
 def activation_after(p: Params, excitation: Array, activation: Array, h: float) -> Array:
-    """Return the activation after ``h`` s of an excitation."""
+    """Return the activation after ``h`` s with a constant excitation."""
     way = activation - excitation
 
     def rate(z: Array | float) -> Array:
@@ -124,7 +124,7 @@ def activation_after(p: Params, excitation: Array, activation: Array, h: float) 
 
 
 def time_constant(p: Params, excitation: Array, activation: Array) -> Array:
-    """Return tau, s."""
+    """Return the time constant tau (s)."""
     way, factor, width = excitation - activation, 0.5 + 1.5 * activation, p["tausmooth"]
     rise, fall = p["tau_act"] * factor, p["tau_deact"] / factor
     x = np.clip(way / np.where(width > 0.0, width, 1.0) + 0.5, 0.0, 1.0)
@@ -138,17 +138,17 @@ def read_excitation(group: Group, now: StateReader) -> Array:
 
 
 def read_length(group: Group, now: StateReader) -> Array:
-    """Return the length, m."""
+    """Return the length (m)."""
     return np.asarray(group.params["gear"] * now.axis_value(group.axis))
 
 
 def read_velocity(group: Group, now: StateReader) -> Array:
-    """Return the rate of the length, m/s."""
+    """Return the rate of change of the length (m/s)."""
     return np.asarray(group.params["gear"] * now.axis_rate(group.axis))
 
 
 def read_force(group: Group, now: StateReader) -> Array:
-    """Return the force along the length at t, N."""
+    """Return the force along the length at time t (N)."""
     return muscle_force(group.params, read_length(group, now), read_velocity(group, now), group.state["activation"])
 
 
@@ -203,7 +203,7 @@ class Muscle(RefittedLaw):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return an excitation, 0 to 1, safe at 0."""
+        """Return the settings of the excitation: 0 to 1, safe at 0."""
         return UiHints(lower=0.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
@@ -230,7 +230,7 @@ class Muscle(RefittedLaw):
             raise validate.fail(element, rule, "write normalized lengths, such as lmin = 0.5 and lmax = 1.6")
 
     def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
-        """Return the impulse of the kick for a guess of u+, and its slope -dp/du+, (num_worlds, n)."""
+        """Return the impulse p of this velocity update (kick) for a guess of u+, and -dp/du+, both (num_worlds, n)."""
         p, kick = group.params, work.kick_time.astype(np.float64)
         gear, peak, unit = p["gear"], p["peak_force"], optimum_length(p)
         before, before_last = (r[:, group.axis].astype(np.float64) for r in (work.rate, work.rate_old))
@@ -282,24 +282,26 @@ def add_muscle(
 ) -> int:
     """Add a muscle on a joint coordinate or a tendon, as in MuJoCo.
 
-    ``sim.control[label]`` is the excitation, 0 to 1. The muscle pulls: it makes its length, gear times the coordinate,
-    shorter. Attach it to a distance joint or to a tendon for a line between points.
+    ``sim.control[label]`` is the excitation, 0 to 1. The muscle pulls: it shortens its length, which is gear times the
+    coordinate. For a muscle along a line between points, attach it to a distance joint or to a tendon.
 
     Args:
         joint: joint or tendon index.
-        peak_force: active force at the optimum length at rest, N.
-        length_range: (least, greatest) length that the joints allow, m, like MuJoCo's ``lengthrange``.
-        gear: length per coordinate. On a rotation: the moment arm, m/rad. Negative: pulls towards larger coordinates.
-        operating_range: (least, greatest) length over the optimum length, at the ends of ``length_range``.
-        timeconst: time constants of a rising and a falling activation, s.
-        tausmooth: width of the smooth change between the two. 0: an abrupt change.
+        peak_force: active force at the optimum length at rest (N).
+        length_range: (least, greatest) length that the joints allow (m), like MuJoCo's ``lengthrange``.
+        gear: length per coordinate. On a rotation: the moment arm, m/rad. If negative, the muscle pulls towards larger
+            coordinates.
+        operating_range: (least, greatest) normalized length (length divided by optimum length), at the ends of
+            ``length_range``.
+        timeconst: time constants of a rising and a falling activation (s).
+        tausmooth: width of the smooth change between the two time constants, in u - a. 0: an abrupt change.
         lmin, lmax: normalized lengths between which there is an active force, lmin < 1 < lmax.
         vmax: shortening speed at which the active force is zero, optimum lengths per second.
-        fpmax: scale of the passive force over the peak force. The passive force begins at the optimum length. Midway
-            between this length and lmax it is half of ``fpmax``.
-        fvmax: active force at fast lengthening over the peak force, 1 or more.
-        activation: the first one, 0 to 1.
-        axis: which coordinate of the joint.
+        fpmax: scale of the passive force, divided by the peak force. The passive force begins at the optimum length.
+            Midway between this length and lmax it is half of ``fpmax``.
+        fvmax: active force at fast lengthening, divided by the peak force, 1 or more.
+        activation: initial activation, 0 to 1.
+        axis: index of the joint's coordinate.
         label: unique name, for signals ``muscle.<label>.activation``, ``.force``, ``.length`` and ``.velocity``.
 
     Returns:

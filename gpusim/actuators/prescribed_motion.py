@@ -1,14 +1,14 @@
 """Prescribed motion: a joint coordinate follows a path x(t) with any force that this needs.
 
-Commands hold over a step. They are the path at the start of the step: position x, velocity v and acceleration a. Over a
-substep from s to s + h after the start, the coordinate q moves at the mean rate of the path. The remaining error to the
-path is corrected over the rest of the step, of n substeps:
+Commands hold over a step. They describe the path at the start of the step: position x, velocity v and acceleration a.
+In a substep from s to s + h after the start, the coordinate q moves at the mean rate of the path. The error to the path
+is corrected over the remaining n substeps of the step:
 
     u* = v + a (s + h/2) + (x + v s + a s^2/2 - q)/(n h)
 
-At the end of each step, positions match the path to third order, and half-step velocities to second order. The row
-obeys p = D (u* - u) with D far above the inertia of all bodies together: u = u* to about 1e-8 of the change by the
-load.
+At the end of each step, positions match the path to third order, and half-step velocities match it to second order. The
+row obeys p = D (u* - u) with D far above the inertia of all bodies together. So u differs from u* by only about 1e-8 of
+the velocity change that the load would cause.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ _SPEEDS = {"velocity": 1.0, "acceleration": 10.0}
 
 
 def read_target(group: Group, now: StateReader) -> Array:
-    """Return the commanded position, m or rad."""
+    """Return the commanded position (m or rad)."""
     return now.control[:, group.control["position"]]
 
 
 @register
 class PrescribedMotion(ActuatorType):
-    """Coordinate that follows its commands."""
+    """Motion of a joint coordinate that follows its commands."""
 
     name: ClassVar[str] = "motion"
     prefix: ClassVar[str] = "motion"
@@ -78,11 +78,11 @@ class PrescribedMotion(ActuatorType):
     )  # fmt: skip
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Return the first position, at rest."""
+        """Return the initial position, and zero for velocity and acceleration."""
         return float(spec.params["position"]) if name == "position" else 0.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return a position, safe where the joint is, or a rate, safe at zero."""
+        """Return the settings of a position, safe at the current joint position, or of a rate, safe at zero."""
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
         if name != "position":
@@ -93,7 +93,7 @@ class PrescribedMotion(ActuatorType):
         return UiHints(*ends, safe=None, unit=unit, springs=False, measured=measured, limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Set D from the mass of all bodies, or from their inertia including their distances."""
+        """Return the spec with D from the mass of all bodies, or from their inertia including their distances."""
         mass = sum(body.mass for body in bodies if not body.kinematic)
         places = np.array([body.xform.position for body in bodies]).reshape(-1, 3)
         size = float(np.linalg.norm(np.ptp(places, axis=0))) if len(places) else 0.0
@@ -105,7 +105,7 @@ class PrescribedMotion(ActuatorType):
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def _rate(self, group: Group, work: Any) -> Array:
-        """Return u*, m/s or rad/s."""
+        """Return u* (m/s or rad/s)."""
         x, v, a = (work.control[:, group.control[name]] for name in self.commands)
         count, state = work.config.substeps, work.state.arrays
         if work.trial:
@@ -126,7 +126,7 @@ class PrescribedMotion(ActuatorType):
             work.add_law(group, slope * self._rate(group, work), slope)
 
     def advance(self, group: Group, work: Any) -> None:
-        """Update the mean force over the step with this kick: the row's impulse without those of other actuators."""
+        """Add this substep to the mean force over the step: the row's impulse minus other actuators' impulses."""
         state, kick, at = work.state.arrays, work.kick_time.astype(float), group.axis
         rate, slope = work.rate_next[:, at].astype(float), work.broadcast(group.params["slope"])
         total, slopes = (part[:, at].astype(float) for part in work.law.total(work.mode))
@@ -150,19 +150,19 @@ class PrescribedMotion(ActuatorType):
 def add_motion(self: ModelBuilder, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None) -> int:
     """Add a prescribed motion: a joint coordinate follows a path x(t) with any force that this needs.
 
-    ``sim.control[label]`` is the position x at the start of the step, m or rad. ``label.velocity`` and
-    ``label.acceleration`` are its rates there. Write all three before each step, or drive them by a diagram (block
-    ``trajectory`` has these outputs) or by ``gpusim.command_schedule.follow_paths``. Errors are second order in dt. A
-    jump, which would need more than 20 m/s or rad/s, happens in one step with the force that it needs. A warning names
-    the motion.
+    ``sim.control[label]`` is the position x at the start of the step (m or rad). The commands ``<label>.velocity`` and
+    ``<label>.acceleration`` are the first and second time derivative of x at the same time. Write all three before each
+    step, or drive them by a diagram (block ``trajectory`` has these outputs) or by
+    ``gpusim.command_schedule.follow_paths``. Errors are second order in dt. A jump (a change that needs more than 20
+    m/s or rad/s) happens in one step, with the force that it needs. A warning names the motion.
 
     Args:
-        joint: joint index. Bodies on a slide to the world move like a kinematic body, and their sensors read correct
-            values.
-        axis: which coordinate of the joint.
-        position: the first position. Start the joint there.
+        joint: joint index. With a prismatic joint to the world, a body moves like a kinematic body, but its sensors
+            read correct values.
+        axis: index of the joint's coordinate.
+        position: initial position. The joint must start at this position.
         label: unique name, for signals ``motion.<label>.target`` and ``motion.<label>.force``, the mean force or torque
-            of the motion over the last step, N or N m.
+            of the motion over the last step (N or N m).
 
     Returns:
         The actuator's index.

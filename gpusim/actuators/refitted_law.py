@@ -1,9 +1,9 @@
-"""Laws that are nonlinear in the row velocity u+: each better guess of u+ refits the line P - D u+.
+"""Force laws that are nonlinear in the row velocity u+ after the step. Each better guess of u+ refits a line P - D u+.
 
-First the row is solved alone, as if the world had no other rows, and the law becomes a line through that solution. The
-line has the slope of the law there. If the previous slope is close enough, the line keeps it, so that a factor of the
-direct solver stays valid. A tangent at the guess itself would make Newton's steps oscillate about a sharp corner. If
-several rows oscillate together, the line goes through the last two guesses.
+First the row is solved alone, as if the world had no other rows. The line goes through this solution and has the slope
+of the law there. If the previous slope is close enough, the line keeps the previous slope, so that the factorization of
+the direct solver stays valid. A tangent at the guess itself would make Newton's steps oscillate about a sharp corner.
+If several rows oscillate together, the line goes through the last two guesses.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SWINGING, LEAST_SHARE = 0.5, 0.05
 
 
 class RefittedLaw(ActuatorType, ABC):
-    """Base class of kinds on one axis row whose impulse falls with u+ (in kernels: actuators/refitted_law.cuh)."""
+    """Base class of actuators on one axis row whose impulse falls with u+ (in kernels: actuators/refitted_law.cuh)."""
 
     kernel: ClassVar[tuple[str, ...]] = ("evaluate", "relinearize")
     kernel_scratch: ClassVar[tuple[str, ...]] = ("guess", "guess_impulse", "move")
@@ -38,16 +38,16 @@ class RefittedLaw(ActuatorType, ABC):
     def solve_alone(
         self, group: Group, work: StepBuffers, guess: Array, given: Array, others: Array
     ) -> tuple[Array, Array, Array]:
-        """Return velocity, impulse and slope of the law for the row alone, ``u = guess + response (p - given)``.
+        """Return velocity u, impulse p and slope of the law for the row alone: ``u = guess + response (p - given)``.
 
-        p falls with u, so the solution is between the guess and the velocity that the guess's impulse would give. The
-        method is Newton's, with bisection if a step leaves the bracket.
+        p falls with u, so the solution is between the guess and the velocity that the law's impulse at the guess would
+        give. Newton's method solves for u, with bisection if a step leaves this bracket.
 
         Args:
-            group, work: group of the law, and the running step.
+            group, work: actuators with this law, and the running step.
             guess: row velocity from the solver, (num_worlds, n).
-            given: impulse of that guess.
-            others: slope of the other laws on the row, which reduce its mobility.
+            given: impulse of the row in the solution ``guess``.
+            others: slope of the other laws on the row. It reduces the response of the row.
         """
         response = work.response[:, group.axis].astype(np.float64)
         response = response / (1.0 + response * others)

@@ -37,7 +37,7 @@ _FREE_SPEED = {TRANSLATION: 1.0, DISTANCE: 1.0}
 
 
 def read_target(group: Group, now: StateReader) -> Array:
-    """Return the command, m, rad, m/s or rad/s."""
+    """Return the command (m, rad, m/s or rad/s)."""
     return now.control[:, group.control["target"]]
 
 
@@ -50,7 +50,7 @@ _EFFORT = """const bool rate = w.servo_follows_velocity(i) > 0.5;
 
 
 def read_force(group: Group, now: StateReader) -> Array:
-    """Return the clamped effort at t for the current command, N or N m."""
+    """Return the clamped effort (N or N m) at time t for the current command."""
     p, target = group.params, read_target(group, now)
     velocity_mode = p["follows_velocity"] > 0.5
     spring = np.where(velocity_mode, 0.0, p["stiffness"]) * (target - now.axis_value(group.axis))
@@ -60,9 +60,9 @@ def read_force(group: Group, now: StateReader) -> Array:
 
 @register
 class Servo(ActuatorType):
-    """Servo with ``effort = stiffness (target - q) - damping q'`` or ``damping (target - q')``, clamped to the limit.
+    """Servo with effort ``stiffness (target - q) - damping q'`` or ``damping (target - q')``, clamped to the limit.
 
-    Both parts are soft rows (see spring.py), so any gain is stable at any step size.
+    The spring and the damper are soft rows (see spring.py), so any gain is stable at any step size.
     """
 
     name: ClassVar[str] = "servo"
@@ -85,13 +85,14 @@ class Servo(ActuatorType):
     )
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Return the target given to the builder."""
+        """Return the initial target that the user gave to the builder."""
         return float(spec.params["target"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return a position, m or rad, within the joint's limits, or a velocity, m/s or rad/s.
+        """Return the settings of a position (m or rad) within the joint's limits, or of a velocity (m/s or rad/s).
 
-        A velocity is safe at zero. A position is safe where the joint is, because it would jump to zero.
+        The safe velocity is zero. The safe position is the current joint position, because the joint would jump to a
+        fixed target.
         """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         type_, target = joint_type(model.joints[joint].kind), float(spec.params["target"])
@@ -116,7 +117,7 @@ class Servo(ActuatorType):
                 raise validate.fail(group.specs[0].element, f"{name} must not be negative", f"write {name} >= 0")
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add a spring to the target, or a damper to the target velocity. The solver clamps it."""
+        """Add a spring to the target, or a damper to the target velocity. The solver clamps the effort."""
         if velocity is not None:
             return
         p = group.params
@@ -177,15 +178,15 @@ def add_servo(
     Args:
         joint: joint index.
         mode: "position" (target in rad or m) or "velocity" (rad/s or m/s).
-        stiffness: position gain, N m/rad or N/m. A velocity servo ignores it.
-        damping: velocity gain, N m s/rad or N s/m.
-        effort_limit: greatest effort, N m or N.
-        target: the first target.
-        axis: which coordinate of the joint.
+        stiffness: position gain (N m/rad or N/m). A velocity servo ignores it.
+        damping: velocity gain (N m s/rad or N s/m).
+        effort_limit: greatest effort (N m or N).
+        target: initial target.
+        axis: index of the joint's coordinate.
         label: unique name.
-        command_range: (least, greatest) target, to which targets are clamped. Default: no clamping. Panels then offer
-            the joint's limits, or half a turn or 1 m around the first target. For a velocity they offer half a turn per
-            second or 1 m/s.
+        command_range: (least, greatest) target. Targets are clamped to this range. Default: no clamping. Panels then
+            offer the joint's limits, or without limits half a turn or 1 m around the initial target. For a velocity,
+            panels offer half a turn per second or 1 m/s.
 
     Returns:
         The actuator's index.

@@ -1,12 +1,13 @@
-"""Linear and torsion spring-dampers: soft rows, second order and stable for any stiffness.
+"""Linear and torsion spring-dampers: soft rows, second-order accurate and stable for any stiffness.
 
-With the elongation G at t_n and row velocities u- (before) and u+ (after the kick), the force at t_n is
+With the elongation G_n at t_n and the row velocities u- before and u+ after the velocity update (kick), the force at
+t_n is
 
     f = -k (G_(n-1) + 2 G_n + G_(n+1))/4 - c u_n,   G_(n+1) = G_n + h u+,   G_(n-1) = G_n - h_prev u-
 
-This is the average-acceleration rule for the spring (no energy lost, no bound on k), with u_n as the weighted mean of
+The spring term is the average-acceleration rule, which loses no energy and has no bound on k. u_n is a weighted mean of
 three row velocities (description/actuator_kinds.py). The step size may change between steps. ``scheme="semi_implicit"``
-treats both implicitly: f = -k (G + h u+) - c u+.
+treats spring and damper implicitly: f = -k (G + h u+) - c u+.
 """
 
 from __future__ import annotations
@@ -40,16 +41,16 @@ from gpusim.typing import Array, Vector
 def spring_law(
     work: StepBuffers, axis: Array, stiffness: Array, damping: Array, elongation: Array
 ) -> tuple[Array, Array]:
-    """Return the impulse law ``p = P - D u+`` of a spring-damper over one kick.
+    """Return the impulse law ``p = P - D u+`` of a spring-damper over one velocity update (kick).
 
     Args:
         work: the running step.
         axis: axis rows, (n,).
         stiffness, damping: (1 or num_worlds, n).
-        elongation: G at t_n, (num_worlds, n).
+        elongation: elongation G at t_n, (num_worlds, n).
 
     Returns:
-        P and D, (num_worlds, n).
+        P and D, both (num_worlds, n).
     """
     kick = work.kick_time
     if work.scheme == "semi_implicit":
@@ -61,12 +62,12 @@ def spring_law(
 
 
 def read_length(group: Group, now: StateReader) -> Array:
-    """Return the coordinate of the row: length in m, or angle in rad."""
+    """Return the coordinate of the row: length (m) or angle (rad)."""
     return now.axis_value(group.axis)
 
 
 def read_force(group: Group, now: StateReader) -> Array:
-    """Return -k G - c u at t, N or N m."""
+    """Return the effort -k G - c u at time t (N or N m)."""
     p = group.params
     elongation = now.axis_value(group.axis) - p["rest_length"]
     return np.asarray(-p["stiffness"] * elongation - p["damping"] * now.axis_rate(group.axis))
@@ -104,7 +105,7 @@ class Spring(ActuatorType):
     )
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the line between the points."""
+        """Return the axis row of the line between the points."""
         p = spec.params
         return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
 
@@ -115,12 +116,12 @@ class Spring(ActuatorType):
                 raise validate.fail(group.specs[0].element, f"{name} must not be negative", f"write {name} >= 0")
 
     def potential(self, group: Group, now: StateReader) -> Array | None:
-        """Return k G^2/2."""
+        """Return the stored energy k G^2/2 (J)."""
         elongation = now.axis_value(group.axis) - group.params["rest_length"]
         return np.asarray(0.5 * group.params["stiffness"] * elongation * elongation)
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add the law, which is linear in the row velocity and needs no guess."""
+        """Add the law. It is linear in the row velocity, so it needs no guess of the velocity."""
         if velocity is not None:
             return
         p = group.params
@@ -160,7 +161,7 @@ def line_params(
     at_a: Vector | None = None,
     at_b: Vector | None = None,
 ) -> dict[str, Any]:
-    """Check the ends of an actuator between two points, in the body frames or (``at_a``, ``at_b``) in the world."""
+    """Check the end points of an actuator, given in the body frames or (``at_a``, ``at_b``) in the world."""
     a, b = builder.check_body(element, "body_a", body_a), builder.check_body(element, "body_b", body_b)
     if a == b:
         raise validate.fail(element, "both ends are on the same body", "attach it to two different bodies")

@@ -1,4 +1,4 @@
-"""``ModelBuilder.add_spring`` and ``add_torsion_spring``: choice of the spring's kind, and checks of its parameters."""
+"""``ModelBuilder.add_spring`` and ``add_torsion_spring``: choose the kind of spring, and check the parameters."""
 
 from __future__ import annotations
 
@@ -37,18 +37,19 @@ def add_spring(
 
     Args:
         body_a, body_b: bodies, -1 for the world.
-        point_a, point_b: attachment points in the body frames, m. Default: their origins.
-        stiffness: N/m.
-        damping: N s/m. Or a pair (bound, rebound), for shortening and lengthening. Or the damper's table, 2 to 16 rows
-            (velocity of lengthening in m/s, force against it in N), both rising, through (0, 0).
-        rest_length: length without force, m. Default: 0.
+        point_a, point_b: attachment points in the body frames (m). Default: their origins.
+        stiffness: spring stiffness (N/m).
+        damping: damping coefficient (N s/m), or a pair (bound, rebound) of coefficients for shortening and lengthening.
+            Or a table of 2 to 16 rows (lengthening velocity in m/s, force against the motion in N). Both columns rise,
+            and the table goes through (0, 0).
+        rest_length: length without force (m). Default: 0.
         label: unique name, for signals ``spring.<label>.length`` and ``.force``.
-        preload: force that pushes the points apart in the bodies' poses in the builder, N. It sets ``rest_length``.
-        table: alternative to the stiffness, 2 to 16 rows (length in m, rising, and force that pushes the points apart
-            in N, not rising). Linear between them, and extrapolated beyond the ends.
-        bump: stop that pushes when the spring is short.
-        droop: stop that pulls when it is long.
-        at_a, at_b: alternative to point_a, point_b: the points in the world, at the bodies' current poses, m.
+        preload: force that pushes the points apart in the initial poses of the bodies (N). It sets ``rest_length``.
+        table: alternative to the stiffness: 2 to 16 rows (length in m, force that pushes the points apart in N).
+            Lengths rise, and forces do not rise. The force is linear between rows, and extrapolated beyond the ends.
+        bump: soft stop that pushes when the spring is short.
+        droop: soft stop that pulls when the spring is long.
+        at_a, at_b: alternative to point_a, point_b: the points in the world frame (m), for the bodies' current poses.
 
     Returns:
         The actuator's index.
@@ -88,14 +89,15 @@ def add_torsion_spring(
 
     Args:
         joint: joint index.
-        stiffness: N m/rad (N/m on a translation).
-        damping: N m s/rad (N s/m), a pair or a table, as in ``add_spring``. Bound acts while the coordinate decreases.
+        stiffness: spring stiffness, N m/rad (N/m on a translation).
+        damping: coefficient, N m s/rad (N s/m), a pair or a table, as in ``add_spring``. Bound acts while the
+            coordinate decreases.
         rest_angle: coordinate without torque, rad (m). Default: 0.
-        axis: which coordinate of the joint.
+        axis: index of the joint's coordinate.
         label: unique name.
         preload: torque along the coordinate at coordinate zero, N m (N). It sets ``rest_angle``.
         table: rows (coordinate, torque along it), as in ``add_spring``.
-        bump, droop: stops at the lower and the upper end of the coordinate.
+        bump, droop: soft stops at the lower and the upper end of the coordinate.
 
     Returns:
         The actuator's index.
@@ -116,7 +118,7 @@ def add_torsion_spring(
 
 
 def _built_length(builder: ModelBuilder, params: dict[str, Any]) -> float:
-    """Return the distance of the ends in the builder's poses, m."""
+    """Return the distance of the ends in the builder's poses (m)."""
     a, b = (
         point if body < 0 else builder.bodies[body].xform.apply(point)
         for body, point in ((params["body_a"], params["point_a"]), (params["body_b"], params["point_b"]))
@@ -125,7 +127,7 @@ def _built_length(builder: ModelBuilder, params: dict[str, Any]) -> float:
 
 
 def _free_length(element: str, stiffness: float, rest: float | None, preload: Any, name: str) -> float:
-    """Return the compression of the spring by its preload, m or rad."""
+    """Return the compression of the spring by its preload (m or rad)."""
     force = validate.number(element, "preload", preload)
     if rest is not None:
         raise validate.fail(element, f"preload and {name} both say where the force is zero", "give one of them")
@@ -165,7 +167,7 @@ def _law(
 
 
 def _damping(element: str, damping: Any, plain: bool) -> tuple[float, float, Array]:
-    """Return damping in bound and in rebound, N s/m, and the rows of a table."""
+    """Return damping in bound and in rebound (N s/m), and the rows of a table."""
     rows = validate.array(element, damping)
     if plain or rows.shape == (2,):
         pair = validate.per_axis(element, "damping", damping, 2)

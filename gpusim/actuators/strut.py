@@ -1,17 +1,17 @@
 """Struts: springs with stops, different damping in bound and rebound, and tables.
 
-A force along the coordinate x is a sum of *pieces*, c0 + c1 y + c3 y^3 with y = x - at. Each has its own interval: the
-spring, a stop at either end, the linear segments of a table. No piece increases with x. The force of a kick is the mean
-between the midpoints of the last and the coming step,
+A force along the coordinate x is a sum of *pieces*, c0 + c1 y + c3 y^3 with y = x - at. Each piece has its own
+interval. Pieces are the spring, a stop at either end, and the linear segments of a table. No piece increases with x.
+The force of a velocity update (kick) is the mean of F between the midpoints of the last and the coming step,
 
     f = 1/(b - a) int_a^b F dx,   a = x_n - h_prev u-/2,   b = x_n + h u+/2
 
-This is a discrete gradient (Gonzalez 1996): the work f (b - a) equals the loss of potential. So no spring gains energy,
-however stiff and however sharp its corners. For a linear force it is the rule of spring.py. The damper acts by its
-velocity at t_n (description/actuator_kinds.py).
+This is a discrete gradient (Gonzalez 1996): the work f (b - a) equals the loss of potential. So a spring of any
+stiffness and with any sharp corners gains no energy. For a linear force this is the rule of spring.py. The damper force
+depends on the velocity at t_n (description/actuator_kinds.py).
 
-f is nonlinear in u+, so each better guess refits the law (refitted_law.py).
-``scheme="semi_implicit"`` takes F and the damper at the end of the step.
+f is nonlinear in u+, so each better guess refits the law (refitted_law.py). ``scheme="semi_implicit"`` evaluates F and
+the damper at the end of the step.
 """
 
 from __future__ import annotations
@@ -92,12 +92,13 @@ Piece = tuple[Array | float, ...]
 
 @dataclass(frozen=True)
 class BumpStop:
-    """Soft stop at an end of a spring's travel, F = stiffness d (1 + (d/length)^2) at a depth d.
+    """Soft stop at an end of a spring's travel: F = stiffness d (1 + (d/length)^2) at a compression d of the stop.
 
     Attributes:
-        at: length at which it begins, m. On a joint the coordinate, rad (m).
+        at: length of the spring at which the stop begins to act (m). On a joint: value of the coordinate, rad (m).
         stiffness: initial stiffness, N/m (N m/rad).
-        length: depth at which it pushes twice as hard as a linear one, m (rad). Infinite for a linear stop.
+        length: compression d at which the force is twice the force of a linear stop, m (rad). Infinite for a linear
+            stop.
     """
 
     at: float
@@ -106,7 +107,7 @@ class BumpStop:
 
 
 def pieces(group: Group) -> tuple[Array, Array]:
-    """Return the pieces of the springs and of the dampers of a group, cached until a parameter is written."""
+    """Return the force pieces of the springs and dampers of a group. They are cached until a parameter is written."""
     if "springs" not in group.derived:
         p = group.params
         springs: list[Piece] = [(p["rest_length"], -np.inf, np.inf, 0.0, -p["stiffness"], 0.0)]
@@ -144,10 +145,10 @@ def _segments(p: dict[str, Array], table: str, abscissa: str, sign: float) -> li
 
 
 def mean(rows: Array, a: Array, b: Array) -> tuple[Array, Array]:
-    """Return the mean force from a to b, and its derivative by b. At a = b, return the force and half its slope.
+    """Return the mean force from a to b, and its derivative with respect to b. At a = b: the force and half its slope.
 
     Args:
-        rows: pieces.
+        rows: force pieces.
         a, b: (num_worlds, n).
     """
     at, lower, upper, c0, c1, c3 = rows
@@ -171,13 +172,13 @@ def mean(rows: Array, a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def effort(group: Group, x: Array, rate: Array) -> Array:
-    """Return the force of spring, stops and damper at a length x, m, and a rate, m/s."""
+    """Return the force of spring, stops and damper at a length x (m) and a rate (m/s)."""
     springs, dampers = pieces(group)
     return np.asarray(mean(springs, x, x)[0] + mean(dampers, rate, rate)[0])
 
 
 def read_force(group: Group, now: StateReader) -> Array:
-    """Return the force along the coordinate at t, N or N m."""
+    """Return the force along the coordinate at time t (N or N m)."""
     return effort(group, now.axis_value(group.axis), now.axis_rate(group.axis))
 
 
@@ -225,14 +226,14 @@ class Strut(RefittedLaw):
             raise validate.fail(element, "bump_at is above droop_at", "write bump_at <= droop_at")
 
     def potential(self, group: Group, now: StateReader) -> Array | None:
-        """Return the work of the spring from its rest length, of each stop from its start, of a table from its zero."""
+        """Return the stored energy of springs (from rest length), stops (from their start) and tables (from zero)."""
         x, springs = now.axis_value(group.axis), pieces(group)[0]
         starts = [*springs[0, :3], now.broadcast(group.params["rest_length"])]
         parts = [springs[:, 0:1], springs[:, 1:2], springs[:, 2:3], springs[:, 3:]]
         return np.asarray(sum((at - x) * mean(part, at, x)[0] for at, part in zip(starts, parts, strict=True)))
 
     def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
-        """Return the impulse of the kick for a guess of u+, and its slope -dp/du+, (num_worlds, n)."""
+        """Return the impulse p of this velocity update (kick) for a guess of u+, and -dp/du+, both (num_worlds, n)."""
         springs, dampers = pieces(group)
         x, kick = work.axis_position[:, group.axis].astype(np.float64), work.kick_time.astype(np.float64)
         if work.scheme == "semi_implicit":

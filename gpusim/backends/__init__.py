@@ -1,4 +1,4 @@
-"""Backends: the choice of a backend for a simulation, and its construction."""
+"""Backends: choice and construction of the backend of a simulation."""
 
 from __future__ import annotations
 
@@ -35,17 +35,18 @@ WIDE_PAIRS = 4096
 def choose_backend(
     name: str, model: Model | None = None, config: SolverConfig | None = None, num_worlds: int = 0
 ) -> tuple[str, str]:
-    """Return the name of the backend to use, and the reason in one line.
+    """Return the name of the backend to use, and the reason for the choice in one line.
 
     Args:
         name: one of BACKENDS.
-        model: "auto" depends on it, on ``config`` and on ``num_worlds``. None: the fastest backend for many worlds.
+        model: model of the simulation. "auto" depends on it, on ``config`` and on ``num_worlds``. None: choose the
+            fastest backend for many worlds.
         config: settings of the step.
         num_worlds: number of worlds.
 
     Raises:
         UnknownNameError: ``name`` is not in BACKENDS.
-        ModelError: the backend does not work here, or NumPy is too old for all backends.
+        ModelError: the backend does not work on this computer, or NumPy is too old for all backends.
     """
     check_numpy()
     if not isinstance(name, str) or name not in BACKENDS:
@@ -60,10 +61,10 @@ def choose_backend(
 
 
 def automatic_backend(few: str = "") -> tuple[str, str]:
-    """Return the first of the backends cuda, native and numpy that works, and the reason.
+    """Return the first of the backends cuda, native and numpy that works, and the reason for the choice.
 
     Args:
-        few: why there is too little work for a GPU. If given, native comes first.
+        few: why there is too little work for a GPU. If you give it, native comes first.
     """
     reasons: list[str] = []
     for name in ("native", "cuda") if few else ("cuda", "native"):
@@ -76,7 +77,7 @@ def automatic_backend(few: str = "") -> tuple[str, str]:
 
 
 def worlds_for_gpu() -> int:
-    """Return the number of worlds from which "auto" takes a GPU for any model."""
+    """Return the least number of worlds with which "auto" takes a GPU for any model."""
     return WORLDS_A_THREAD * thread_count()
 
 
@@ -113,10 +114,10 @@ def why_not(name: str) -> str:
 
 
 def check_options(options: dict[str, Any]) -> None:
-    """Check the options of all backends, used or not, and convert NumPy numbers to Python numbers.
+    """Check the options of all backends, including unused ones, and convert NumPy numbers to Python numbers.
 
     Raises:
-        ModelError: a value breaks a rule.
+        ModelError: an option has an invalid value.
         UnknownNameError: an unknown launch.
     """
     use_staged("auto" if options.get("launch") is None else options["launch"], 0)
@@ -144,13 +145,13 @@ def make_backend(
     real: Any,
     **options: Any,
 ) -> Backend:
-    """Return a backend over the given state and parameters.
+    """Return a backend that works on the given state and parameters.
 
     Args:
-        name: from :func:`choose_backend`.
+        name: result of :func:`choose_backend`.
         model, state, parameters, config, real: what to run.
-        options: "launch", "threads", "device", "fast" and "specialize", from ``check_options``. None is the default.
-            Each backend uses only its own options.
+        options: "launch", "threads", "device", "fast" and "specialize", from ``check_options``. None selects the
+            default. Each backend uses only its own options.
     """
     _warn_of_overflow(model.topology, config)
     given = {key: value for key, value in options.items() if value is not None}

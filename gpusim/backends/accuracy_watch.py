@@ -1,4 +1,7 @@
-"""Accuracy warnings, once per kind and simulation: open joints, unconverged contacts or modes, cavitation, jumps."""
+"""Accuracy warnings: open joints, unconverged contacts or modes, cavitation, jumps.
+
+A simulation warns only once of each kind of problem.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +42,11 @@ class AccuracyWatch:
 
     @property
     def word(self) -> Array:
-        """Return the bits JOINTS, CONTACTS, MODES, VOIDS and JUMPS of every world since its reset, (num_worlds,)."""
+        """Return which of the bits JOINTS, CONTACTS, MODES, VOIDS and JUMPS each world has set, (num_worlds,)."""
         return np.asarray(self._backend.read_state().arrays["inexact"])
 
     def check(self) -> None:
-        """Warn after a run of each kind that occurs for the first time, with the worst world."""
+        """Warn after a run of each kind of problem that is new in this simulation, and name the worst world."""
         if self._warned == sum(KINDS) or not self._backend.newly_inexact():
             return
         word = self.word
@@ -57,11 +60,11 @@ class AccuracyWatch:
             warnings.warn(f"world {worst}: {self._reported(kind, worst)}{others}", stacklevel=callers_level())
 
     def resume(self, worlds: Array) -> None:
-        """Do not warn again of limits that restored worlds had exceeded before."""
+        """Suppress warnings of limits that restored worlds exceeded before they were saved."""
         self._warned |= int(np.bitwise_or.reduce(self.word[worlds].astype(np.int64), initial=0))
 
     def report(self) -> list[str]:
-        """Return one line for every world and kind."""
+        """Return one line for every world and every kind of problem in it."""
         return [
             f"world {world}: {self._reported(kind, int(world))}"
             for world in np.flatnonzero(self.word)

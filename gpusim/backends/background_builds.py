@@ -1,7 +1,7 @@
-"""Builds of kernels in the background: one after another, each in a separate process.
+"""Builds of kernels in the background: the builds run one after another, each in a separate process.
 
-A compiling thread would die inside the compiler when its process ends, and change the exit code. A separate process
-continues, so that the build is in the cache when the next run starts.
+A thread that compiles would be killed inside the compiler when its process ends. This would change the exit code. A
+separate process continues, so that the build is in the cache when the next run starts.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ class BackgroundBuild:
     """A build in the background.
 
     Attributes:
-        path: the file when it is ready. It stays None if the build fails, and the build before stays in use.
-        ended: the build is ready or failed.
+        path: the compiled file when it is ready. It stays None if the build fails. The previous build then stays in
+            use.
+        ended: whether the build is ready or has failed.
     """
 
     def __init__(self, make: Callable[[], Path]) -> None:
@@ -62,10 +63,10 @@ def waiting_builds() -> queue.SimpleQueue[BackgroundBuild]:
 
 
 def compile_apart(compiler: Callable[..., Path], *given: Any) -> Path:
-    """Call a compiling function of a module in a separate process. The arguments must fit into JSON.
+    """Call a function that compiles in a separate process. The arguments must be JSON values.
 
     Raises:
-        CompileError: the function raised it, or the process failed.
+        CompileError: the function raised this error, or the process failed.
     """
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(

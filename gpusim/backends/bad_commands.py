@@ -1,4 +1,4 @@
-"""Non-finite commands of failed worlds, by name, with the diagrams that wrote them."""
+"""Names of non-finite commands of failed worlds, with the diagrams that wrote them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _NAMED = 3
 
 
 class BadCommands:
-    """Describes non-finite commands in messages about failed worlds.
+    """Text about non-finite commands, for messages about failed worlds.
 
     Args:
         model: the model of the simulation.
-        drivers: the diagram that writes each command, by label.
+        drivers: the diagram that writes each command, by the label of the command.
     """
 
     def __init__(self, model: Model, drivers: Mapping[str, str]) -> None:
@@ -27,7 +27,7 @@ class BadCommands:
         self._drivers = {label: driver for label, driver in drivers.items() if driver in diagrams}
 
     def reported(self, commands: Array) -> str:
-        """Return a suffix for a message about a world with these commands, (controls,), empty if all are finite."""
+        """Return a suffix for a message about a world with ``commands`` (controls,), empty if all are finite."""
         bad = [int(column) for column in np.flatnonzero(~np.isfinite(commands))]
         reported = [self._reported(self._labels[column], float(commands[column])) for column in bad[:_NAMED]]
         if len(bad) > _NAMED:

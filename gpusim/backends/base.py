@@ -1,4 +1,4 @@
-"""Protocols of a backend and of its quarantine, as :class:`gpusim.Simulation` uses them."""
+"""Protocols of a backend and of its quarantine of failed worlds, as :class:`gpusim.Simulation` uses them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpusim.typing import Array
 
 
 class Watch(Protocol):
-    """Quarantine that keeps failed worlds at their last good state (gpusim/backends/health.py)."""
+    """Quarantine, which keeps failed worlds at their last good state (gpusim/backends/health.py)."""
 
     @property
     def stopped(self) -> Array:
@@ -24,7 +24,7 @@ class Watch(Protocol):
         """Warn of worlds that failed since the last call."""
 
     def release(self, worlds: Array | None) -> None:
-        """Let worlds run again after a reset. None: a mask on the device selected them."""
+        """Let worlds run again after a reset. None: a mask on the device selected the worlds."""
 
     def report(self) -> str:
         """Return one line per stopped world."""
@@ -33,9 +33,9 @@ class Watch(Protocol):
         """Return why each stopped world failed."""
 
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
-        """Stop those of the restored worlds (n,) that had failed, and let the others run.
+        """Stop the restored ``worlds`` (n,) that had failed, and let the other restored worlds run.
 
-        ``failed``: why each of them had failed, by world.
+        ``failed``: reason why each failed world had failed, by world.
         """
 
 
@@ -46,7 +46,7 @@ class Backend(Protocol):
 
     @property
     def state(self) -> State:
-        """Return the state. The caller may write it."""
+        """Return the state. The caller may change it."""
 
     @property
     def work(self) -> StepBuffers:
@@ -64,7 +64,7 @@ class Backend(Protocol):
     def step_loop(self, plan: StepPlan) -> Callable[[int, int, float], bool] | None:
         """Return a function that runs steps of a plan in one call, or None if the caller runs them one by one.
 
-        The function takes the number of the first step, the number of steps and their size, s. It returns True if a
+        The function takes the number of the first step, the number of steps and the step size (s). It returns True if a
         world failed.
         """
 
@@ -81,25 +81,25 @@ class Backend(Protocol):
         """Return whether a world may have exceeded an accuracy limit (reference/accuracy.py) since the last call."""
 
     def current_angles(self) -> None:
-        """Update the counted joint angles to the current poses."""
+        """Update the joint angles to the current poses, full rotations included."""
 
     def invalidate(self) -> None:
         """Invalidate the results of stage forward after a write."""
 
     def is_mask(self, worlds: Any) -> bool:
-        """Return whether ``worlds`` is a mask that can stay on the device."""
+        """Return whether ``worlds`` is a mask in device memory that the backend can use there."""
 
     def restore(self, initial: State, worlds: Any) -> None:
-        """Reset worlds to a state and the default commands. The CUDA backend also accepts a mask on the device."""
+        """Reset worlds to ``initial`` and the default commands. The CUDA backend also accepts a device mask."""
 
     def initial_changed(self) -> None:
-        """Invalidate copies of the reset state after a write."""
+        """Invalidate the backend's copies of the reset state after a write to it."""
 
     def parameter_written(self, name: str, worlds: Array) -> None:
-        """Update a parameter that was written in some worlds, and everything derived from it."""
+        """Update a parameter that was written in ``worlds``, and everything derived from this parameter."""
 
     def actuator_written(self, kind: str, name: str, worlds: Array) -> None:
-        """Update a parameter of an actuator kind that was written in some worlds."""
+        """Update a parameter of a kind of actuator that was written in ``worlds``."""
 
     def host_control(self) -> Array:
         """Return writable commands on the host, (num_worlds, controls)."""
@@ -108,12 +108,12 @@ class Backend(Protocol):
         """Return the commands on the host for reading only, (num_worlds, controls)."""
 
     def hold_overridden(self) -> None:
-        """Set overridden commands to their held values (array OVERRIDE of the state)."""
+        """Set overridden commands to the values that override them (array OVERRIDE of the state)."""
 
     def write_commands(self, columns: Any, values: Any) -> None:
-        """Write commands of all worlds from (num_worlds, n) on the host or on a device.
+        """Write n commands of all worlds. ``values`` (num_worlds, n) are on the host or on a device.
 
-        ``columns``: a slice or indices.
+        ``columns``: the columns of these commands, as a slice or as indices.
         """
 
     def write_operations(self, operations: Array, values: Any, worlds: Any) -> bool:
@@ -121,40 +121,45 @@ class Backend(Protocol):
 
         Args:
             operations: what to write, (n, 4) int32.
-            values: (worlds, numbers). The CUDA backend also takes a list of arrays side by side, on the device too.
-            worlds: indices of the worlds. The CUDA backend also takes a mask on the device, for values of all worlds.
+            values: values to write, (worlds, columns). The CUDA backend also takes a list of arrays whose columns
+                follow one another. They may be on the device.
+            worlds: indices of the worlds. The CUDA backend also takes a mask on the device. ``values`` then has a row
+                for every world.
 
         Returns:
-            False if unsupported. The caller then falls back to NumPy.
+            False if the backend does not support this. The caller then writes with NumPy.
         """
 
     def last_substep(self) -> float:
-        """Return the size of the last substep, s, or 0 right after a reset."""
+        """Return the size of the last substep (s), or 0 right after a reset."""
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None] | None]:
-        """Return an array (num_worlds, width) and a function that fills it with kernels, or None if NumPy fills it.
+        """Return an array (num_worlds, width), and a function that runs the kernels that fill the array.
+
+        The function is None if NumPy fills the array.
 
         Args:
-            entries: (quantity, index, column, numbers) of each element to read, (n, 4) int32.
+            entries: number of the quantity, index of the element, first column and number of columns of each signal to
+                read, (n, 4) int32.
             width: number of columns.
-            array: the array to fill. By default a new one.
+            array: the array to fill. By default, the backend allocates a new array.
         """
 
     def register_array(self, name: str) -> None:
         """Register an additional state array that the step does not use."""
 
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None] | None:
-        """Return a function that samples a diagram, or None if NumPy does it.
+        """Return a function that samples a diagram, or None if the caller samples it with NumPy.
 
-        The function takes the inputs that were read and the parameters, (1 or num_worlds, n). The array ``name`` of the
-        state holds the numbers of the diagram.
+        The function takes the input signals of the diagram and its parameters, (1 or num_worlds, n). The array ``name``
+        of the state holds the state variables of the diagram.
         """
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Return columns of a state array, (worlds, n), on the device of :meth:`to_device`."""
+        """Return columns of a state array, (worlds, n), where :meth:`to_device` would put them."""
 
     def to_device(self, array: Array) -> Any:
         """Return an array in the form that :meth:`gpusim.Simulation.read` returns."""
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> Watch:
-        """Return the quarantine. ``drivers``: the diagram that writes each command, by label."""
+        """Return the quarantine. ``drivers``: the diagram that writes each command, by the command's label."""

@@ -1,4 +1,4 @@
-"""Shape tables for the kernels: compiler/contact_topology.py as flat int32 and float64 arrays by name."""
+"""Shape tables for the kernels: the data of compiler/contact_topology.py as flat int32 and float64 arrays, by name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ CONTACT_SIZES = (
 
 
 def add_lanes(sizes: dict[str, int], lanes: int) -> None:
-    """Set the sizes for manifold records with ``lanes`` side by side. Each color's list is padded to whole lanes."""
+    """Set the sizes for groups of ``lanes`` manifold records side by side.
+
+    The list of each color is padded to whole groups.
+    """
     lists = sizes["color_places"] - 1
     pairs = sizes["pairs"]
     places = -(-(pairs + lists * (lanes - 1)) // lanes) * lanes if pairs else 0
@@ -41,7 +44,7 @@ def add_lanes(sizes: dict[str, int], lanes: int) -> None:
 
 
 def contact_tables(c: ContactTopology) -> dict[str, Array]:
-    """Return the tables by name (CONTACT_TABLES)."""
+    """Return the tables of CONTACT_TABLES, by name."""
     candidates = c.candidates if c.candidates is not None else [[] for _ in range(c.num_shapes)]
     tables: dict[str, Array] = {
         "shape_kind": c.kind,

@@ -1,4 +1,4 @@
-"""Quarantine of failed worlds (NaN) at their last good state while the others run, and watch on the pair capacity."""
+"""Quarantine of failed worlds (NaN) at their last good state while other worlds run. Watch of the pair capacity."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Quarantine:
         return dict(self._reasons)
 
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
-        """Stop those of the restored worlds (n,) that had failed, and let the others run."""
+        """Stop the restored ``worlds`` (n,) that had ``failed``, and let the other restored worlds run."""
         self.release(worlds)
         self._reasons |= {int(world): failed[world] for world in worlds if world in failed}
         self.stopped[list(self._reasons)] = True
@@ -224,7 +224,7 @@ class CapacityWatch:
         self._seen[worlds] = 0
 
     def resume(self, worlds: Array) -> None:
-        """Do not warn again of pairs that restored worlds had lost before."""
+        """Suppress warnings of pairs that restored worlds lost before they were saved."""
         self._seen[worlds] = self.backend.read_state().arrays["pair_overflow"][worlds]
         self._warned |= bool(self._seen[worlds].any())
 
@@ -333,7 +333,7 @@ class KernelQuarantine:
         return self._reasons(np.flatnonzero(self._backend.read_health()).tolist())
 
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
-        """Stop those of the restored worlds (n,) that had failed, and let the others run."""
+        """Stop the restored ``worlds`` (n,) that had ``failed``, and let the other restored worlds run."""
         words, values = np.array(self._backend.read_health()), np.array(self._backend.read_health_value())
         stopped = {int(world): failed[world] for world in worlds if world in failed}
         words[worlds] = values[worlds] = 0

@@ -51,11 +51,11 @@ def use_staged(launch: str, world_bytes: int, levels: int = 0) -> bool:
 
     Args:
         launch: as in ``Simulation``.
-        world_bytes: bytes of its work arrays.
-        levels: levels of its elimination tree that are launched one by one (``launched_levels``).
+        world_bytes: bytes of the work arrays of the world.
+        levels: number of levels of the world's elimination tree that are launched one by one (``launched_levels``).
 
     Raises:
-        UnknownNameError: unknown launch.
+        UnknownNameError: ``launch`` has an unknown value.
     """
     if not isinstance(launch, str) or launch not in LAUNCHES:
         raise unknown_name("launch", str(launch), LAUNCHES)
@@ -86,10 +86,11 @@ class KernelBackend(ABC):
     Args:
         model, state, parameters, config: what to run, over all worlds.
         real: number type of the computations in a substep. The state has a separate type.
-        launch: "fused", "simd" (native only), "staged", or "auto": by the size of a world and its levels of joints.
+        launch: "fused", "simd" (native only), "staged", or "auto", which depends on the size of a world and its levels
+            of joints.
 
     Attributes:
-        launch_reason: the launch and the reason for it, in words.
+        launch_reason: the launch and the reason for this choice, in words.
     """
 
     name: str
@@ -149,13 +150,13 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def lanes(self) -> int:
-        """Return how many manifold records are side by side for this model and launch. It does not change the bits."""
+        """Return how many manifold records are side by side. The number does not change the results, bit for bit."""
 
     @abstractmethod
     def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
         """Pass an array to the kernels under a name and return its address.
 
-        ``worlds``: the only rows that differ from the previous array of this name and shape.
+        ``worlds``: rows that differ from the previous array of this name and shape. All other rows are equal.
         """
 
     @abstractmethod
@@ -261,7 +262,7 @@ class KernelBackend(ABC):
         return self.health_value
 
     def newly_failed(self) -> bool:
-        """Return whether more worlds have failed than at the last call."""
+        """Return whether any world has failed since the last call."""
         seen, self._seen = self._seen, int(self.failed[0])
         return self._seen > seen
 
@@ -281,7 +282,7 @@ class KernelBackend(ABC):
         self.failed[0] = self._seen = int(np.count_nonzero(self.health))
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Keep worlds stopped that failed on another backend: their health words and the values that failed."""
+        """Keep worlds stopped that failed on another backend, with their health words and the values that failed."""
         self.health[:], self.health_value[:] = words, values
         self.failed[0] = self._seen = int(np.count_nonzero(words))
 

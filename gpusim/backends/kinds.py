@@ -1,7 +1,7 @@
-"""The actuator kinds in a build of the kernels, and the source text of custom kinds.
+"""Kinds of actuators in a build of the kernels, and the source text of custom kinds.
 
-A build contains the common kinds of the package, so that plain models share it, and the extra and custom kinds that its
-model uses. Other registered kinds are not part of it.
+A build contains the common kinds of the package, so that plain models share one build. It also contains the extra and
+custom kinds that its model uses. Other registered kinds are not part of the build.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def own_file(kind: ActuatorType) -> str:
 
 
 def own_sources(kinds: Kinds) -> dict[str, str]:
-    """Return the kernel texts of custom kinds by file. If several kinds share a text, only the first file has it.
+    """Return the kernel texts of custom kinds by file. If several kinds share a text, only the first file has the text.
 
     Raises:
         ModelError: a file in ``kernel_source`` cannot be read.
@@ -56,7 +56,7 @@ def own_sources(kinds: Kinds) -> dict[str, str]:
 
 
 def kernel_text(kind: ActuatorType) -> str:
-    """Return the text in ``kernel_source``, or the content of the file that it names.
+    """Return the text in ``kernel_source`` of a kind, or the content of the file that ``kernel_source`` names.
 
     Raises:
         ModelError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""Topology of a model as flat tables for the kernels: int32 and float64 arrays by name, and all sizes."""
+"""Topology of a model as flat tables for the kernels: int32 and float64 arrays by name. Also all sizes."""
 
 from __future__ import annotations
 
@@ -155,12 +155,12 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
 
 
 def starts(counts: Iterable[int]) -> Array:
-    """Return the start of each run of a packed list, and its end: the cumulative sum from 0."""
+    """Return where each part of a packed list starts, and where the last part ends: the cumulative sum from 0."""
     return np.concatenate([[0], np.cumsum(np.fromiter(counts, dtype=np.int64))]).astype(np.int64)
 
 
 def packed(lists: Sequence[Sequence[int]]) -> tuple[Array, Array]:
-    """Pack lists into one array. Return their starts and the array."""
+    """Pack lists into one array. Return the start of each list in the array, and the array."""
     return starts(len(x) for x in lists), np.array([v for x in lists for v in x], dtype=np.int64)
 
 
@@ -173,7 +173,7 @@ def _dot_points(t: Topology) -> Array:
 
 
 def slots_taken(t: Topology) -> Array:
-    """Return the slots of each constraint up to the last one with a body, (constraints,): at least 2, as for joints."""
+    """Return how many slots of each constraint are used, up to the last one with a body, (constraints,), at least 2."""
     places = np.arange(1, t.slots + 1)
     return np.asarray(np.max(np.where(t.constraint_bodies < t.num_bodies, places, 2), axis=1, initial=2))
 

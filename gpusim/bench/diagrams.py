@@ -1,4 +1,4 @@
-"""A diagram of many blocks of mixed kinds, wired at random, that drives a mass on a rail."""
+"""A diagram of many different blocks, wired at random, that drives a mass on a rail."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OF_TWO: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def mixed_diagram(blocks: int, seed: int = 0) -> Diagram:
-    """Return a diagram of ``blocks`` blocks, wired at random to a stick, a position, a velocity and earlier blocks."""
+    """Return a diagram of ``blocks`` blocks with random inputs: a stick, a position, a velocity, or earlier blocks."""
     rng, d = np.random.default_rng(seed), Diagram("mixed")
     d.add("input", "stick", lower=-2.0, upper=2.0)
     d.add("signal", "place", signal="joint.rail.position")

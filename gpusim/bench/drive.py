@@ -1,4 +1,4 @@
-"""Commands for timed simulations, the same in every run."""
+"""Random commands for timed simulations. They are the same in every run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def command(sim: Simulation, number: int, motors: bool = False) -> None:
-    """Give every valve of every world a new random command, and motors too if asked, the same in every run."""
+    """Give every valve in every world a new random command. With ``motors``, give the motors random commands too.
+
+    ``number`` selects the random values, so a call with the same number always writes the same commands.
+    """
     driven = valve_labels(sim.model) | (motor_labels(sim.model) if motors else set())
     for label in sim.control:
         if label in driven:
@@ -22,12 +25,12 @@ def command(sim: Simulation, number: int, motors: bool = False) -> None:
 
 
 def run_driven(sim: Simulation, steps: int, hold: int = 0) -> None:
-    """Run steps before or in addition to the timed ones, with the same kind of commands.
+    """Run steps that are not timed, with the same random commands as in timed steps.
 
     Args:
         sim: the simulation.
         steps: number of steps.
-        hold: steps between new motor commands; 0: only valves get commands, once.
+        hold: number of steps between new commands. 0: only the valves get commands, once.
     """
     for number, done in enumerate(range(0, steps, hold or max(steps, 1)), 1):
         command(sim, number, hold > 0)
@@ -35,17 +38,17 @@ def run_driven(sim: Simulation, steps: int, hold: int = 0) -> None:
 
 
 def valve_labels(model: Model) -> set[str]:
-    """Return the labels of actuators with a spool, whose commands are fractions of the valve's travel."""
+    """Return the labels of actuators with a valve spool. Their commands are fractions of the spool's travel."""
     return {spec.label for group in model.groups if "spool" in group.state for spec in group.specs}
 
 
 def motor_labels(model: Model) -> set[str]:
-    """Return the labels of the other commands, the humanoid's motors: fractions of their maximum torque."""
+    """Return the labels of the humanoid's motors. Their commands are fractions of the maximum torque."""
     return set(model.controls) - valve_labels(model)
 
 
 def synchronize(sim: Simulation) -> None:
-    """Wait for the GPU."""
+    """Wait until the GPU has finished."""
     if sim.backend_name == "cuda":
         import cupy
 

@@ -1,9 +1,9 @@
 """The humanoid of gymnasium: 13 bodies, 23 degrees of freedom, 17 motors.
 
-The numbers are those of gymnasium's humanoid.xml: the masses of bodies are those of their capsules and spheres at 1000
-kg/m3, hinges have ranges, springs, dampers and rotors. Several hinges of a body are one joint of several axes here.
-Links have friction with the floor but not with each other, as ``condim`` sets it there. The two tendons, which exert no
-force, are left out.
+The numbers are from gymnasium's humanoid.xml. The mass of a body is the mass of its capsules and spheres at 1000 kg/m3.
+Hinges have ranges, springs, dampers and rotor inertias. Several hinges of a body become one joint with several axes.
+Links have friction with the floor but not with each other, as ``condim`` in the file specifies. The two tendons of the
+file exert no force and are left out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,11 @@ ORIGIN: Vector = (0.0, 0.0, 0.0)
 
 
 class Hinge(NamedTuple):
-    """A hinge and its motor: axis in the link; range, degrees; rotor, kg m2; N m/rad; N m s/rad; gear, N m."""
+    """Hinge with its motor.
+
+    ``axis`` is in link axes. ``range`` has the limits (degrees), ``armature`` the rotor inertia (kg m2), ``stiffness``
+    and ``damping`` have N m/rad and N m s/rad, and ``gear`` is the torque (N m) at full command.
+    """
 
     name: str
     axis: Vector
@@ -45,7 +49,7 @@ class Hinge(NamedTuple):
 
 
 class Geom(NamedTuple):
-    """A capsule between two points, or a sphere about one; radius and points in the link, m."""
+    """A capsule between two points, or a sphere about one point. Radius (m), and points in the link's frame (m)."""
 
     name: str
     radius: float
@@ -53,7 +57,10 @@ class Geom(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A link: position in its parent, m, and tilt about y, rad; its hinges, outer ones first, and their point."""
+    """Link of the humanoid.
+
+    ``place`` is its position in the parent (m), and ``tilt`` its rotation about y (rad). The outer hinges come first.
+    """
 
     name: str
     parent: str
@@ -138,9 +145,11 @@ LINKS = (
 
 
 def humanoid(lying: bool = False) -> ModelBuilder:
-    """Return the humanoid on a floor, all hinges at zero: on its feet, or ``lying`` on its back, without support.
+    """Return the humanoid on a floor with all hinges at zero. It stands, or lies on its back with ``lying``.
 
-    Its motors (``right_knee``, ...) take fractions of their maximum torques, -1 to 1.
+    Nothing else supports the humanoid.
+
+    The commands of its motors (``right_knee``, ...) are fractions of the maximum torques, -1 to 1.
     """
     b = gpusim.ModelBuilder()
     floor = b.add_shape_plane(-1, label="floor")

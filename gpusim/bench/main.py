@@ -25,18 +25,18 @@ def show_workloads() -> None:
 
 
 def bench(names: Sequence[str], options: Options, json: Path | None = None) -> int:
-    """Run workloads, print the tables, write the JSON file.
+    """Run workloads, print the tables, and write the JSON file.
 
     Args:
-        names: workloads; empty for all.
-        options: how to run them.
-        json: file to write.
+        names: workloads to run. Empty: all.
+        options: settings of the benchmarks.
+        json: JSON file to write.
 
     Returns:
         0, or 1 if a case failed.
 
     Raises:
-        UnknownNameError: a workload that does not exist.
+        UnknownNameError: a workload does not exist.
         ModelError: an option breaks a rule, or the backend does not work here.
     """
     if json is not None:
@@ -52,11 +52,11 @@ def run_workloads(names: Sequence[str], options: Options) -> tuple[dict[str, Any
     """Run workloads. Return the machine and the results.
 
     Args:
-        names: workloads; empty for all.
-        options: how to run them.
+        names: workloads to run. Empty: all.
+        options: settings of the benchmarks.
 
     Raises:
-        UnknownNameError: a workload that does not exist.
+        UnknownNameError: a workload does not exist.
         ModelError: an option breaks a rule, or the backend does not work here.
     """
     cases = chosen_cases(list(names), options.quick)

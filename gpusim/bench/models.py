@@ -1,4 +1,4 @@
-"""Models that only benchmarks use. The others are scenes."""
+"""Models that only benchmarks use. The other models of the benchmarks are scenes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ MASS = 0.1
 
 
 def joint_grid(columns: int, rows: int) -> ModelBuilder:
-    """Return a net of ``columns`` x ``rows`` plates with ball joints between neighbors. Its first column is held.
+    """Return a net of ``columns`` x ``rows`` plates with ball joints between neighbors. The first column is fixed.
 
-    It starts level and sags. Each joint locks 3 rows, and there are two joints per plate.
+    The net starts level and sags. Each joint has 3 constraint rows, and there are two joints per plate.
 
     Raises:
-        ModelError: fewer than one column or row.
+        ModelError: there is no column or no row.
     """
     if columns < 1 or rows < 1:
         raise ModelError(f"joint_grid: {columns} x {rows} plates are too few; give at least 1 x 1")
@@ -74,7 +74,7 @@ Vector = tuple[float, float, float]
 
 
 class BipedLink(NamedTuple):
-    """A link of the biped: anchor in the parent's frame and center of mass in its own, m; half size of its box."""
+    """Link of the biped: anchor in the parent's frame, center of mass in the link's frame, half size of its box (m)."""
 
     name: str
     parent: str
@@ -89,7 +89,10 @@ _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
 def biped() -> ModelBuilder:
-    """Return a legged robot of 27 bodies and 26 driven hinges, some 50 kg and 1.4 m, that stands on two box feet."""
+    """Return a biped with 27 bodies and 26 driven hinges that stands on two box feet.
+
+    It weighs approximately 50 kg and is approximately 1.4 m tall.
+    """
     b = gpusim.ModelBuilder()
     b.add_shape_plane(-1, label="floor")
     places, bodies = {"pelvis": (0.0, 0.0, PELVIS)}, {}
@@ -122,6 +125,6 @@ def _parent(side: str, name: str) -> str:
 
 
 def box_inertia(mass: float, half: Vector) -> Vector:
-    """Return the principal moments of a box."""
+    """Return the principal moments of inertia of a box."""
     x, y, z = (k * k for k in half)
     return mass / 3.0 * (y + z), mass / 3.0 * (x + z), mass / 3.0 * (x + y)

@@ -1,4 +1,4 @@
-"""Profile of a step: time by stage and by kernel of the staged launch, by routine of the fused one."""
+"""Profile a step: time by stage and by kernel in staged launch, or by stage and by routine in fused launch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def can_profile(sim: Any) -> bool:
 
 
 def twin_of(sim: Any, launch: str) -> Any:
-    """Return a simulation of the native backend in the same state and with the same commands, in another launch."""
+    """Return a copy of a simulation on the native backend, with the same state and commands, in another launch."""
     from gpusim.simulation import Simulation
 
     twin = Simulation(
@@ -43,12 +43,13 @@ def twin_of(sim: Any, launch: str) -> Any:
 
 
 def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
-    """Return the microseconds of a step by stage and by kernel, from ``steps`` further steps of the simulation.
+    """Return the time of a step (microseconds) by stage and by kernel. The simulation runs ``steps`` further steps.
 
-    The staged launch is timed launch by launch. On a GPU events measure it, without graphs. The GPU is kept busy until
-    all launches of a step are queued. Stages are those of solver/schedule.py. "start" and "store" load and store the
-    state, "calls" is the time of Python and ctypes between the kernels. :func:`clock_routines` measures the fused
-    launch, whose "kernels" are the routines within the stages.
+    In staged launch, each kernel launch is timed. On a GPU, CUDA events measure the times, and CUDA graphs are not
+    used. The GPU is kept busy until all launches of a step are queued. The stages are the stages of solver/schedule.py.
+    In addition, "start" and "store" load and store the state, and "calls" is the time that Python and ctypes take
+    between the kernels. In fused launch, :func:`clock_routines` measures the times, and the "kernels" are the routines
+    within the stages.
 
     Raises:
         ModelError: the simulation runs neither fused nor staged on the native or the cuda backend.

@@ -1,8 +1,8 @@
-"""Piles: boxes (and spheres) in layers with small gaps that settle on each other, for timing contacts.
+"""Piles for timing contacts: layers of boxes (and spheres) with small gaps, which settle on each other.
 
 Every box is 1 m wide and weighs 1 kg. Neighbors within a layer have gaps, and every second layer is shifted by 0.3 m,
-so that a box rests on up to four others. Small rotations and shifts from a fixed seed break the symmetry. Benchmarks of
-other simulators build the pile from the same list of poses.
+so a box rests on up to four boxes. Small random rotations and shifts with a fixed seed break the symmetry. Benchmarks
+of other simulators build the pile from the same list of poses.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Heap:
     """Initial poses of a pile's objects, z up, the ground at z = 0.
 
     Attributes:
-        position: (n, 3), m.
-        turn: (n,), angle about z, rad.
-        ball: (n,), True for spheres, False for boxes.
-        reach: half the width of the pile, m.
+        position: (n, 3) positions of the centers (m).
+        turn: (n,) rotation angles about z (rad).
+        ball: (n,) True for spheres, False for boxes.
+        reach: half the width of the pile (m).
     """
 
     position: Array
@@ -55,17 +55,17 @@ class Heap:
     reach: float
 
     def orientation(self) -> Array:
-        """Return the quaternions x, y, z, w, (n, 4)."""
+        """Return the orientations as quaternions xyzw (n, 4)."""
         q = np.zeros((self.turn.size, 4))
         q[:, 2], q[:, 3] = np.sin(0.5 * self.turn), np.cos(0.5 * self.turn)
         return q
 
 
 def heap(columns: int, layers: int, spheres: bool = False) -> Heap:
-    """Return ``layers`` layers of ``columns`` x ``columns`` objects. With ``spheres`` every second one is a sphere.
+    """Return ``layers`` layers of ``columns`` x ``columns`` objects. With ``spheres``, every second object is a sphere.
 
     Raises:
-        ModelError: fewer than one column or layer.
+        ModelError: there is no column or no layer.
     """
     if columns < 1 or layers < 1:
         raise ModelError(f"heap: {columns} columns and {layers} layers are too few; give at least 1 of each")
@@ -81,10 +81,10 @@ def heap(columns: int, layers: int, spheres: bool = False) -> Heap:
 
 
 def pile(columns: int, layers: int, spheres: bool = False) -> ModelBuilder:
-    """Return the pile of :func:`heap` on a ground plane, with ``spheres`` between four walls that stop rolling.
+    """Return the pile of :func:`heap` on a ground plane. With ``spheres``, four walls enclose the pile.
 
     Raises:
-        ModelError: fewer than one column or layer.
+        ModelError: there is no column or no layer.
     """
     things = heap(columns, layers, spheres)
     b = gpusim.ModelBuilder()
@@ -117,11 +117,12 @@ def figures(sim: Simulation, step_us: float) -> dict[str, float]:
 
     Args:
         sim: one world of a pile.
-        step_us: time of a step, microseconds.
+        step_us: time of a step (microseconds).
 
     Returns:
-        ``manifolds``, ``points``, ``ns_per_point``, ``rms_speed`` and ``greatest_speed`` (m/s) of the centers of mass,
-        ``overlap`` (m), the maximum penetration.
+        ``manifolds`` and ``points``: numbers of contact manifolds and contact points. ``ns_per_point``: time per
+        contact point (ns). ``rms_speed`` and ``greatest_speed``: of the centers of mass (m/s). ``overlap``: maximum
+        penetration (m).
     """
     state = sim.read_state()
     count = int(state["pair_count"][0])
@@ -132,7 +133,7 @@ def figures(sim: Simulation, step_us: float) -> dict[str, float]:
 
 
 def overlap(sim: Simulation) -> float:
-    """Return the maximum penetration of two boxes, m, from the contact points of the last step."""
+    """Return the maximum penetration of two objects (m), from the contact points of the last step."""
     state = sim.read_state()
     count = int(state["pair_count"][0])
     pair, point = np.nonzero(np.arange(4) < np.asarray(state["pair_points"][0, :count])[:, None])
@@ -146,7 +147,7 @@ def overlap(sim: Simulation) -> float:
 
 
 def found_figures(manifolds: int, points: int, step_us: float, velocity: Any) -> dict[str, float]:
-    """Return the figures except the penetration; ``velocity`` of the centers of mass, (n, 3)."""
+    """Return the figures except the penetration. ``velocity``: velocities of the centers of mass (n, 3)."""
     speed = np.linalg.norm(np.asarray(velocity, float), axis=1)
     return {
         "manifolds": float(manifolds),

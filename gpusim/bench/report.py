@@ -38,7 +38,7 @@ def cells(record: Record) -> tuple[str, ...]:
 
 
 def notes(records: Sequence[Record]) -> list[str]:
-    """Return what the table leaves out: row times and errors, one line each."""
+    """Return the results that the table leaves out, one line each: times per constraint row, and errors."""
     lines = []
     for record in records:
         if record.error:
@@ -80,7 +80,7 @@ def _how(record: Record) -> str:
 
 
 def share_lines(records: Sequence[Record]) -> list[str]:
-    """Return a line on the time shares of a step for each profiled case."""
+    """Return one line for each profiled case, with the share of each stage in the time of a step."""
     lines = []
     for record in records:
         if record.stages:
@@ -99,7 +99,7 @@ def _case(record: Record) -> str:
 
 
 def shares(times: dict[str, float], total: float) -> str:
-    """Return the shares of ``total`` in percent, the largest first. Small ones are left out."""
+    """Return the shares of ``total`` in percent, the largest first. Small shares are left out."""
     falling = sorted(times.items(), key=lambda item: -item[1])
     return ", ".join(f"{name} {100.0 * spent / total:.1f} %" for name, spent in falling if spent > SHOWN_SHARE * total)
 
@@ -124,12 +124,12 @@ def print_table(
     left: Sequence[str] = LEFT,
     dropped_first: Sequence[str] = DROPPED_FIRST,
 ) -> None:
-    """Print a table with rich, or as plain text without it. A pipe or a file gets the full width.
+    """Print a table with rich, or as plain text if rich is not installed. A pipe or a file gets the full width.
 
     Args:
         head: names of the columns.
-        rows: lines of the table.
-        left: columns that are aligned to the left.
+        rows: lines of the table, below ``head``.
+        left: left-aligned columns.
         dropped_first: columns that are dropped in a narrow window, in this order.
     """
     try:
@@ -193,10 +193,10 @@ def as_json(machine: dict[str, Any], records: Sequence[Record]) -> dict[str, Any
 
 
 def write_json(path: str | Path, content: dict[str, Any]) -> None:
-    """Write ``content`` to ``path``, whole or not at all.
+    """Write ``content`` to ``path``. If this fails, no partial file remains.
 
     Raises:
-        OSError: the folder can't be written.
+        OSError: the folder cannot be written.
     """
     with atomic_file(path) as stream:
         stream.write((json.dumps(content, indent=1, allow_nan=False) + "\n").encode())

@@ -1,4 +1,4 @@
-"""Profile of a fused step: a separate build in which the routines of the schedule count their cycles."""
+"""Profile a fused step with a separate build in which the routines of the solver's schedule count their cycles."""
 
 from __future__ import annotations
 
@@ -27,18 +27,20 @@ GROUPS = ("contacts", "impulses", "substep")
 
 
 def clock_routines(sim: Any, steps: int = 10) -> dict[str, float]:
-    """Return shares of a step by routine, including the routines that it calls, the largest first.
+    """Return each routine's share of the time of a step, the largest first.
 
-    Cycles are those of a world's first thread, including waits. On a GPU with several worlds per warp a share is of the
-    warp's time. A step is the sum of the routines in STEP.
+    A share includes the routines that this routine calls.
+
+    The first thread of each world counts the cycles, including waits. On a GPU with several worlds per warp, a share
+    refers to the time of the whole warp. The time of a step is the sum of the routines in STEP.
 
     Args:
-        sim: in fused launch, on the cuda or the native backend; it advances by ``steps`` steps, once or as often as
-            fit into LEAST_SECONDS.
-        steps: steps per call.
+        sim: simulation in fused launch on the cuda or the native backend. It advances by ``steps`` steps, at least
+            once, and again until LEAST_SECONDS have passed.
+        steps: number of steps per call.
 
     Raises:
-        ModelError: another launch or backend.
+        ModelError: the simulation has another launch or backend.
         CompileError: the kernels do not compile.
     """
     backend = sim.backend

@@ -1,4 +1,4 @@
-"""Timing of a case: warm-up, then chunks of steps until enough time has passed."""
+"""Time a case: warm-up, then chunks of steps until enough time has passed."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Options:
     Attributes:
         backend: as in ``Simulation``.
         dtype: as in ``Simulation``.
-        threads: of the native backend; None for all.
-        quick: short runs: noisier, and fewer worlds.
-        profile: also profile the step, in fused and staged launch; piles are always profiled.
+        threads: number of threads of the native backend. None: all.
+        quick: make short, less precise runs with fewer worlds.
+        profile: also profile the step in fused and staged launch. Piles are always profiled.
     """
 
     backend: str = "auto"
@@ -46,27 +46,28 @@ class Options:
 
     @property
     def seconds(self) -> float:
-        """Measuring time, s."""
+        """Measuring time (s)."""
         return 0.1 if self.quick else 0.5
 
 
 @dataclass
 class Record:
-    """One line of results. Each time in microseconds is for one step of all worlds.
+    """One line of results. Times in microseconds are for one step of all worlds.
 
     Attributes:
         workload, case, worlds: the case that ran.
-        backend, dtype, solver, launch, threads: how it ran; threads 0 if the backend has none.
-        start: seconds from the model to the end of the first step: tables, compilation, with warm or cold caches.
+        backend, dtype, solver, launch, threads: settings of the run. ``threads`` is 0 if the backend has no threads.
+        start: time (s) from the finished model to the end of the first step. It includes making the tables and
+            compiling, or loading from the compile cache.
         steps, chunks: number of timed steps and chunks.
-        step_us: time of a step, median over the chunks.
-        spread: interquartile range of the chunks over their median.
-        world_steps: world-steps per second, from the median.
-        error: why there are no results.
-        extra: figures of this workload only.
-        stages, kernels: for piles and with ``profile``: microseconds of a step by stage and kernel (see
-            phases.profile).
-        profiled: launch of the profile, or the reason why a requested profile is missing.
+        step_us: time of a step, as the median over the chunks of steps.
+        spread: interquartile range of the step times of the chunks, divided by their median.
+        world_steps: world-steps per second, from the median step time.
+        error: reason why the case has no results.
+        extra: figures that only this workload has.
+        stages, kernels: time of a step (microseconds) by stage and by kernel, see ``phases.profile``. Only for piles,
+            or with ``profile``.
+        profiled: launch mode of the profiled run, or the reason why a requested profile is missing.
     """
 
     workload: str
@@ -101,15 +102,15 @@ def run_cases(
     enough: Callable[[], bool] | None = None,
     done: Callable[[Record], None] | None = None,
 ) -> list[Record]:
-    """Run cases one after another. A case that fails leaves a record with the reason.
+    """Run cases one after another. The record of a failed case has the reason.
 
-    The callback for messages gets one line before each case.
+    ``log`` is called with one line of text before each case.
 
     Args:
-        cases: the cases.
-        options: how to run them.
-        enough: called before each case; if it returns True, the remaining cases are left out.
-        done: called with the record of each case as soon as it ends.
+        cases: cases to run.
+        options: settings of the benchmarks.
+        enough: function that is called before each case. If it returns True, the remaining cases are left out.
+        done: function that is called with the record of each case as soon as the case ends.
     """
     from gpusim.backends import choose_backend
 
@@ -190,7 +191,7 @@ def _add_pile_figures(sim: Simulation, record: Record) -> None:
 
 
 def make_simulation(case: Case, model: Model, backend: str, options: Options, **changes: Any) -> Simulation:
-    """Return the simulation of a case. ``changes`` replace arguments of ``Simulation``."""
+    """Return the simulation of a case. ``changes`` replaces arguments of ``Simulation``."""
     from gpusim.description.config import SolverConfig
     from gpusim.simulation import Simulation
 
@@ -206,7 +207,10 @@ def make_simulation(case: Case, model: Model, backend: str, options: Options, **
 
 
 def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list[float]:
-    """Return seconds per step for several chunks. Commands change between chunks, so that machines keep moving."""
+    """Return the time per step (s) of several chunks of steps.
+
+    Commands change between chunks, so machines keep moving.
+    """
     advance = step_by_step if case.each_step else in_one_call
     clock = clock_of(case, sim.backend_name)
     steps = 1
@@ -235,18 +239,18 @@ def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list
 
 
 class Start:
-    """Resetter that returns a simulation to its start, outside the timed part, if a case asks for it.
+    """Resetter that returns a simulation to its initial state at intervals that the case sets. The reset is not timed.
 
     Args:
-        sim: a new simulation.
-        after: steps between resets; 0 for never.
+        sim: new simulation.
+        after: number of steps between resets. 0: never reset.
     """
 
     def __init__(self, sim: Simulation, after: int) -> None:
         self.sim, self.after, self.done = sim, after, after
 
     def room_for(self, steps: int) -> None:
-        """Reset if ``steps`` more steps would exceed the limit."""
+        """Reset the simulation if ``steps`` more steps would exceed the interval."""
         if self.after and self.done + steps > self.after:
             self.sim.reset()
             self.done = 0
@@ -254,7 +258,7 @@ class Start:
 
 
 def timed(sim: Simulation, advance: Callable[[Simulation, int], None], steps: int, clock: Clock = WALL) -> float:
-    """Return the time of ``steps`` steps, s."""
+    """Return the time that ``steps`` steps take (s)."""
     synchronize(sim)
     begin = clock()
     advance(sim, steps)
@@ -263,10 +267,10 @@ def timed(sim: Simulation, advance: Callable[[Simulation, int], None], steps: in
 
 
 def clock_of(case: Case, backend: str) -> Clock:
-    """Return the clock of a case.
+    """Return the clock that times a case.
 
-    Piles on one CPU thread use the process' CPU time to exclude other work on the computer. Benchmarks of other
-    simulators do the same. All other cases use wall time.
+    Piles on one CPU thread use the CPU time of the process, which excludes other work on the computer. The benchmarks
+    of other simulators use CPU time too. All other cases use wall time.
     """
     return time.process_time if case.pile and case.threads == 1 and backend != "cuda" else WALL
 
@@ -283,14 +287,14 @@ def step_by_step(sim: Simulation, steps: int) -> None:
 
 
 def locked_rows(model: Model) -> int:
-    """Return the number of used rows (a constraint with fewer than the maximum has unused ones)."""
+    """Return the number of constraint rows in use. Every constraint has storage for the maximum."""
     return int(np.count_nonzero(model.topology.row_used))
 
 
 def add_row_time(records: list[Record]) -> None:
-    """Add the time per row and sweep, from two runs that differ only in the number of sweeps.
+    """Add the time per constraint row and solver sweep, from two runs that differ only in the number of sweeps.
 
-    The difference cancels everything else that both do.
+    The difference of their times contains only the additional sweeps.
     """
     runs = [r for r in records if r.workload == "rows" and not r.error]
     if len(runs) < 2:

@@ -1,4 +1,4 @@
-"""Workload ``signals``: the cost of reading, commanding and writing relative to a step."""
+"""Workload ``signals``: the time to read signals, write commands and write the state, relative to a step."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _WORDS = {
 
 
 def figures(sim: Simulation, step_us: float) -> dict[str, float]:
-    """Return microseconds of each entry of WANTED right after a step, and shares of a step (``<name>_share``)."""
+    """Return the time (microseconds) of each operation in WANTED right after a step.
+
+    ``<name>_share`` is this time divided by the time of a step.
+    """
     infos = sim.signals()
     joints = [n for n, i in infos.items() if n.startswith("joint.") and n.endswith((".position", ".velocity"))]
     numbers = [n for n in (*joints, *(n for n in infos if n.startswith("servo."))) if not infos[n].shape]
@@ -61,7 +64,7 @@ def _median(sim: Simulation, call: Callable[[], Any]) -> float:
 
 
 def lines(records: Sequence[Any]) -> list[str]:
-    """Return the results of the workload, a line each."""
+    """Return the results of the workload, one line each."""
     return [
         f"signals: {_WORDS[name]}: {r.extra[name]:.3g} us, {100.0 * r.extra[f'{name}_share']:.2g} % of a step"
         f" (wanted at most {100.0 * most:g} %)"

@@ -40,19 +40,20 @@ class Case:
     Attributes:
         workload: the workload that it belongs to.
         name: description of the mechanism.
-        build: makes the model's builder.
+        build: function that returns the model's builder.
         worlds: number of worlds.
-        config: settings that differ from ``SolverConfig()``.
+        config: solver settings that differ from ``SolverConfig()``.
         launch: as in ``Simulation``.
-        threads: native only; None for all.
-        each_step: one call of ``step`` per step, so that the cost of Python is included.
-        keep_threads: ``threads`` is part of the case; the command line does not change it.
-        backend: only for this backend; empty for any.
-        dtype: of this case; empty for that of the command line.
-        settle: steps before the timing, until the bodies rest.
-        restart: steps after which the case restarts, outside the timed part, if its state does not last; 0 for never.
-        hold: maximum steps between the motors' random commands; 0 for motors at rest.
-        pile: a pile: reports contacts and a profile.
+        threads: number of threads of the native backend. None: all.
+        each_step: call ``step`` once per step, so the time includes Python's overhead.
+        keep_threads: ``threads`` belongs to the case, and the command line does not change it.
+        backend: backend that the case is for. Empty: any.
+        dtype: number type of this case. Empty: use the number type of the command line.
+        settle: number of steps before the timing, until the bodies rest.
+        restart: number of steps after which the case restarts, if its state changes too much over time. The restart is
+            not timed. 0: never.
+        hold: maximum number of steps between the motors' random commands. 0: the motors get no commands.
+        pile: the case is a pile, and reports contacts and a profile.
     """
 
     workload: str
@@ -77,9 +78,9 @@ class Workload:
     """A named group of cases.
 
     Attributes:
-        description: one line.
-        cases: makes them; its argument selects a short run.
-        unasked: backend on which it runs if no workload is named; empty for any.
+        description: description in one line.
+        cases: function that returns the cases. Its argument selects a short run.
+        unasked: backend on which the workload runs if the user names no workload. Empty: any.
     """
 
     description: str
@@ -190,10 +191,10 @@ WORKLOADS: dict[str, Workload] = {
 
 
 def chosen_cases(names: list[str], quick: bool) -> list[Case]:
-    """Return the cases of the workloads ``names``, or of all that a backend runs by default.
+    """Return the cases of the workloads ``names``, or of all workloads that a backend runs by default.
 
     Raises:
-        UnknownNameError: a workload that does not exist.
+        UnknownNameError: a workload does not exist.
     """
     for name in names:
         if name not in WORKLOADS:

@@ -17,15 +17,16 @@ Anchor = Transform | Vector
 
 
 def end_frame(builder: Elements, element: str, names: str, body: int, xform: Transform | None, at: Any) -> Transform:
-    """Return an element's frame in a body, from that frame or from an anchor in the world.
+    """Return an element's frame in a body. It is ``xform``, or follows from an anchor in the world, ``at``.
 
     Args:
         builder: builder that contains the body.
         element: name for error messages.
-        names: names of the user's parameters for ``xform`` and ``at``, such as "parent_xform at".
-        body: checked index, -1 for the world.
+        names: the names that the user knows for ``xform`` and ``at``, such as "parent_xform at".
+        body: valid body index, -1 for the world.
         xform: frame in the body frame. None means the body frame, unless ``at`` is given.
-        at: the frame in the world instead: a Transform, or a point (3,), m, for a frame with the world's axes.
+        at: alternative to ``xform``: the frame in the world, as a Transform, or as a point (3,) in m for a frame with
+            the world's axes.
 
     Raises:
         ModelError: both are given, or ``at`` is neither a point nor a frame.
@@ -38,7 +39,7 @@ def end_frame(builder: Elements, element: str, names: str, body: int, xform: Tra
 
 
 def end_point(builder: Elements, element: str, names: str, body: int, point: Any, at: Any) -> Array:
-    """Return an element's point in a body frame, (3,), m, from ``point`` (default: origin) or ``at`` in the world."""
+    """Return an element's point (3,) in a body frame, in m: ``point`` (default: origin), or ``at`` from the world."""
     own, in_world = names.split()
     _check_one(element, names, point, at)
     if at is None:

@@ -36,7 +36,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
     """Collects the bodies, joints, actuators and shapes of one world. :meth:`finalize` makes a :class:`Model`.
 
     Args:
-        gravity: gravitational acceleration in the world frame, m/s2.
+        gravity: gravitational acceleration in the world frame (m/s2).
     """
 
     def __init__(self, gravity: Vector = (0.0, 0.0, -9.81)) -> None:
@@ -66,19 +66,19 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
 
         Args:
             mass: kg, above zero. Default: density times volume, summed over the body's shapes.
-            inertia: about the center of mass, axes of the body frame, kg m2: (ixx, iyy, izz),
-                (ixx, iyy, izz, ixy, ixz, iyz) or 3x3. Default: the shapes' inertia, scaled to ``mass``.
-            com: center of mass in the body frame, m. Default: the body frame's origin if ``inertia`` is given,
-                otherwise the shapes' center of mass.
+            inertia: inertia about the center of mass, along the axes of the body frame (kg m2): (ixx, iyy, izz), (ixx,
+                iyy, izz, ixy, ixz, iyz) or 3x3. Default: the shapes' inertia, scaled to ``mass``.
+            com: center of mass in the body frame (m). Default: the body frame's origin if ``inertia`` is given,
+                otherwise the center of mass of the shapes.
             xform: pose of the body frame in the world.
             label: unique name, default ``body<index>``.
-            linear_velocity: velocity of the center of mass, world frame, m/s.
-            angular_velocity: world frame, rad/s.
-            kinematic: the body moves with its velocities, and forces do not change them.
+            linear_velocity: velocity of the center of mass in the world frame (m/s).
+            angular_velocity: angular velocity in the world frame (rad/s).
+            kinematic: True: the body keeps its velocities, and forces do not change them.
             gravity_scale: share of gravity that acts on the body, 0 for none. It may differ per world, as
                 ``body.<label>.gravity_scale``.
-            conveyor: the kinematic body does not move, and its velocities are those of its surface: a belt, or a
-                turntable with an angular velocity. Write these velocities to change the speed.
+            conveyor: True: the kinematic body does not move. Its velocities are the velocities of its surface: a belt,
+                or a turntable with an angular velocity. Write these velocities to change the speed.
 
         Returns:
             The body's index, for ``parent=``, ``child=``, ``body=``.
@@ -123,20 +123,21 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
     ) -> int:
         """Add a joint of a registered kind. Prefer ``add_joint_<kind>``, which checks the kind's parameters.
 
-        The two frames, or ``at`` in the world, place the joint. With ``at`` both frames coincide in the bodies' current
-        poses. There every coordinate is zero, and limits are relative to these poses.
+        Place the joint by its two frames, or by one frame ``at`` in the world. With ``at`` both joint frames coincide
+        in the bodies' current poses. In these poses every coordinate is zero, and limits count from there.
 
         Args:
-            kind: registered name, such as "revolute".
+            kind: registered name of the kind of joint, such as "revolute".
             parent: body index, -1 for the world.
             child: body index, not the parent.
             parent_xform: joint frame in the parent's body frame.
             child_xform: joint frame in the child's body frame.
             label: unique name, default ``joint<index>``.
             solver: "direct" or "colored" (:meth:`set_joint_solver`). None lets the simulation choose.
-            at: joint frame in the world instead of both frames, for the bodies' current poses. A point, m, gives a
-                frame with the world's axes (then ``axis`` is in the world frame). A Transform gives the frame itself.
-            params: parameters of the kind.
+            at: joint frame in the world, for the bodies' current poses. It replaces both frames. A point (m) gives a
+                frame with the world's axes, and ``axis`` is then in the world frame. A Transform gives the frame
+                itself.
+            params: parameters of this kind of joint.
 
         Returns:
             The joint's index.
@@ -164,13 +165,13 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         return len(self.joints) - 1
 
     def set_joint_solver(self, joints: Iterable[int], solver: str | None) -> None:
-        """Choose the solver of joints and of all joints connected to them through movable bodies.
+        """Choose the solver of the given joints and of all joints connected to them through movable bodies.
 
         Args:
-            joints: joint indices. One of each connected group is enough.
-            solver: "direct" (solves all of them at once, for machines with arms, loops and suspensions), "colored"
-                (swept together with their contacts, for long chains of links on the ground), or None (automatic).
-                Only ``SolverConfig(joint_solver="auto")`` uses this choice.
+            joints: joint indices. One joint of each connected group is enough.
+            solver: "direct" (solves all joints of the group at once, for machines with arms, loops and suspensions),
+                "colored" (iterative sweeps over joints and contacts, for long chains of links on the ground), or None
+                (automatic). Only ``SolverConfig(joint_solver="auto")`` uses this choice.
 
         Raises:
             ModelError: an unknown solver or joint index.
@@ -196,7 +197,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         """Add a checked actuator (made by the methods in actuators/).
 
         Raises:
-            ModelError: unknown kind, or a parameter that may be an index but is missing in the kind's ``references``.
+            ModelError: unknown kind of actuator, or a parameter that may be an index but is missing in the
+                ``references`` of the kind.
         """
         type_ = actuator_type(kind)
         spec = ActuatorSpec(kind, self._new_label("actuator", label, len(self.actuators), prefix=kind), params)
@@ -206,14 +208,14 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         return len(self.actuators) - 1
 
     def set_operator_commands(self, names: Iterable[str]) -> None:
-        """Mark commands of the actuators added so far as the operator's. Their other commands become internal.
+        """Mark commands of the actuators added so far as operator commands. Their other commands become internal.
 
-        Panels, keys, joysticks and wildcards of ``sim.command`` offer the operator's commands only. An internal command
-        is available by its name. Without marks, all commands that have an effect are the operator's. Inputs of diagrams
-        are always operator commands. Commands that a diagram sets are always internal.
+        Panels, keys, joysticks and wildcards of ``sim.command`` offer operator commands only. You can still use an
+        internal command by its name. Without marks, all commands that have an effect are operator commands. Inputs of
+        diagrams are always operator commands. Commands that a diagram sets are always internal.
 
         Args:
-            names: labels or wildcards: ``["boom", "*_drive"]``, or ``[]`` for none.
+            names: labels or wildcards, such as ``["boom", "*_drive"]``, or ``[]`` to mark no command.
 
         Raises:
             ModelError: ``names`` is not a list of names.
@@ -224,17 +226,17 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
     def add_builder(
         self, other: ModelBuilder, xform: Transform | None = None, label_prefix: str = "", parent: int = WORLD
     ) -> None:
-        """Copy another builder's content into this one. Its world becomes this world or a body.
+        """Copy another builder's content into this builder. The copy is fixed to this builder's world or to a body.
 
         Elements on the world of ``other`` (ends of joints and actuators, shapes, visuals, sites, cameras, lights) move
-        to ``parent``, in its frame displaced by ``xform``. The bodies get that displacement and the motion of
-        ``parent`` too. The ``references`` of an actuator kind define which of its parameters change with the copy.
-        Labels must stay unique, so use a different prefix for each copy.
+        to ``parent``. ``xform`` places them in the frame of ``parent``. The copied bodies are displaced in the same
+        way, and start with the motion of ``parent``. The ``references`` of an actuator kind define which of its
+        parameters change with the copy. Labels must stay unique, so use a different prefix for each copy.
 
         Args:
             other: the builder to copy. It is not changed.
             xform: pose of the other builder's world in the frame of ``parent``.
-            label_prefix: prefix of all its labels and collision group names. Copies with different prefixes have
+            label_prefix: prefix of all copied labels and collision group names. Copies with different prefixes have
                 separate groups with their own rules.
             parent: body index, -1 for the world. Shapes that move to that body count towards its mass.
 
@@ -308,10 +310,11 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
     def add_diagram(self, diagram: DiagramSpec) -> None:
         """Add a block diagram (:class:`gpusim.control.Diagram`), which sets commands while the simulation runs.
 
-        Its operator inputs become commands of the model. Diagrams run before each step, in the order of adding.
+        The operator inputs of the diagram become commands of the model. Diagrams run before each step, in the order in
+        which you added them.
 
         Args:
-            diagram: the diagram. You can still change it until finalize.
+            diagram: the diagram. You can still change it until you call :meth:`finalize`.
 
         Raises:
             ModelError: not a diagram, a duplicate label, an open port, or an algebraic loop.
@@ -377,7 +380,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
     # Names and checks for the files of joints/, actuators/ and shapes/.
 
     def check_body(self, element: str, name: str, index: Any) -> int:
-        """Return ``index`` if it is a body of this builder or -1, otherwise raise a ModelError."""
+        """Return ``index`` if it is -1 or the index of a body of this builder, otherwise raise a ModelError."""
         if not isinstance(index, int | np.integer) or isinstance(index, bool):
             raise validate.fail(element, f"{name} = {index!r} is no body index", "give what add_body returned, or -1")
         if not WORLD <= index < len(self.bodies):
@@ -398,7 +401,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
             )
 
     def check_joint(self, element: str, name: str, index: Any, axis: int = 0) -> int:
-        """Return ``index`` if it is a joint of this builder with coordinate ``axis``, otherwise raise a ModelError."""
+        """Return ``index`` if this builder's joint ``index`` has a coordinate ``axis``, else raise a ModelError."""
         if not isinstance(index, int | np.integer) or isinstance(index, bool) or not 0 <= index < len(self.joints):
             raise validate.fail(
                 element,
@@ -420,7 +423,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         return int(index)
 
     def element(self, space: str, label: str | None, kind: str | None = None) -> str:
-        """Return the name of the next element for messages: its kind (default: ``space``) and its label."""
+        """Return the name of the next element for messages: the kind of element (default: ``space``) and the label."""
         if not isinstance(label, str | None):
             self._new_label(space, label, 0)
         return f"{kind or space} '{label or f'{kind or space}{len(self._labels[space])}'}'"

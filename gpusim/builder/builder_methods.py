@@ -1,4 +1,4 @@
-"""Base class of ModelBuilder. The files of joints, actuators and shapes attach their ``add_...`` methods to it.
+"""Base class of ModelBuilder. The files of joints, actuators and shapes attach ``add_...`` methods to this class.
 
 Type checkers and editors read ``builder_methods.pyi`` instead, which ``ci/builder_stub.py --write`` generates.
 """

@@ -24,7 +24,7 @@ class BuilderMethods:
         self, left: int, right: int, stiffness: float, damping: float = 0.0, left_axis: int = 0,
         right_axis: int = 0, label: str | None = None,
     ) -> int:
-        """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as travels of wheels."""
+        """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as the travels of wheels."""
 
     def add_brake(
         self, joint: int, torque: float, axis: int = 0, command: float = 0.0, label: str | None = None,
@@ -37,7 +37,7 @@ class BuilderMethods:
         child_xform: Transform | None = None, *, stiffness: Any, damping: Any = 0.0, label: str | None = None,
         solver: str | None = None, at: Anchor | None = None,
     ) -> int:
-        """Add a bushing, a soft joint: -K (translations, rotation vector) - C (their rates) acts on the child."""
+        """Add a bushing, a soft joint: the wrench -K q - C q' acts on the child. q: translations, rotation vector."""
 
     def add_camera(
         self, body: int = -1, xform: Transform | None = None, fov_y: float = 0.7853981633974483,
@@ -46,7 +46,7 @@ class BuilderMethods:
         """Add a camera, which moves with a body."""
 
     def add_collision_pair(self, shape_a: int, shape_b: int, material: Material | None = None) -> int:
-        """Make two shapes collide regardless of groups and joints, with their own material if you give one."""
+        """Make two shapes collide regardless of groups and joints. You can give a material for this pair."""
 
     def add_contact_sensor(self, body: int, site: int | None = None, label: str | None = None) -> int:
         """Add a sensor for all contacts of a body, for example a foot."""
@@ -55,7 +55,7 @@ class BuilderMethods:
         self, joint: int, stall_torque: float, no_load_speed: float, mechanical_time_constant: float,
         electrical_time_constant: float = 0.0, gear_ratio: float = 1.0, axis: int = 0, label: str | None = None,
     ) -> int:
-        """Add a DC motor with gearbox. ``sim.control[label]`` is the voltage over its greatest value, -1 to 1."""
+        """Add a DC motor with gearbox. ``sim.control[label]`` is the share of the greatest voltage, -1 to 1."""
 
     def add_differential(
         self, left: int, right: int, shaft: int | None = None, ratio: float = 1.0, kind: str = "open",
@@ -82,7 +82,7 @@ class BuilderMethods:
         self, joint_a: int, joint_b: int, ratio: float, axis_a: int = 0, axis_b: int = 0,
         label: str | None = None,
     ) -> int:
-        """Couple two joint coordinates so that ``velocity_b = ratio * velocity_a``. Their starting offset is kept."""
+        """Couple two joint coordinates: ``velocity_b = ratio * velocity_a``. They keep their initial offset."""
 
     def add_hydraulic_circuit(
         self, tank_pressure: float = 100000.0, bulk_modulus: float = 1.5e9, label: str | None = None,
@@ -133,7 +133,7 @@ class BuilderMethods:
         armature: Vector | float = 0.0, limit_restitution: Vector | float = 0.0, label: str | None = None,
         solver: str | None = None, at: Anchor | None = None,
     ) -> int:
-        """Add a joint of several axes: translations, then rotations about axes that each carry the next (a gimbal)."""
+        """Add a joint with several axes: translations, then rotations that each carry the next axis (a gimbal)."""
 
     def add_joint_distance(
         self, parent: int, child: int, parent_xform: Transform | None = None,
@@ -141,7 +141,7 @@ class BuilderMethods:
         damping: float = 0.0, label: str | None = None, solver: str | None = None, at_a: Vector | None = None,
         at_b: Vector | None = None,
     ) -> int:
-        """Add a distance joint between the origins of the two joint frames: a rope, a rod, or a part of a tendon."""
+        """Add a distance joint between the origins of the two joint frames: a rope, a rod, or a segment of a tendon."""
 
     def add_joint_fixed(
         self, parent: int, child: int, parent_xform: Transform | None = None,
@@ -180,7 +180,7 @@ class BuilderMethods:
         limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
         at: Anchor | None = None,
     ) -> int:
-        """Add a planar pin: it closes a loop of links whose other joints keep them in the plane across ``axis``."""
+        """Add a planar pin: it closes a loop of links whose other joints keep them in the plane normal to ``axis``."""
 
     def add_joint_prismatic(
         self, parent: int, child: int, parent_xform: Transform | None = None,

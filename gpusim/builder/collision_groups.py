@@ -18,15 +18,15 @@ GroupRules = dict[tuple[str, str | None], bool]
 
 
 def prefixed_rules(rules: GroupRules, prefix: str) -> GroupRules:
-    """Return the same rules with a prefix on the names."""
+    """Return the rules with a prefix on all group names."""
     return {(prefix + a, None if b is None else prefix + b): collide for (a, b), collide in rules.items()}
 
 
 def shapes_with_bits(shapes: Sequence[ShapeSpec], rules: GroupRules) -> list[ShapeSpec]:
-    """Return the shapes with bits instead of group names.
+    """Return copies of the shapes whose groups are bits instead of names.
 
-    Each name with a rule gets a bit that no number in ``group=`` uses, from the highest bit down. The masks of its
-    shapes lose the bits of the groups that they do not collide with.
+    Each group name with a rule gets a bit that no number in ``group=`` uses, from the highest bit down. The mask of a
+    shape in this group loses the bits of the groups that the rules exclude.
 
     Raises:
         ModelError: a rule for a name without shapes, or more names than free bits.

@@ -31,26 +31,27 @@ def set_command_map(
 ) -> None:
     """Give a command other units, a range, a lag or an integrator.
 
-    The actuator takes ``factor * x + offset``. x is ``clip(command, lower, upper)``. With a lag or an integrator, x is
-    an activation that follows it, signal ``<prefix>.<label>.activation``. You can write this signal.
+    The actuator gets the value ``factor * x + offset``. By default, x is ``clip(command, lower, upper)``. With a lag or
+    an integrator, x is an activation that follows this clipped command. You can read and write the activation as the
+    signal ``<prefix>.<label>.activation``.
 
-    Commands keep the user's units in ``sim.control``, schedules, diagrams, panels and delays. Signals of the actuator
-    such as ``force.<label>.command`` return the value that it takes. An emergency stop sends the command that maps to
-    the actuator's safe value, or the nearest one in the range.
+    Commands are in the user's units in ``sim.control``, schedules, diagrams, panels and delays. Signals of the actuator
+    such as ``force.<label>.command`` return the value that the actuator gets. An emergency stop sends the command that
+    maps to the actuator's safe value, or the nearest command in the range.
 
     Args:
         command: label of an actuator's command, as in ``sim.control``.
-        factor: not zero, in the actuator's unit divided by the command's unit.
-        offset: in the actuator's unit.
+        factor: factor of the map, not zero, in the actuator's unit divided by the command's unit.
+        offset: offset of the map, in the actuator's unit.
         lower, upper: range of the command, like MuJoCo's ``ctrlrange``.
-        initial: first value of the command. Default: the value that maps to the actuator's first one.
-        time_constant: of a first-order lag of the clipped command, s, like MuJoCo's activation with
-            ``dyntype="filterexact"``. 0: none. It may differ per world, as ``<prefix>.<label>.time_constant``.
-        integrate: the clipped command is the rate of the activation, like MuJoCo's ``dyntype="integrator"``. An
-            emergency stop sends the rate 0.
-        activation_range: (least, greatest) activation, like MuJoCo's ``actrange``. Default: no limits.
-        activation: first value of the activation. Default: the first command, or with ``integrate`` the value that maps
-            to the actuator's first one.
+        initial: initial command. Default: the command that maps to the initial value of the actuator.
+        time_constant: time constant of a first-order lag of the clipped command (s), like MuJoCo's activation with
+            ``dyntype="filterexact"``. 0: no lag. It may differ per world, as signal ``<prefix>.<label>.time_constant``.
+        integrate: True: the clipped command is the rate of the activation, like MuJoCo's ``dyntype="integrator"``. An
+            emergency stop then sends the rate 0.
+        activation_range: (lower, upper) limit of the activation, like MuJoCo's ``actrange``. Default: no limits.
+        activation: initial activation. Default: the initial command. With ``integrate``: the activation that maps to
+            the initial value of the actuator.
 
     Raises:
         ModelError: no such command, a zero factor, an empty range, a negative time, an initial value outside of its

@@ -31,12 +31,12 @@ def command_names(spec: ActuatorSpec) -> list[str]:
 
 
 def applied_names(spec: ActuatorSpec) -> list[str]:
-    """Return the names of the values that act: ``command_names``, with ``.applied`` appended if they act late."""
+    """Return the names of the values that the actuator gets: ``command_names``, plus ``.applied`` if they act late."""
     return [f"{name}{APPLIED}" if is_late(spec) else name for name in command_names(spec)]
 
 
 def command_steering(model: Elements) -> dict[str, UiHints]:
-    """Return how an operator moves each actuator command, and its range, by label."""
+    """Return the operator settings (range, safe value, behavior) of each actuator command, by label."""
     found: dict[str, UiHints] = {}
     for spec in model.actuators:
         kind = actuator_type(spec.kind)
@@ -50,14 +50,14 @@ def command_steering(model: Elements) -> dict[str, UiHints]:
 
 
 def operator_commands(model: Elements, ui_hints: Mapping[str, UiHints]) -> list[str]:
-    """Return the labels of the operator's commands: inputs of diagrams, and marked commands of actuators.
+    """Return the labels of the operator commands: inputs of diagrams, and marked commands of actuators.
 
     If no command of an actuator is marked (``ModelBuilder.set_operator_commands``), all its commands that have an
     effect count. A command that a diagram sets is internal.
 
     Args:
-        model: has the actuators and diagrams.
-        ui_hints: hints of each actuator command.
+        model: model with the actuators and diagrams.
+        ui_hints: operator settings of each actuator command, by label.
     """
     driven = {label for diagram in model.diagrams for label in diagram.driven}
     found = [item.label for diagram in model.diagrams for item in diagram.operator_inputs]
@@ -70,7 +70,7 @@ def operator_commands(model: Elements, ui_hints: Mapping[str, UiHints]) -> list[
 
 
 def mark_operator_commands(model: Elements, names: Iterable[str]) -> None:
-    """Mark commands of actuators as the operator's, and their other commands as internal.
+    """Mark commands of actuators as operator commands, and the other commands of these actuators as internal.
 
     Raises:
         ModelError: ``names`` is not a list of names.
@@ -110,7 +110,7 @@ def first_command(spec: ActuatorSpec, command: str) -> float:
 
 
 def first_acting(spec: ActuatorSpec, command: str) -> float:
-    """Return the initial value that acts: the activation's, or the command's if it has no activation."""
+    """Return the initial value that acts: of the activation, or of the command if it has no activation."""
     own = map_of(spec, command)
     if own is None or not own.has_activation:
         return first_command(spec, command)
@@ -122,7 +122,7 @@ def first_acting(spec: ActuatorSpec, command: str) -> float:
 
 
 def activation_signals(model: Elements) -> dict[str, str]:
-    """Return the signals of all activations by command: of lags, of integrators, and of kinds such as muscles."""
+    """Return the activation signals by command: activations of lags, integrators, and actuators such as muscles."""
     found: dict[str, str] = {}
     for spec in model.actuators:
         kind = actuator_type(spec.kind)
@@ -146,7 +146,7 @@ def is_late(spec: ActuatorSpec) -> bool:
 
 
 def delay_of(spec: ActuatorSpec) -> tuple[float, float] | None:
-    """Return the commands' delay and the largest delay that may be written, s, or None without a delay."""
+    """Return the delay of the commands and the largest delay that may be written (s), or None without a delay."""
     return spec.params.get("delay")
 
 
@@ -154,7 +154,7 @@ def checked_delay(element: str, delay: Any, max_delay: Any) -> dict[str, Any]:
     """Return the actuator parameter ``delay`` from the arguments of a builder method.
 
     Raises:
-        ModelError: not a time, or a delay above the maximum.
+        ModelError: ``delay`` is not a time, or is above the maximum.
     """
     time = validate.not_negative(element, "delay", delay)
     most = time if max_delay is None else validate.positive(element, "max_delay", max_delay)

@@ -27,8 +27,9 @@ class DictFormat:
     def to_dict(self) -> dict[str, Any]:
         """Return the whole content as JSON types: strings, numbers, lists and dictionaries.
 
-        ``json.dumps(builder.to_dict(), allow_nan=False)`` works, and :meth:`from_dict` gives a builder whose model is
-        the same bit for bit. Meshes are included, and elements that shared a mesh share it again.
+        ``json.dumps(builder.to_dict(), allow_nan=False)`` works. :meth:`from_dict` returns a builder whose model is
+        bit-identical. The dictionary includes meshes. Elements that share a mesh also share one after
+        :meth:`from_dict`.
 
         Raises:
             ModelError: a diagram has a block that runs Python, or an element has a value of an unknown type.
@@ -45,7 +46,8 @@ class DictFormat:
             data: the result of :meth:`to_dict`, or the same data read from a JSON file.
 
         Raises:
-            ModelError: not such a dictionary, a newer version, or a broken entry. The message names it.
+            ModelError: ``data`` is not such a dictionary, is of a newer version, or has an invalid entry. The message
+                names the entry.
         """
         made = cls()
         _check_head(data)

@@ -45,7 +45,7 @@ LENGTH = -1
 
 
 def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Model:
-    """Check and compile a builder's content, see :meth:`ModelBuilder.finalize`. ``gravity`` is (3,), m/s2."""
+    """Check and compile a builder's content, see :meth:`ModelBuilder.finalize`. ``gravity`` is (3,) in m/s2."""
     if not builder.bodies:
         raise validate.fail("ModelBuilder", "there is no body", "add at least one with add_body")
     builder = copy.copy(builder)
@@ -62,9 +62,9 @@ def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Mode
 
 
 def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
-    """Return the same model with axis rows for more joint coordinates, (joint, coordinate) each.
+    """Return the same model with axis rows for more joint coordinates, each given as (joint, coordinate).
 
-    LENGTH instead of a coordinate makes the length of a rod adjustable (JointType.moving).
+    The pair (joint, LENGTH) makes the length of a rod adjustable (JointType.moving).
     """
     axes = set(axes)
     joints = list(model.joints)
@@ -76,7 +76,7 @@ def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
 
 
 def compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) -> Model:
-    """Compile complete and checked elements to a model, with axis rows for the ``asked`` joint coordinates too."""
+    """Compile complete and checked elements to a model. Joint coordinates in ``asked`` get axis rows too."""
     specs = _by_kind(builder.actuators)
     collector = RowCollector(builder, asked)
     axes = {kind: [actuator_type(kind).axis(s, collector) for s in group] for kind, group in specs.items()}

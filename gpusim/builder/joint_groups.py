@@ -1,11 +1,11 @@
-"""Choice of direct or swept joints for each group of joints connected through movable bodies.
+"""Choice of the direct or the sweeping solver for each group of joints connected through movable bodies.
 
 ``SolverConfig(joint_solver="auto")`` uses the ``solver`` of the joints in a group. Without one, the group is solved
 directly, unless it is a track: a closed ring of LEAST_RING or more links with shapes and without actuators. A track has
-as many contacts as links, and a direct solve would couple all of them through the ring. Sweeps process the contacts
-anyway, and leave gaps of hundredths of a millimeter at the pins. Also, the direct equations of a ring of 12 to 15
-hinged plates are singular when it falls flat. With steps of 5 ms a direct solve breaks such rings (from 1 to 5 of 6
-drop heights), while swept rings hold to 4 mm.
+as many contacts as links, and a direct solve would couple all contacts through the ring. Sweeps (iterations over joints
+and contacts) process the contacts anyway. They leave gaps of hundredths of a millimeter at the pins. Also, the direct
+equations of a ring of 12 to 15 hinged plates are singular when it falls flat. With steps of 5 ms, a direct solve breaks
+such rings (from 1 to 5 of 6 drop heights). With sweeps, the gaps of the same rings stay below 4 mm.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def check_solver(element: str, solver: str | None) -> None:
 
 
 def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverConfig]:
-    """Return the model with its swept constraints, and the config, with one solver for all joints if possible.
+    """Return the model with the choice of swept constraints, and the config with one solver for all joints if possible.
 
     Raises:
-        ModelError: joints of one group ask for different solvers.
+        ModelError: joints of one connected group have different values of ``solver``.
     """
     if config.joint_solver != "auto" or not model.topology.num_constraints:
         return model, config
@@ -46,7 +46,7 @@ def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverCon
 
 
 def swept_constraints(model: Model) -> Array:
-    """Return which constraints are swept, (constraints,), by the joints' ``solver`` or by the rule for tracks."""
+    """Return which constraints are swept, (constraints,). The joints' ``solver`` or the rule for tracks decides."""
     t = model.topology
     swept = np.zeros(t.num_constraints, bool)
     for group in joint_groups(t.constraint_bodies, t.dynamic):

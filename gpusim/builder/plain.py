@@ -60,7 +60,7 @@ class Encoder:
         """Return a value in JSON types. ``element`` is its owner, for messages.
 
         Raises:
-            ModelError: no file can store the value.
+            ModelError: the value has a type that a file cannot store.
         """
         if value is None or isinstance(value, bool | str):
             return value
@@ -144,7 +144,7 @@ class Decoder:
         """Return the value that :class:`Encoder` encoded. ``element`` is its owner, for messages.
 
         Raises:
-            ModelError: a broken file.
+            ModelError: the file is damaged.
         """
         if not isinstance(value, dict | list):
             if value is None or isinstance(value, bool | int | float | str):
@@ -216,7 +216,7 @@ def _array(value: dict[str, Any]) -> Array:
 
 
 def restored(element: str, cls: type, given: dict[str, Any]) -> Any:
-    """Return a record with these fields, without its constructor, which may round them.
+    """Return a record with these fields. Do not call its constructor, which may round values.
 
     Raises:
         ModelError: an unknown or missing field, or a value of another type.

@@ -28,9 +28,9 @@ def add_pose(
 ) -> None:
     """Add a named posture. ``sim.reset(pose=label)`` starts worlds in it.
 
-    Everything that the posture does not name keeps its initial value, velocities too. Joint coordinates are set from
-    parent to child, and move all bodies that the joint carries. In closed loops, give the poses of all bodies of the
-    loop.
+    Everything that the posture does not name keeps its initial value, including velocities. Joint coordinates are set
+    from parent to child. Each joint moves all bodies that it carries. In closed loops, give the poses of all bodies of
+    the loop.
 
     Args:
         label: unique name, such as "home".
@@ -42,7 +42,7 @@ def add_pose(
             Muscles, lags and integrators that are not named keep their initial value.
 
     Raises:
-        ModelError: no such joint, body, command or activation, or a value does not fit its joint.
+        ModelError: a joint, body, command or activation does not exist, or a value has the wrong shape for its joint.
     """
     element = f"pose '{label}'"
     by_label = {joint.label: joint for joint in self.joints}

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and their choices."""
+"""Arguments and options that several commands share, and the choices of these options."""
 
 from __future__ import annotations
 

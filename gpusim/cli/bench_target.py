@@ -50,10 +50,12 @@ def is_target(names: Sequence[str]) -> bool:
 
 
 def bench_target(target: str, backend: str, dtype: str, threads: int | None, quick: bool, profile: bool) -> None:
-    """Measure the time per step of a scene or a file, and print a table. With ``profile``, also one of the stages.
+    """Measure the time per step of a scene or a file, and print a table.
+
+    With ``profile``, also print a table of the stages of a step.
 
     Raises:
-        GpusimError: bad input, or a world failed during the measurement.
+        GpusimError: the input is invalid, or a world failed during the measurement.
     """
     options = RunOptions(target, backend=backend, dtype=dtype)
     check(options)

@@ -1,4 +1,4 @@
-"""``gpusim check``: what an import lost, what is probably wrong in a model, whether it runs, and what MuJoCo says."""
+"""``gpusim check``: report losses of an import and likely errors of a model, run it, and compare it with MuJoCo."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CheckOptions:
 
 @dataclass
 class Run:
-    """Result of the run: simulated time, s, greatest gap of a joint, m or rad, and problems in words."""
+    """Result of the run: simulated time (s), maximum joint gap (m or rad), and problems as text."""
 
     time: float = 0.0
     steps: int = 0
@@ -57,7 +57,7 @@ class Run:
 
 @dataclass
 class CheckResult:
-    """Everything that a check found."""
+    """All results of a check."""
 
     target: str
     strict: bool
@@ -68,7 +68,7 @@ class CheckResult:
 
     @property
     def failures(self) -> list[str]:
-        """Return what fails the check, in words."""
+        """Return the reasons why the model fails the check, as text."""
         found = [*self.run.failures, *(self.comparison.failures if self.comparison else ())]
         if self.strict:
             found += [f.sentence for f in [*self.imported, *self.lint] if f.severity in _ACTS]
@@ -106,7 +106,7 @@ def check_target(options: CheckOptions) -> int:
 
 
 def examine(options: CheckOptions) -> CheckResult:
-    """Load, lint, run and compare the target of a check.
+    """Load the target of a check, lint it, run it, and compare it with MuJoCo.
 
     Raises:
         GpusimError: the file cannot be read.

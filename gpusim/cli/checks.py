@@ -1,4 +1,4 @@
-"""The scene's checks as ``gpusim run`` evaluates them, or the reasons why it does not."""
+"""Evaluate the scene's checks for ``gpusim run``, or give the reasons why the run cannot evaluate them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ TRIAL_STRIDE = 10
 
 @dataclass(frozen=True)
 class Found:
-    """Result of a scene's checks: text for the summary table, and an error sentence.
+    """Result of a scene's checks: a text for the summary table, and a sentence with the error.
 
-    The sentence is "" unless the scene as shipped fails a check.
+    The sentence is empty unless a check fails with the scene's own solver settings.
     """
 
     reported: str
@@ -32,12 +32,12 @@ class Found:
 
 
 def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) -> list[str]:
-    """Return why a run of ``steps`` steps of ``dt`` s cannot evaluate the scene's checks.
+    """Return the reasons why a run of ``steps`` steps of ``dt`` s cannot evaluate the scene's checks.
 
-    The result is empty if it can.
+    The result is empty if the run can evaluate them.
 
-    The checks apply to one world with the scene's default parameters, duration and commands. They need all its
-    signals.
+    The checks apply to one world with the scene's default parameters, duration and commands. They need all signals of
+    the scene.
     """
     found = []
     if options.settings:
@@ -56,9 +56,10 @@ def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) ->
 
 
 def sampling(scene: Scene, sim: Simulation) -> Sampling:
-    """Return the sampling for the checks: about one sample per step of the scene's ``dt``, up to its duration.
+    """Return the sampling for the checks: about one sample per ``dt`` of the scene, up to the scene's duration.
 
-    If a signal needs a trial of the next step, which costs more than a step, take one sample per TRIAL_STRIDE steps.
+    Some signals need a trial of the next step, which costs more than a step. If the checks use such a signal, take one
+    sample per TRIAL_STRIDE steps.
     """
     known, dt, names = sim.signals(), sim.config.dt, scene.signals()
     stride = TRIAL_STRIDE if any(known[name].forward for name in names) else 1
@@ -72,10 +73,10 @@ def find(
     """Evaluate the scene's checks on a finished run. Return None if the scene has none.
 
     Args:
-        options: the command line.
+        options: options of the command line.
         scene: the scene that was run.
-        outcome: how the run ended.
-        checked: the samples of :func:`sampling`; None to skip the checks.
+        outcome: outcome of the run.
+        checked: samples that :func:`sampling` scheduled. None: skip the checks.
         against: reasons to skip the checks.
     """
     if not scene.checks:

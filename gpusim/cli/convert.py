@@ -57,7 +57,7 @@ def convert(options: ConvertOptions) -> None:
     """Run one ``gpusim convert`` command line.
 
     Raises:
-        GpusimError: bad input; the message names the option or the file, the rule and the fix.
+        GpusimError: the input is invalid. The message names the option or the file, the rule and the fix.
     """
     check_output_file(options.out, SUFFIXES, "OUT")
     builder, read = _read(options)

@@ -40,7 +40,7 @@ def diagram(options: DiagramOptions) -> None:
     """Run one ``gpusim diagram`` command line.
 
     Raises:
-        GpusimError: bad input; the message names the option or the file, the rule and the fix.
+        GpusimError: the input is invalid. The message names the option or the file, the rule and the fix.
     """
     if options.out is not None:
         check_output_file(options.out, (_DRAWING, *_FILES), "--out")

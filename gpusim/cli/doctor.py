@@ -29,7 +29,7 @@ BACKENDS = {
 
 
 def doctor() -> int:
-    """Print the findings and run a falling body on every backend.
+    """Print the findings, and simulate a falling body on every backend.
 
     Returns:
         Exit code: 0 if at least one backend works, otherwise 1.
@@ -65,7 +65,7 @@ def print_headers(folder: Path) -> int:
         Exit code 0.
 
     Raises:
-        ModelError: the folder can't be written.
+        ModelError: the folder cannot be written.
     """
     from gpusim.backends.codegen.editor_headers import write_headers
 
@@ -78,7 +78,7 @@ def print_headers(folder: Path) -> int:
 
 
 def try_backend(name: str) -> Finding:
-    """Drop a body for 0.1 s on the backend ``name`` and compare the distance with g t^2 / 2."""
+    """Let a body fall for 0.1 s on the backend ``name``, and compare the distance with g t^2 / 2."""
     does = BACKENDS[name]
     if missing := why_not(name):
         return Finding(name, False, f"{does}: {missing}")

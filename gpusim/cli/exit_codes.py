@@ -1,4 +1,4 @@
-"""Exit codes and error sentences: 0 done, 1 the run failed or its checks did, 2 bad input, 130 interrupted."""
+"""Exit codes and error sentences: 0 success, 1 run or checks failed, 2 invalid input, 130 interrupted."""
 
 from __future__ import annotations
 

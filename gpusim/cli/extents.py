@@ -1,4 +1,4 @@
-"""Extents of the shapes of a builder, in the pose that it was built in."""
+"""Extents of the shapes of a builder in the initial poses."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _SEGMENTS = 64
 
 
 def vertices(builder: ModelBuilder, shape: ShapeSpec) -> Array:
-    """Return points on the surface of a shape in the world, m, (n, 3)."""
+    """Return points (n, 3) on the surface of a shape, in the world frame (m)."""
     body = Transform() if shape.body == WORLD else builder.bodies[shape.body].xform
     points, _ = shape_type(shape.kind).mesh(shape.params, _SEGMENTS)
     return np.asarray((body * shape.xform).apply(np.asarray(points, float)))
 
 
 def lowest_point(builder: ModelBuilder) -> float:
-    """Return the height of the lowest point of all shapes on bodies, m, or of all bodies if there are no shapes."""
+    """Return the height (m) of the lowest point of all shapes on bodies, or of all bodies if there are no shapes."""
     heights = []
     for shape in builder.shapes:
         if shape.body != WORLD:

@@ -13,10 +13,10 @@ from gpusim.scene import list_scenes, scene_parameters
 
 
 def show_target(target: str | None) -> None:
-    """Print the scenes (None), the parameters of a scene, or the content of a file.
+    """Print the parameters of a scene, the content of a file, or all scenes (None).
 
     Raises:
-        GpusimError: no such scene, or a file that cannot be read.
+        GpusimError: there is no such scene, or the file cannot be read.
     """
     if target is None:
         show_scenes()

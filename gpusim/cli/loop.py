@@ -1,4 +1,4 @@
-"""The loop of ``gpusim run`` and ``gpusim render``: steps, commands, samples, progress."""
+"""Run the loop of ``gpusim run`` and ``gpusim render``: steps, commands, samples, progress."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MANY = 1 << 62
 
 
 class Sampler(Protocol):
-    """An observer of a running simulation: a recorder or a film."""
+    """Observer of a running simulation, such as a recorder or a film."""
 
     def sample(self) -> None:
         """Sample the current state."""
@@ -39,8 +39,8 @@ class Sampling:
 
     Attributes:
         sampler: the observer that takes the samples.
-        every: steps between samples, at least 1; may be a fraction.
-        last: the step after which no samples are taken.
+        every: number of steps between samples, at least 1. It need not be an integer.
+        last: last step after which a sample may be taken.
         taken: number of samples so far.
     """
 
@@ -55,7 +55,7 @@ class Sampling:
         return due - done if due <= self.last else _MANY
 
     def look(self, done: int, end: bool = False) -> None:
-        """Take a sample if one is due, or if this is the end."""
+        """Take a sample if one is due, or at the end of the run."""
         if self.until(done) <= 0 or (end and done <= self.last):
             self.sampler.sample()
             self.taken += 1
@@ -66,13 +66,13 @@ class Outcome:
     """Result of a run.
 
     Attributes:
-        begun: simulated time at the start, s.
-        simulated: simulated time at the end, s.
-        wall: wall-clock time of the loop, s.
-        reading: the part of it that the samples took, s.
-        steps: steps done.
-        energy_start, energy_end: kinetic plus potential energy of world 0, J.
-        drift: maximum joint drift seen in any world, m.
+        begun: simulated time at the start (s).
+        simulated: simulated time at the end (s).
+        wall: wall-clock time of the loop (s).
+        reading: wall-clock time that taking the samples took (s).
+        steps: number of steps that ran.
+        energy_start, energy_end: kinetic plus potential energy of world 0 (J).
+        drift: maximum joint error in any world (m).
         interrupted: the user pressed Ctrl-C.
         failure: the error that ended the run early, or None.
         all_failed: the run ended early because every world failed.
@@ -108,20 +108,21 @@ def simulate(
     printed: Callable[[], str] | None = None,
     clock: StepClock | None = None,
 ) -> Outcome:
-    """Run ``steps`` steps of ``sim`` under the schedule of ``scene``, with samples from start to end.
+    """Run ``steps`` steps of ``sim`` with the schedule of ``scene``, and take samples from start to end.
 
-    A failed simulation or Ctrl-C ends the run. The outcome reports it, so the samples taken so far are not lost.
+    A failed simulation or Ctrl-C ends the run. The function then returns normally and reports the reason in the
+    outcome, so the samples are not lost.
 
     Args:
         sim: the simulation.
-        scene: its scene, for the schedule.
+        scene: scene with the schedule.
         steps: number of steps.
-        recorder: takes samples; None for none.
-        every: steps between samples of ``recorder``.
-        more: further samplers with their own schedules.
-        operator: sets the commands before each step in place of the schedule; None for none.
-        printed: returns progress text that is printed after the simulated time.
-        clock: waits before each step, so that the run is in real time; None: as fast as possible.
+        recorder: recorder that takes samples. None: no recorder.
+        every: number of steps between samples of ``recorder``.
+        more: schedules of further samplers.
+        operator: sets the commands before each step, in place of the schedule. None: no operator.
+        printed: function that returns a text, which is printed after the simulated time.
+        clock: clock that waits before each step to keep real time. None: run as fast as possible.
     """
     begun = _time(sim)
     outcome = Outcome(begun=begun, energy_start=_energy(sim))

@@ -1,4 +1,4 @@
-"""The options of ``gpusim run``, checked before anything heavy is loaded."""
+"""Options of ``gpusim run``, and checks that need neither the model nor slow imports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FILES = "a machine's .yaml or .py, or a model's .urdf, .xml, .sdf or .usd"
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of one ``gpusim run`` command line. None means the scene's value."""
+    """Options of one ``gpusim run`` command line. None means that the scene's value is used."""
 
     target: str
     settings: tuple[str, ...] = ()
@@ -60,15 +60,15 @@ class RunOptions:
         """Return whether the target names a file or a module rather than a scene of the package.
 
         Raises:
-            OptionError: it names a file of a kind that cannot be read.
+            OptionError: gpusim cannot read this type of file.
         """
         return self.kind() is not None
 
     def kind(self) -> str | None:
-        """Return the kind of the target's file (``MODEL``, ``MACHINE``, ``PYTHON``), or None for a scene.
+        """Return the type of the target's file (``MODEL``, ``MACHINE``, ``PYTHON``), or None for a scene.
 
         Raises:
-            OptionError: it names a file of a kind that cannot be read.
+            OptionError: gpusim cannot read this type of file.
         """
         found = kind_of(self.target)
         if found is not None:
@@ -88,14 +88,14 @@ class RunOptions:
         return None
 
     def start_pose(self) -> str | None:
-        """Return the posture to start in, or None for a model file, whose reader already places the model in it."""
+        """Return the initial posture, or None for a model file. The importer already reads the model in its posture."""
         return None if self.kind() == MODEL else self.pose
 
     def parameters(self) -> dict[str, str]:
         """Return the ``--set`` options as names and values.
 
         Raises:
-            OptionError: one has no "=" or no name, or is given twice.
+            OptionError: an option has no "=" or no name, or a name is given twice.
         """
         values: dict[str, str] = {}
         for setting in self.settings:
@@ -109,7 +109,7 @@ class RunOptions:
         return values
 
     def config_changes(self) -> dict[str, Any]:
-        """Return the solver settings that the command line changes, by their names in ``SolverConfig``."""
+        """Return the solver settings that the command line changes. Keys are field names of ``SolverConfig``."""
         names = ("dt", "substeps", "iterations", "joint_solver", "scheme")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
@@ -117,7 +117,7 @@ class RunOptions:
         """Return the signal names and patterns of ``--signals``, or None if the option is not given.
 
         Raises:
-            OptionError: an empty list.
+            OptionError: the list is empty.
         """
         if self.signals is None:
             return None
@@ -177,10 +177,10 @@ def _check_rate(options: RunOptions) -> None:
 
 
 def check_duration(seconds: float | None) -> None:
-    """Check ``--duration``, which is None if not given.
+    """Check the value of ``--duration``. None: the option is not given.
 
     Raises:
-        OptionError: not a finite number above 0.
+        OptionError: the duration is not a finite number above 0.
     """
     _positive("--duration", seconds, "4")
 
@@ -189,7 +189,7 @@ def count_steps(option: str, seconds: float, dt: float) -> int:
     """Return the number of steps of ``dt`` s in ``seconds``.
 
     Raises:
-        OptionError: more than ``_MOST_STEPS`` steps.
+        OptionError: the number of steps is above ``_MOST_STEPS``.
     """
     steps = seconds / dt
     if not steps <= _MOST_STEPS:
@@ -230,10 +230,10 @@ def _at_least(option: str, value: int | None, least: int) -> None:
 
 
 def picture_size(text: str, least: int, example: str) -> tuple[int, int]:
-    """Parse ``WIDTHxHEIGHT`` into width and height of a picture or a window, pixels.
+    """Parse ``WIDTHxHEIGHT`` into the width and height (pixels) of a picture or a window.
 
     Raises:
-        OptionError: bad format, or a number below ``least`` or above LARGEST_PICTURE.
+        OptionError: the format is wrong, or a number is below ``least`` or above LARGEST_PICTURE.
     """
     match = re.fullmatch(r"(\d{1,5})x(\d{1,5})", text.strip().lower())
     width, height = (int(match.group(1)), int(match.group(2))) if match else (0, 0)

@@ -43,7 +43,7 @@ class PictureOptions:
         """Check everything that can be checked without the model.
 
         Args:
-            least: minimum width and height of the picture, pixels.
+            least: minimum width and height of the picture (pixels).
 
         Raises:
             OptionError, UnknownNameError, ViewerError: an option breaks a rule.
@@ -55,10 +55,10 @@ class PictureOptions:
             raise OptionError(f"--max-worlds must be at least 1, got {self.max_worlds}; give e.g. 16")
 
     def points(self, least: int) -> tuple[int, int]:
-        """Return width and height, pixels.
+        """Return the width and height (pixels).
 
         Raises:
-            OptionError: not WIDTHxHEIGHT, or too small or large.
+            OptionError: the format is not WIDTHxHEIGHT, or a number is too small or too large.
         """
         return picture_size(self.size, least, "640x360")
 
@@ -66,18 +66,18 @@ class PictureOptions:
         """Return the names of the overlays. Each option may list several, separated by commas.
 
         Raises:
-            UnknownNameError: no such overlay.
+            UnknownNameError: there is no such overlay.
         """
         names = [name.strip() for option in self.overlays for name in option.split(",")]
         return frozenset(overlay.name for overlay in chosen_overlays(name for name in names if name))
 
     def camera_for(self, scene: Scene) -> PinholeCamera | Camera | str:
-        """Return the camera of the command line (six numbers, a label or a named view), or that of the scene."""
+        """Return the camera of the command line (six numbers, a label or a named view), or the scene's camera."""
         eye = self._eye()
         return scene.camera if eye == SCENE_VIEW else eye
 
     def decorated(self, scene: Scene) -> bool:
-        """Return whether joints and other objects without shapes are drawn, by the command line or the scene."""
+        """Return whether to draw joints and other objects without shapes. The command line or the scene decides."""
         return scene.decoration if self.decoration is None else self.decoration
 
     def _eye(self) -> PinholeCamera | str:
@@ -98,7 +98,7 @@ class PictureOptions:
         """Check that the camera to use and the body to follow exist.
 
         Raises:
-            UnknownNameError: no such camera, view or body.
+            UnknownNameError: there is no such camera, view or body.
         """
         eye, cameras = self._eye(), model.labels("camera")
         if isinstance(eye, str) and eye not in (*cameras, *_VIEWS):
@@ -113,7 +113,7 @@ class PictureOptions:
             numbers: the numbers of all worlds.
 
         Raises:
-            OptionError: no such world.
+            OptionError: there is no such world.
         """
         if self.world is not None and self.world not in numbers:
             rule = f"is not among {len(numbers)} worlds; they count from 0"
@@ -125,7 +125,7 @@ class PictureOptions:
         """Return the indices into ``numbers`` of the worlds to draw. Print a note if some are left out.
 
         Raises:
-            OptionError: no such world.
+            OptionError: there is no such world.
         """
         self.check_world(numbers)
         if self.world is not None:

@@ -1,4 +1,4 @@
-"""``--policy``: a learned policy writes the commands in place of the scene's schedule."""
+"""Option ``--policy``: a learned policy writes the commands, in place of the scene's schedule."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 
 def with_policy(options: RunOptions) -> RunOptions:
-    """Return the options with the parameters and the step of the policy's task, where the command line gives none.
+    """Return the options with the scene parameters and time step of the policy's task.
+
+    Values that the command line gives are kept.
 
     Raises:
-        OptionError: the policy is for another scene, or another option contradicts it.
+        OptionError: the policy is for another scene, or another option contradicts the policy's task.
         ModelError: the file cannot be read, or Gymnasium is missing.
     """
     if options.policy is None:
@@ -37,7 +39,7 @@ def with_policy(options: RunOptions) -> RunOptions:
 
 
 def driven_by_policy(options: RunOptions, scene: Scene) -> Scene:
-    """Return the scene with the policy as its schedule, for an episode, and without checks."""
+    """Return the scene without checks, with the policy as its schedule and the episode's length as its duration."""
     if options.policy is None:
         return scene
     schedule = _schedule(options)
@@ -45,7 +47,7 @@ def driven_by_policy(options: RunOptions, scene: Scene) -> Scene:
 
 
 def connect_goals(scene: Scene, operator: Operator) -> None:
-    """Let the operator set the goals of the scene's policy, if it has one."""
+    """Let the operator set the goals of the scene's policy, if the policy has goals."""
     connect = getattr(scene.schedule, "connect", None)
     if connect is not None:
         connect(operator)

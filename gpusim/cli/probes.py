@@ -94,7 +94,7 @@ class Finding:
         name: the component that was probed.
         good: whether it works.
         detail: version or path, or the problem.
-        hint: how to fix it; empty if it is good.
+        hint: how to fix the problem. Empty if the component works.
     """
 
     name: str
@@ -140,9 +140,9 @@ def probe_package(name: str, purpose: str = "", hint: str = "", module: str = ""
 
     Args:
         name: name of the distribution.
-        purpose: what it is for, if gpusim works without it.
-        hint: how to install it; empty: pip and its name.
-        module: module to import; empty: its name.
+        purpose: purpose of an optional package. Empty: gpusim needs the package.
+        hint: how to install the package. Empty: ``pip install`` with its name.
+        module: name of the module to import. Empty: the name of the distribution.
     """
     least = LEAST.get(name, "0")
     hint = hint or ("pip install --upgrade " + (f'"{name}>={least}"' if name in LEAST else name))
@@ -171,7 +171,10 @@ def probe_compiler() -> Finding:
 
 
 def probe_openmp() -> Finding:
-    """Build a small library with the kernels' build settings: OpenMP lets the native backend use all cores."""
+    """Build a small library with the kernels' build settings, to test OpenMP.
+
+    The native backend needs OpenMP to use all cores.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -186,7 +189,7 @@ def probe_openmp() -> Finding:
 
 
 def probe_cache() -> Finding:
-    """Write to the folder of compiled kernels."""
+    """Check that the folder of compiled kernels can be written."""
     try:
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
@@ -261,7 +264,7 @@ def probe_egl() -> Finding:
 
 
 def probe_display() -> Finding:
-    """Open the display, for windows."""
+    """Open the display, which windows need."""
     purpose = "for windows: gpusim view; gpusim render needs none"
     names = " and ".join(f"{name}={os.environ[name]}" for name in _DISPLAYS if os.environ.get(name))
     if sys.platform.startswith("linux") and not names:
@@ -273,7 +276,7 @@ def probe_display() -> Finding:
 
 
 def probe_picture() -> Finding:
-    """Draw a ball without a window."""
+    """Draw a ball offscreen."""
     trouble, said = run_child(_PICTURE_CODE)
     if trouble:
         return Finding("drawing", False, f"pictures off screen; {trouble}", "install a graphics driver, or Mesa")
@@ -284,7 +287,7 @@ def run_child(code: str) -> tuple[str, str]:
     """Run Python code in a child process.
 
     Returns:
-        The problem, empty if there is none, and the last line that the child printed.
+        The problem (empty without one), and the last line that the child process printed.
     """
     home = str(Path(__file__).parents[2])  # gpusim itself may not be installed
     path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))

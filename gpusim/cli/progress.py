@@ -1,4 +1,4 @@
-"""Progress of long work on stderr: a bar in a terminal, an occasional plain line in a pipe or a log."""
+"""Progress of long work on stderr: a bar in a terminal, or occasional plain lines in a pipe or a log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ clock: Callable[[], float] = time.perf_counter
 
 
 class Report:
-    """Rate limiter that calls ``show(done, wall)`` after ``first`` s of wall time, then every ``every`` s."""
+    """Rate limiter that calls ``show(done, wall)`` first after ``first`` s of wall time, then every ``every`` s."""
 
     def __init__(self, show: Callable[[int, float], None], first: float, every: float) -> None:
         self._show, self._every = show, every
@@ -39,7 +39,7 @@ class Report:
 def reported(name: str, total: int, printed: Callable[[int], str]) -> Iterator[Report]:
     """Report progress. Without a terminal, print lines like "pile: 12 %, 3.4 s simulated, about 0:20:00 left".
 
-    The last argument returns a progress text for a number of finished items.
+    ``printed`` returns a progress text for a number of finished items.
 
     Args:
         name: name of the work.

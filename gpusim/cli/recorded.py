@@ -17,7 +17,10 @@ from gpusim.scene import Scene, scene_values
 
 
 def recorded_target(options: RunOptions) -> str:
-    """Return the scene's name, or the absolute path of its file, so that you can play the motion from any folder."""
+    """Return the name of the scene, or the absolute path of its file.
+
+    With an absolute path, you can play the motion from any current folder.
+    """
     if not options.is_file() or is_module(options.target):
         return options.target
     path, function = split(options.target)
@@ -25,15 +28,15 @@ def recorded_target(options: RunOptions) -> str:
 
 
 def check_recording(options: RunOptions, more: Sequence[str] = (), allowed: Sequence[str] = ()) -> None:
-    """Raise if an option is given that only applies to simulations.
+    """Raise an error if an option is given that only applies to simulations.
 
     Args:
-        options: the command line; its target is a recording.
+        options: options of the command line, whose target is a recording.
         more: names of further options that were given and only apply to simulations.
-        allowed: names of options that also apply to recordings.
+        allowed: names of options that apply to recordings too.
 
     Raises:
-        OptionError: such an option is given; the message names it.
+        OptionError: such an option is given. The message names the option.
     """
     plain = RunOptions(target=options.target)
     names = [field.name for field in dataclasses.fields(options) if field.name not in allowed]
@@ -60,7 +63,7 @@ def scene_of(motion: Motion, path: str) -> Scene:
 
     Args:
         motion: the recorded motion.
-        path: path of the recording; a robot file that has moved is looked for in the same folder.
+        path: path of the recording. If the robot file has moved, it is searched in the same folder.
 
     Raises:
         ModelError: the motion names no scene, its robot file is missing, or its scene has changed since.

@@ -27,7 +27,7 @@ def serve_page(
     """Serve a page until Ctrl-C or the end of ``--duration``.
 
     Returns:
-        The pacer of the pictures, and their lateness.
+        The frame timer of the page, and the statistics of the frames' lateness.
 
     Raises:
         ViewerError: viser is not installed, or the port or host cannot be used.
@@ -58,7 +58,7 @@ def check_rerun(options: ViewOptions) -> None:
 
     Raises:
         OptionError: the target is a recording.
-        ModelError: it is no address, rerun-sdk is not installed, or nothing answers there.
+        ModelError: the text is not an address, rerun-sdk is not installed, or nothing answers at the address.
     """
     assert options.rerun is not None
     if options.is_recording:
@@ -67,7 +67,10 @@ def check_rerun(options: ViewOptions) -> None:
 
 
 def stream_to_rerun(options: ViewOptions, live: Live) -> StreamRecorder:
-    """Return a stream of the scene's signals and the poses of all bodies, 30 samples per second of simulated time."""
+    """Return a stream to a Rerun viewer, with the scene's signals and the poses of all bodies.
+
+    It takes 30 samples per second of simulated time.
+    """
     assert options.rerun is not None
     signals = live.scene.signals() or ["sim.time"]
     rate = min(_RATE, 1.0 / live.sim.config.dt)
@@ -75,7 +78,7 @@ def stream_to_rerun(options: ViewOptions, live: Live) -> StreamRecorder:
 
 
 def run_alone(options: ViewOptions, session: Session) -> tuple[Pacer, Jitter]:
-    """Run a session in real time without showing it here, until Ctrl-C or the end of ``--duration``.
+    """Run a session in real time without a window or page, until Ctrl-C or the end of ``--duration``.
 
     Raises:
         SimulationError: the simulation failed.

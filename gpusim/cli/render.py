@@ -58,8 +58,8 @@ def render(options: RenderOptions) -> None:
     """Run one ``gpusim render`` command line.
 
     Raises:
-        GpusimError: bad input or no renderer, raised before the first step. SimulationError and Interrupted are raised
-            only after the picture, or the film so far, has been written.
+        GpusimError: the input is invalid or no renderer works, raised before the first step. SimulationError and
+            Interrupted are raised only after the picture, or the film so far, has been written.
     """
     _check(options)
     if is_motion_file(options.run.target):

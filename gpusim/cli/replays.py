@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Replay:
-    """An operator recording that a command line names.
+    """Operator recording that a command line names.
 
     Attributes:
         path: path of the file.
@@ -33,15 +33,15 @@ class Replay:
 
     @property
     def duration(self) -> float:
-        """Simulated time from its first step to its last, s."""
+        """Simulated time from the first step of the recording to its last (s)."""
         return self.recording.steps * self.recording.dt
 
     def check(self, options: RunOptions, scene: Scene) -> None:
-        """Raise if the run cannot repeat the recording. The operator compares the time step.
+        """Raise an error if the run cannot repeat the recording. The time step is compared later, by the operator.
 
         Raises:
-            OptionError: recorded with another scene, other parameters or another number of worlds, or not from the
-                start.
+            OptionError: the recording was made with another scene, other parameters or another number of worlds, or
+                does not begin at the start of a run.
         """
         recording, element = self.recording, f"--replay: {str(self.path)!r}"
         if recording.scene != scene.name:
@@ -85,7 +85,7 @@ class Replay:
             )
 
     def operator(self, sim: Simulation, scene: Scene) -> Operator:
-        """Return an operator that replays the recording from the first state of a simulation on.
+        """Return an operator that replays the recording, beginning at the initial state of a simulation.
 
         Raises:
             ModelError: the simulation has another step or other inputs than the recording.
@@ -98,7 +98,7 @@ class Replay:
         return operator
 
     def compare_solver(self, sim: Simulation) -> None:
-        """Print a note if solver settings differ, because the results then differ in their bits."""
+        """Print a note if solver settings differ, because the results are then not bitwise identical."""
         from gpusim.viewer.operator.recording import solver_of
 
         here, then = solver_of(sim), self.recording.solver

@@ -42,8 +42,8 @@ def run(options: RunOptions) -> None:
     """Run one ``gpusim run`` command line.
 
     Raises:
-        GpusimError: bad input, raised before the first step. SimulationError, BadRun and Interrupted are raised only
-            after everything that was recorded has been written.
+        GpusimError: the input is invalid, raised before the first step. SimulationError, BadRun and Interrupted are
+            raised only after all recorded data has been written.
     """
     check(options)
     options = with_policy(options)
@@ -123,10 +123,10 @@ def _count_steps(options: RunOptions, scene_duration: float, dt: float) -> int:
 
 
 def check_backend(options: RunOptions) -> None:
-    """Check, before anything is built, that the chosen backend works here.
+    """Check that the chosen backend works on this computer, before the model is built.
 
     Raises:
-        ModelError: it does not; the message names the fix.
+        ModelError: the backend does not work. The message names the fix.
     """
     if options.backend != "auto":  # "auto" always finds one; trying it would load the GPU libraries
         from gpusim.backends import choose_backend
@@ -135,7 +135,7 @@ def check_backend(options: RunOptions) -> None:
 
 
 def make_simulation(options: RunOptions, scene: Scene, config: Any, model: Model) -> Simulation:
-    """Build the simulation for a command line, in its initial state or that of ``--resume``."""
+    """Build the simulation for a command line, in its initial state or in the state of ``--resume``."""
     # Import after the cheap checks, because the solver and its compiled loops load slowly.
     with notes_instead_of_warnings():
         from gpusim.simulation import Simulation
@@ -260,7 +260,7 @@ def _last_values(options: RunOptions, plots: Sequence[Plot], sim: Simulation) ->
 
 
 def raise_failure(sim: Simulation, outcome: Outcome) -> None:
-    """Raise if a run ended early or some of its worlds failed."""
+    """Raise an error if a run ended early or some of its worlds failed."""
     if outcome.failure is not None:
         raise outcome.failure
     if outcome.interrupted:

@@ -29,10 +29,10 @@ def show_summary(
     Args:
         scene: the scene that was run.
         sim: the simulation, at its end.
-        outcome: times, energies and drift.
+        outcome: times, energies and joint error of the run.
         files: the files that were written.
-        values: last values (world 0) of the signals that the user named.
-        checks: result of the scene's checks; None to omit it.
+        values: final values, in world 0, of the signals that the user named.
+        checks: result of the scene's checks. None: the table omits it.
     """
     table = Table(title=Text(scene.name), show_header=False, title_justify="left")
     table.add_column(style="bold", no_wrap=True)
@@ -76,7 +76,7 @@ def _pairs(sim: Simulation) -> str:
 
 
 def parted(outcome: Outcome) -> str:
-    """Describe joints that came apart, and the fix. Return "" if they held."""
+    """Describe the joints that came apart, and the fix. Return "" if no joint came apart."""
     if outcome.drift <= DRIFT_TOO_FAR:
         return ""
     return f"joints came {outcome.drift:.3g} m apart; take a smaller --dt or more --substeps"

@@ -1,4 +1,4 @@
-"""``gpusim sweep``: a scene or a machine with many values of its parameters."""
+"""``gpusim sweep``: run a scene or a machine with many values of its parameters."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class SweepOptions:
     """Options of one ``gpusim sweep`` command line.
 
     Attributes:
-        run: target, settings, duration, signals, backend and type.
+        run: target, settings, duration, signals, backend and number type.
         out: the .parquet file.
-        rate: samples per second of simulated time; None: only the end.
-        sample: number of points to draw; None: the grid.
-        seed: of the draws.
-        together: maximum number of points in a simulation.
+        rate: samples per second of simulated time. None: only the end of the run.
+        sample: number of random points. None: use all combinations of values.
+        seed: seed of the random points.
+        together: maximum number of points that run in one simulation.
         ray: address of a Ray cluster, or None.
     """
 
@@ -45,12 +45,12 @@ class SweepOptions:
 
 @dataclass(frozen=True)
 class Target:
-    """Builder of the scene of a point, from a command line. It can be pickled."""
+    """Function object that builds the scene of a point from a command line. It can be pickled."""
 
     options: RunOptions
 
     def __call__(self, point: Point) -> Scene:
-        """Build the scene of a point."""
+        """Build the scene of one point."""
         settings = tuple(f"{name}={value}" for name, value in point.items())
         return load_target(dataclasses.replace(self.options, settings=settings), visuals=False)
 

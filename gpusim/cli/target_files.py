@@ -1,4 +1,4 @@
-"""Scenes of files: models of other programs, machine files, and Python files or modules with a function ``build``."""
+"""Build scenes from files: models of other programs, machine files, and Python files or modules with ``build``."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _TURNING = ("revolute", "continuous")
 
 
 def kind_of(target: str) -> str | None:
-    """Return the kind of file that a target names, or None: a scene, or something else."""
+    """Return the type of the file that a target names, or None if the target is a scene or something else."""
     path, _ = split(target)
     suffix = Path(path).suffix.lower()
     if suffix in _MODELS:
@@ -56,13 +56,13 @@ def kind_of(target: str) -> str | None:
 
 
 def split(target: str) -> tuple[str, str]:
-    """Return path and function of ``machine.py:build``, or the target and ""."""
+    """Split a target such as ``machine.py:build`` into path and function. The function may be empty."""
     path, colon, function = target.rpartition(":")
     return (path, function) if colon and Path(path).suffix == ".py" else (target, "")
 
 
 def is_module(target: str) -> bool:
-    """Return whether a target is ``module:function``, which is no path."""
+    """Return whether a target is ``module:function`` rather than a path."""
     return Path(split(target)[0]).suffix != ".py" and _MODULE.fullmatch(target) is not None
 
 
@@ -85,17 +85,18 @@ def model_scene(
 
     Args:
         path: path of the file.
-        hold: hold the joints of a URDF file at zero with position servos.
-        fixed_base: fix the base to the world, or let it float. None: as the file says.
-        pose: named posture of the file to start in. An SRDF file with the name of a URDF file next to it has more.
-        arguments: of a xacro file.
+        hold: hold the joints of a URDF file at position zero with position servos.
+        fixed_base: True fixes the base to the world, and False lets it float. None: as the file specifies.
+        pose: named posture of the file to start in. An SRDF file next to the URDF file, with the same name, can define
+            more postures.
+        arguments: arguments of a xacro file.
         floor: add a horizontal plane below the model.
-        visuals: also read the visual shapes, for pictures.
-        reports: receives the report of the import. None: its findings go to stderr.
-        still: accept a file in which nothing moves.
+        visuals: also read the visual shapes, which pictures show.
+        reports: list to which the report of the import is added. None: the findings are printed on stderr.
+        still: accept a file in which nothing can move.
 
     Raises:
-        ModelError: the file, or a package that reads it, is missing or broken.
+        ModelError: the file, or a package that reads this type of file, is missing or broken.
         OptionError: nothing in the file can move.
     """
     from gpusim.description.config import SolverConfig
@@ -147,7 +148,7 @@ def add_still_body(scene: Scene) -> None:
 
 
 def show_findings(report: ImportReport, path: str) -> None:
-    """Print the findings of an import on stderr: those that act on the motion first, at most ten lines."""
+    """Print the findings of an import on stderr, at most ten lines. Findings that affect the motion come first."""
     from gpusim.importers.report import SEVERITIES, one_for_each_fact
 
     lines = [
@@ -194,7 +195,7 @@ def _energy_panel() -> Plot:
 
 
 def machine_scene(path: str, parameters: Mapping[str, str]) -> Scene:
-    """Read a machine file. ``parameters`` replace its values; numbers are given as text.
+    """Read a machine file. ``parameters`` replaces values of the file, and gives numbers as text.
 
     Raises:
         ModelError: the file is missing or broken.
@@ -205,15 +206,15 @@ def machine_scene(path: str, parameters: Mapping[str, str]) -> Scene:
 
 
 def python_scene(target: str, parameters: Mapping[str, str]) -> Scene:
-    """Call the function of a Python file or module that returns a scene.
+    """Call the function of a Python file or module that builds a scene, and return the scene.
 
     Args:
         target: ``machine.py``, ``machine.py:function`` or ``module:function``.
         parameters: arguments as text, which are converted to the annotated types.
 
     Raises:
-        OptionError: no such module or function, an unknown argument, or an error in the file.
-        ModelError: the function raised it.
+        OptionError: there is no such module or function, an argument is unknown, or the file has an error.
+        ModelError: the function raised this error.
     """
     from gpusim.builder.builder import ModelBuilder
 
@@ -238,7 +239,7 @@ def python_function(target: str) -> Callable[..., Any]:
     """Return the function that a target names.
 
     Raises:
-        OptionError: no such module or function, or an error in the file.
+        OptionError: there is no such module or function, or the file has an error.
     """
     if is_module(target):
         module_name, _, name = target.partition(":")

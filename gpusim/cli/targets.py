@@ -1,4 +1,4 @@
-"""The scene that a command line names: one of the package, or one of a file (``gpusim run robot.urdf``)."""
+"""Load the scene that a command line names: a scene of the package, or a file (``gpusim run robot.urdf``)."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def load_target(
     """Load the scene that a command line names, or build one from its file.
 
     Args:
-        options: the command line.
-        visuals: also read a robot's visual shapes, for pictures.
-        reports: receives the reports of the imports of model files. None: their findings go to stderr.
-        still: accept a file in which nothing moves. Its scene gets a kinematic body without shapes.
+        options: options of the command line.
+        visuals: also read a robot's visual shapes, which pictures show.
+        reports: list to which the reports of imports are added. None: the findings are printed on stderr.
+        still: accept a file in which nothing can move. Its scene gets a kinematic body without shapes.
     """
     from gpusim.importers.report import combined
 
@@ -108,9 +108,9 @@ def _package_scene(options: RunOptions, given: Mapping[str, str]) -> Scene:
 
 
 def target_parameters(options: RunOptions) -> dict[str, Any]:
-    """Return what a recording needs, in addition to the target, to build the scene again.
+    """Return the parameters that a recording stores, in addition to the target, to rebuild the scene.
 
-    For a scene of the package these are all parameters with their values, since defaults may change between releases.
+    For a scene of the package, these are the values of all parameters, because defaults may change between releases.
     """
     if options.kind() == MODEL:
         given = {name: getattr(options, name) for name in _MODEL_OPTIONS if getattr(options, name)}
@@ -126,7 +126,7 @@ def target_parameters(options: RunOptions) -> dict[str, Any]:
 
 
 def with_parameters(options: RunOptions, parameters: Mapping[str, Any]) -> RunOptions:
-    """Return options with the parameters that :func:`target_parameters` returned, in place of the given ones."""
+    """Return options in which the result of :func:`target_parameters` replaces the given parameters."""
     if options.kind() == MODEL:
         texts = {name: str(parameters.get(name) or "") for name in _MODEL_OPTIONS}
         arguments = {name.removeprefix(_SET): value for name, value in parameters.items() if name.startswith(_SET)}

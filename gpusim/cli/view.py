@@ -44,8 +44,8 @@ def view(options: ViewOptions) -> None:
     """Run one ``gpusim view`` command line.
 
     Raises:
-        GpusimError: bad input, or no window or page. SimulationError and Interrupted are raised only after the
-            recording has been closed.
+        GpusimError: the input is invalid, or no window or page can be opened. SimulationError and Interrupted are
+            raised only after the recording has been closed.
     """
     _check(options)
     if options.windowed:

@@ -13,14 +13,14 @@ MOST_BETWEEN = 5
 
 
 def joined_bodies(joints: Sequence[JointSpec], shaped: Collection[int]) -> set[tuple[int, int]]:
-    """Return pairs of bodies, lower index first (-1: the world), whose shapes do not collide.
+    """Return pairs of bodies whose shapes do not collide, lower index first (-1: the world).
 
     * Welded: fixed joints merge bodies into one rigid part. A body welded to the world is part of the world.
-    * Neighbors: a joint connects them, or parts welded to them, or a chain of joints from parent to child through
-      bodies without shapes. Two children of a body without shapes are not neighbors.
+    * Neighbors: a joint connects the two bodies or their welded parts, or a chain of joints from parent to child
+      connects them through bodies without shapes. Two children of a body without shapes are not neighbors.
 
     Args:
-        joints: all joints of a model. Joints whose kind lets its bodies collide have no effect.
+        joints: all joints of a model. A joint has no effect if its kind lets the joined bodies collide.
         shaped: bodies that have shapes.
     """
     holding = [joint for joint in joints if not joint_type(joint.kind).lets_collide(joint)]

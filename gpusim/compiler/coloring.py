@@ -1,4 +1,4 @@
-"""Graph coloring of constraints. Constraints of one color share no dynamic body. The rest is the overflow."""
+"""Graph coloring of constraints. Constraints of one color share no dynamic body. The overflow has no color."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OVERFLOW, FACTORED = -1, -2
 
 @dataclass
 class ColorSets:
-    """Constraints by color, and constraints that fit no color."""
+    """Constraints of each color, and constraints that fit into no color (the overflow)."""
 
     colors: list[Array]
     """Constraints of each color, in rising order."""
@@ -27,17 +27,17 @@ class ColorSets:
 
 
 def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among: Array | None = None) -> ColorSets:
-    """Color greedily by largest degree first (ties by index), with a bit mask of used colors per body.
+    """Color the constraints greedily, largest degree first, equal degrees by index.
 
     Args:
-        bodies: (constraints, slots) body of every slot.
+        bodies: (constraints, slots) bodies of every constraint.
         dynamic: (bodies,) True for bodies that can move. Static bodies never conflict.
         max_colors: largest number of colors, 1 to 62.
-        among: constraints to sweep, in rising order, or None for all.
+        among: constraints to color, in ascending order, or None for all.
 
     Returns:
-        Constraints by color in rising order. Constraints that fit no color (a body with more than ``max_colors``
-        joints) are the overflow.
+        Constraints of each color, in ascending order. Constraints that fit into no color, such as those of a body with
+        more than ``max_colors`` joints, form the overflow.
     """
     among = np.arange(bodies.shape[0]) if among is None else among
     own = bodies[among]

@@ -1,4 +1,4 @@
-"""Constant data of contacts after finalize: shapes as index arrays, collision filtering, laws, capacities."""
+"""Constant contact data of a finalized model: shapes as index arrays, collision filter, contact laws, capacities."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_WALKED shapes, the most that one thread searches."""
 
 @dataclass
 class ContactTopology:
-    """Index arrays of shapes. Bodies are numbered as in Topology (the world is the last one)."""
+    """Index arrays of shapes. Body numbers are those of Topology (the world is the last body)."""
 
     labels: list[str]
     kind: Array
@@ -96,16 +96,16 @@ class ContactTopology:
 
     @property
     def num_buckets(self) -> int:
-        """Return the number of grid buckets, a power of two, or 0 if pairs are listed."""
+        """Return the number of grid buckets, a power of two, or 0 if ``candidates`` lists all pairs that may touch."""
         return 0 if self.candidates is not None else 1 << max(self.num_shapes - 1, 1).bit_length()
 
     @property
     def level(self) -> int:
-        """Return the kernel build: the highest ``level`` of the model's shape kinds."""
+        """Return the highest ``level`` of the model's kinds of shapes. It selects the kernel build."""
         return max((kind.level for kind in shape_kinds() if np.any(self.kind == kind.number)), default=1)
 
     def capacity(self, config: SolverConfig, dynamic: Array) -> int:
-        """Return the pair capacity of each world."""
+        """Return how many pairs of shapes the buffer of each world can hold."""
         listed = None if self.candidates is None else sum(map(len, self.candidates))
         if listed == 0 or self.num_shapes < 2:
             return 0
@@ -160,7 +160,7 @@ def contact_topology(
     dynamic: Array,
     articulated: Array,
 ) -> ContactTopology:
-    """Make the arrays of all shapes. ``dynamic`` (bodies,) is True for bodies that impulses move."""
+    """Make the index arrays of all shapes. ``dynamic`` (bodies,) is True for bodies that impulses move."""
     world = len(bodies)
     body = np.array([world if s.body == WORLD else s.body for s in shapes], dtype=np.int64)
     types = [shape_type(s.kind) for s in shapes]
@@ -253,7 +253,7 @@ def _material_row(m: Material, laws: list[ContactLaw]) -> list[float]:
 
 
 def own_pairs(pairs: Sequence[PairSpec]) -> list[PairSpec]:
-    """Return pairs that collide with their own material, in the order of ``ContactTopology.materials``."""
+    """Return the pairs that have their own contact material, in the order of ``ContactTopology.materials``."""
     return [pair for pair in pairs if pair.collide and pair.material is not None]
 
 
@@ -316,10 +316,11 @@ def _cell(radius: Array) -> float:
 
 
 def pair_material(a: ShapeSpec, b: ShapeSpec, pair: PairSpec | None = None) -> Material:
-    """Return the contact material of two shapes: the pair's own one, or the two materials combined.
+    """Return the contact material of two shapes: the pair's own material, or both shapes' materials combined.
 
     Raises:
-        ModelError: the materials have different laws and the pair has none. The message names both shapes.
+        ModelError: the materials have different contact laws, and the pair has no own law. The message names both
+            shapes.
     """
     if pair is not None and pair.material is not None:
         return pair.material
@@ -329,10 +330,11 @@ def pair_material(a: ShapeSpec, b: ShapeSpec, pair: PairSpec | None = None) -> M
 def check_laws(
     shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], topology: ContactTopology, dynamic: Array
 ) -> None:
-    """Check that every pair that may touch has one contact law, and the round shape or wheel that the law needs.
+    """Check that every pair that may touch has one contact law, and a round shape or wheel if the law needs it.
 
     Raises:
-        ModelError: a pair has two laws, or lacks the round shape or wheel that its law needs. The message names it.
+        ModelError: a pair has two laws, or lacks the round shape or wheel that its law needs. The message names the
+            pair.
     """
     own = {tuple(sorted((p.shape_a, p.shape_b))): p for p in pairs if p.collide}
     special = {p.shape_a for p in own.values()} | set(np.flatnonzero(topology.law).tolist())
@@ -369,7 +371,7 @@ def _needs_radius(law: ContactLaw) -> bool:
 
 
 def capacity_message(most: int, capacity: int, world: int) -> str:
-    """Return the message for pairs that exceed the capacity."""
+    """Return the message for a world with more pairs than its capacity."""
     return (
         f"world {world}: {most} pairs of shapes are close but there are places for max_pairs = {capacity}; "
         f"the others did not collide; give SolverConfig(max_pairs={int(1.25 * most) + 8})"

@@ -1,4 +1,4 @@
-"""Symbolic block LDL^T of a constraint graph: elimination order, fill, and operations by level."""
+"""Symbolic block LDL^T factorization of a constraint graph: elimination order, fill, and operations by level."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gpusim.typing import Array
 
 @dataclass
 class Elimination:
-    """Block LDL^T of the constraint graph: block operations in a valid execution order.
+    """Block LDL^T factorization of the constraint graph: block operations in a valid execution order.
 
-    Blocks are first the diagonal blocks, one per constraint, then the entries of L (edges). Within a level no operation
-    reads what another one writes. ``update`` and ``forward`` are split into rounds in which every target occurs once,
-    so that sums have a fixed order.
+    The list of blocks starts with the diagonal blocks, one per constraint. The blocks of L (edges) follow. Within a
+    level, no operation reads a block that another operation of the level writes. ``update`` and ``forward`` are split
+    into rounds in which every target occurs once, so that sums have a fixed order.
     """
 
     num_blocks: int
@@ -45,13 +45,13 @@ class Level:
 
 @dataclass
 class Assembly:
-    """Rounds of products that sum to the blocks of J M^-1 J^T: (block, side of i, side of j), see direct_solve.py."""
+    """Rounds of products that sum to the blocks of J M^-1 J^T. A product is (block, side of i, side of j)."""
 
     rounds: list[tuple[Array, Array, Array]]
 
 
 def shared_sides(bodies: Array, dynamic: Array) -> dict[int, list[int]]:
-    """Return the sides (constraint * slots + slot) of every dynamic body."""
+    """Return the sides of constraints on every dynamic body. A side has the number constraint * slots + slot."""
     sides: dict[int, list[int]] = {}
     slots = bodies.shape[1]
     for c in range(bodies.shape[0]):
@@ -66,9 +66,10 @@ def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination,
     """Compute the symbolic factorization.
 
     Args:
-        bodies: (constraints, slots) body of every slot.
+        bodies: (constraints, slots) bodies of every constraint.
         dynamic: (bodies,) True for bodies that can move.
-        swept: (constraints,) True for excluded constraints. They share no movable body with the others.
+        swept: (constraints,) True for constraints that sweeps solve. They share no movable body with the other
+            constraints and are not part of the factorization.
 
     Returns:
         The operations of the factorization, and the products that fill its blocks.
@@ -179,7 +180,10 @@ def _products(
 
 
 def rounds(operations: list[tuple[int, int, int]]) -> list[tuple[Array, Array, Array]]:
-    """Split operations into rounds in which every target (first entry) occurs once, and keep their order."""
+    """Split operations into rounds. Every target (first entry) occurs at most once in a round.
+
+    The operations of a target keep their order.
+    """
     seen: dict[int, int] = {}
     split: list[list[tuple[int, int, int]]] = []
     for operation in operations:

@@ -1,4 +1,4 @@
-"""Detection of closed loops. Rows in trees are independent. Rows in loops may be dependent."""
+"""Detection of closed loops. Constraint rows in trees are linearly independent. Rows in loops may be dependent."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from gpusim.typing import Array
 
 
 def constraints_in_loops(bodies: Sequence[Iterable[int]], dynamic: Array) -> Array:
-    """Return the constraints on a cycle of the graph of bodies and constraints, bool (constraints,).
+    """Return True for constraints on a cycle of the graph of bodies and constraints, (constraints,).
 
-    Bodies that impulses do not move form one node, the ground. A spanning forest is built breadth first. Every edge
-    outside of it closes a cycle through the nearest common ancestor of its ends.
+    Bodies that impulses do not move form one node, the ground. The function builds a spanning forest breadth first.
+    Every edge outside the forest closes a cycle through the nearest common ancestor of its ends.
 
     Args:
         bodies: bodies that each constraint connects, including the world.

@@ -15,16 +15,16 @@ from gpusim.typing import Array
 
 
 def mass_properties(shapes: list[ShapeSpec]) -> tuple[float, Array, Array]:
-    """Return mass, center of mass and inertia of rigidly connected shapes of uniform density.
+    """Return mass, center of mass and inertia of rigidly connected shapes. Each shape has uniform density.
 
-    Overlapping shapes both count fully. Shapes without volume are ignored.
+    Overlapping shapes both count with their full volume. Shapes without volume have no effect.
 
     Args:
         shapes: shapes of one body.
 
     Returns:
-        Mass, kg, center of mass (3,), m, and inertia about it (3, 3), kg m2, in the body frame. All are zero if the
-        shapes have no volume.
+        Mass (kg), center of mass (m), (3,), and inertia about the center of mass (kg m2), (3, 3), in the body frame.
+        All are zero if the shapes have no volume.
     """
     parts = [(s.density * shape_type(s.kind).volume(s.params), s) for s in shapes]
     parts = [(mass, s) for mass, s in parts if mass > 0.0]
@@ -44,12 +44,12 @@ def mass_properties(shapes: list[ShapeSpec]) -> tuple[float, Array, Array]:
 def complete_bodies(builder: Elements) -> list[BodySpec]:
     """Return the builder's bodies, with missing mass, inertia and center of mass taken from their shapes.
 
-    A given mass scales the shapes' inertia, independent of their densities. A given center of mass changes nothing
-    else: the inertia is still the shapes' inertia about their own center of mass. A kinematic body without mass and
-    without a shape with volume gets 1 kg and a unit inertia, which have no effect.
+    If you give the mass of a body, the shapes' inertia is scaled to it. A given center of mass does not change the
+    inertia, which is still the shapes' inertia about their common center of mass. A kinematic body that has neither a
+    mass nor a shape with volume gets 1 kg and a unit inertia, which have no effect.
 
     Raises:
-        ModelError: a body has no mass or inertia, and no shape to take it from.
+        ModelError: a body lacks mass or inertia, and has no shape from which to compute it.
     """
     shapes: list[list[ShapeSpec]] = [[] for _ in builder.bodies]
     for shape in builder.shapes:

@@ -22,10 +22,10 @@ frame, range (m). For every sensor: the start of its shapes in ``ray_shape``."""
 
 
 def with_shapes(sensor: SensorSpec, model: Elements) -> SensorSpec:
-    """Return the sensor, with the shapes that its rays see. Call it while groups still have names.
+    """Return the sensor, with the shapes that its rays see. Call this while collision groups still have names.
 
     Raises:
-        ModelError: a group without shapes, or a kind of shape that rays do not see.
+        ModelError: a group has no shapes, or a shape is of a kind that rays do not see.
     """
     if sensor.rays is None:
         return sensor
@@ -55,7 +55,7 @@ def ray_sensors(model: Elements) -> list[tuple[SensorSpec, RaySpec]]:
 
 
 def ray_table(model: Elements) -> dict[str, Array]:
-    """Return ``COLUMNS`` by name, (rays, ...)."""
+    """Return the arrays of ``COLUMNS``, by name, (rays, ...) each."""
     sensors = ray_sensors(model)
     counts = [len(spec.rays) for _, spec in sensors]
     rows = np.zeros((0, 3))

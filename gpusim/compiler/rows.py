@@ -1,4 +1,4 @@
-"""Collector of the elements and rows of a model at finalize."""
+"""Collector of the elements and constraint rows of a model. ``finalize`` uses it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ AXIS_PARAMETERS = ("limit_lower", "limit_upper", "damping", "friction", "armatur
 
 @dataclass
 class Axis:
-    """An axis row before it has an index: its joint coordinate and its element."""
+    """An axis row that has no index yet: its joint coordinate and its element."""
 
     element: tuple[str, int]
     label: str
@@ -58,7 +58,7 @@ class Axis:
 
 @dataclass
 class Constraint:
-    """Rows that one thread solves together: those of a joint, a line or a coupling."""
+    """Rows of a joint, a line or a coupling. One thread solves them together."""
 
     label: str
     bodies: list[int]
@@ -72,23 +72,23 @@ class Constraint:
 
 @dataclass
 class Mix:
-    """A sum of elements. Each term has kind and index, a factor, and its bodies (-1: the world)."""
+    """A sum of elements. Each term has the kind and index of its element, a factor, and its bodies (-1: the world)."""
 
     terms: list[tuple[tuple[str, int], float, tuple[int, int]]]
     offset: float
 
     @property
     def bodies(self) -> list[int]:
-        """Return all bodies without duplicates."""
+        """Return the bodies of all terms, without duplicates."""
         return list(dict.fromkeys(body for *_, ends in self.terms for body in ends))
 
 
 class RowCollector:
-    """Converts joints and actuators to elements, axes and constraints. Actuators request their axes from it.
+    """Converter of joints and actuators to elements, axes and constraints. Actuators request their axes from it.
 
     Args:
         builder: complete and checked elements.
-        asked: joint coordinates, (joint, coordinate) each, that get an axis row even if nothing needs it.
+        asked: joint coordinates, each (joint, coordinate), that get an axis row even if no actuator or limit needs it.
     """
 
     def __init__(self, builder: Elements, asked: Set[tuple[int, int]] = frozenset()) -> None:
@@ -136,7 +136,7 @@ class RowCollector:
     def line_axis(
         self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0
     ) -> int:
-        """Add and return an axis row of a line between two points, always with a new constraint."""
+        """Add an axis row of a line between two points, always with a new constraint, and return its index."""
         element = self._line(body_a, point_a, body_b, point_b, 0.0)
         free = dict.fromkeys(AXIS_PARAMETERS, 0.0) | {"limit_lower": -np.inf, "limit_upper": np.inf}
         free["limit_restitution"] = limit_restitution
@@ -149,7 +149,7 @@ class RowCollector:
     # Methods for finalize.
 
     def collect(self) -> None:
-        """Collect constraints of all joints, lines and couplings. Call it after actuators have requested axes."""
+        """Collect the constraints of all joints, lines and couplings. Call this after actuators have requested axes."""
         for index, joint in enumerate(self.builder.joints):
             for k in range(len(self.coordinates[index])):
                 if (index, k) in self._asked or _needs_row(joint, k):
@@ -168,7 +168,7 @@ class RowCollector:
             self.constraints.append(Constraint(coupling.label, self.mixes[mix].bodies, mix=mix))
 
     def add_coupled(self, label: str, axes: list[int]) -> None:
-        """Add the rows of a coupled law over axes. Call it after :meth:`collect`."""
+        """Add the rows of an actuator law that couples ``axes``. Call this after :meth:`collect`."""
         mixes, bodies = [], []
         for axis in axes:
             element = self.axes[axis].element
@@ -316,7 +316,7 @@ class RowCollector:
     # Tables.
 
     def tables(self) -> tuple[DotTable, SpinTable, LineTable, AngleTable]:
-        """Return the element tables, with the world as body ``num_bodies``."""
+        """Return the tables of all elements. In them, the world is body ``num_bodies``."""
         world = len(self.builder.bodies)
         dot, spin, line = (_columns(self.elements[k], _SHAPES[k], world) for k in ("dot", "spin", "line"))
         return (
@@ -333,7 +333,7 @@ class RowCollector:
         return WrapTable(**columns)
 
     def flat(self, element: tuple[str, int]) -> int:
-        """Return the index of an element in the concatenation dot, spin, line, mix."""
+        """Return the index of an element in the concatenated tables dot, spin, line, mix."""
         kind, index = element
         before = {"dot": 0, "spin": len(self.elements["dot"])}
         before["line"] = before["spin"] + len(self.elements["spin"])
@@ -351,12 +351,12 @@ class RowCollector:
         return {mix: k for k, mix in enumerate(rigid + of_axes + [m for c in self.constraints for m in c.coupled])}
 
     def coupling_table(self, rows: dict[int, int], block: int, bodies: Array) -> CouplingTable:
-        """Make the table of the mixes with a row.
+        """Make the table of the mixes that have a row.
 
         Args:
-            rows: row of each mix.
+            rows: row of each mix, by the index of the mix.
             block: number of rows per constraint.
-            bodies: (constraints, slots), with the world as the last body.
+            bodies: (constraints, slots) bodies of every constraint. The world is the last body.
         """
         world, order = len(self.builder.bodies), list(self._mix_places)
         terms = [term for mix in order for term in self.mixes[mix].terms]

@@ -1,8 +1,9 @@
 """Tiles: adjacent shapes with flat faces on one body, whose faces can form a common surface.
 
 A tile (``ShapeType.tile``) is a box, a hull, a height field or a plane. Two tiles of a body are neighbors if their
-boxes touch, and a face of each continues one of the other or belongs to a height field. Contacts check a tile's
-neighbors to find which of its edges lie inside a common surface (gpusim/reference/contacts/seams.py).
+bounding boxes touch and a face of each tile continues a face of the other tile. A height field continues every tile
+whose box it touches. Contacts check a tile's neighbors to find which of its edges lie inside a common surface
+(gpusim/reference/contacts/seams.py).
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ SEAM_CONE = 0.985
 
 
 def seam_reach(shapes: Sequence[ShapeSpec]) -> Array:
-    """Return the distance within which each shape continues a neighbor, m, (shapes,), 0 if it is not a tile."""
+    """Return the distance (m) within which each shape continues a neighbor, (shapes,), 0 if it is not a tile."""
     half = [shape_type(s.kind).tile(s.params) for s in shapes]
     return np.minimum(SEAM_REACH, SEAM_SHARE * np.array(half, dtype=np.float64))
 
 
 def seams(shapes: Sequence[ShapeSpec], reach: Array) -> list[list[int]]:
-    """Return the neighbors of every shape, rising."""
+    """Return the neighbor tiles of every shape, in ascending order."""
     found: list[list[int]] = [[] for _ in shapes]
     on: dict[int, list[int]] = {}
     for i in np.flatnonzero(reach > 0.0).tolist():

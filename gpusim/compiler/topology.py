@@ -1,8 +1,8 @@
-"""Constant data after finalize: the rows and the bodies that they connect, as index arrays.
+"""Constant data of a finalized model: constraint rows and the bodies that they connect, as index arrays.
 
 *Elements* are scalar geometric functions (dot, spin, line, see reference/joints/elements.py). A rigid row is an element
 that must stay zero. An axis row is an element with a law. A coupling row is a sum of elements. Every constraint has
-``block`` rows (padding rows are empty) over ``slots`` bodies. Body ``num_bodies`` is the world.
+``block`` rows and ``slots`` bodies. Unused rows are empty. Body ``num_bodies`` is the world.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ class DotTable:
 
 @dataclass
 class SpinTable:
-    """Elements along a rotation. The rate is ``u . (w_b - w_a)`` with u fixed in body ``owner``.
+    """Elements that measure a rotation. Their rate is ``u . (w_b - w_a)`` with u fixed in body ``owner``.
 
-    ``angle`` is the tracked angle, or -1 for a component (0 to 2) or the length (3) of a rotation vector between
-    ``frame_a`` and ``frame_b`` (quaternions in the bodies). Components OUTER and MIDDLE are tracked rotations about one
-    of three axes that carry each other. ``other`` is fixed in the other body than u (model/euler_angles.py).
+    ``angle`` is the index of the joint angle. It is -1 if the element is a component (0 to 2) or the length (3) of the
+    rotation vector between ``frame_a`` and ``frame_b`` (quaternions in the bodies). The components OUTER and MIDDLE
+    mean rotations about one of three axes that carry each other. Their angles are counted. ``other`` is fixed in the
+    body in which u is not fixed (model/euler_angles.py).
     """
 
     body_a: Array
@@ -57,7 +58,7 @@ class SpinTable:
 
 @dataclass
 class LineTable:
-    """Elements ``|w| - length`` between two points from the centers of mass."""
+    """Elements ``|w| - length``. w connects two points, which are relative to the centers of mass."""
 
     body_a: Array
     body_b: Array
@@ -70,9 +71,9 @@ class LineTable:
 
 @dataclass
 class WrapTable:
-    """Paths of ropes around spheres and cylinders (reference/joints/wrapping.py), with vectors from the mass centers.
+    """Paths of ropes around spheres and cylinders (reference/joints/wrapping.py). Vectors start at centers of mass.
 
-    Each path is two successive lines: from the first end to the surface, and from there to the second end.
+    Each path has two successive lines: from the first end to the surface, and from the surface to the second end.
     """
 
     body_a: Array
@@ -93,20 +94,20 @@ class WrapTable:
 
     @property
     def axis_x(self) -> Array:
-        """Return the first axes, (paths, 3)."""
+        """Return the x axes of the surfaces, (paths, 3)."""
         return self.frame[:, :, 0]
 
     @property
     def axis_y(self) -> Array:
-        """Return the second axes, (paths, 3)."""
+        """Return the y axes of the surfaces, (paths, 3)."""
         return self.frame[:, :, 1]
 
 
 @dataclass
 class AngleTable:
-    """Joint angles, counted over full rotations, from ref_a (body a) to ref_b (body b) about the axis of owner.
+    """Joint angles from ref_a (body a) to ref_b (body b) about an axis fixed in ``owner``, full rotations included.
 
-    If ``middle`` is 1, the angle is that of ref_b above the plane normal to ref_a instead.
+    If ``middle`` is 1, the angle is instead the elevation of ref_b above the plane normal to ref_a.
     """
 
     body_a: Array
@@ -137,11 +138,11 @@ class CouplingTable:
 
     @property
     def rigid_row(self) -> Array:
-        """Return the rigid rows, which come first."""
+        """Return the rows of the rigid couplings, which come first."""
         return self.row[: self.rigid]
 
     def mixed(self, values: Array) -> Array:
-        """Sum the terms' element values: (worlds, elements) to (worlds, n)."""
+        """Return the sums of factor * element for element values (worlds, elements), (worlds, n)."""
         total = self.factor[self.start[:-1]] * values[:, self.element[self.start[:-1]]]
         counts = np.diff(self.start)
         for k in range(1, int(counts.max(initial=0))):
@@ -197,14 +198,14 @@ class Topology:
 
     @property
     def articulated(self) -> Array:
-        """Return (bodies,) True if a directly solved joint or coupling acts on a body."""
+        """Return (bodies,) True for bodies on which a joint or coupling acts that the direct solver solves."""
         on = np.zeros(self.num_bodies + 1, dtype=bool)
         on[self.constraint_bodies[~self.swept]] = True
         return on & self.dynamic
 
     @cached_property
     def systems(self) -> Array:
-        """Return (bodies,) the first body that the factor's constraints connect with each body, or itself."""
+        """Return (bodies,) the first body of the system of jointed bodies to which each body belongs."""
         first, joined = np.arange(self.num_bodies + 1), self.constraint_bodies[~self.swept]
         moves = self.dynamic[joined]
         while True:
@@ -230,7 +231,7 @@ class Topology:
 
     @cached_property
     def in_stiff_loop(self) -> Array:
-        """Return (constraints,) True for constraints in a loop without bushings, which leave all six axes free."""
+        """Return (constraints,) True for constraints in a loop that has no bushing."""
         axes, rigid = (
             np.bincount(rows // self.block, minlength=self.num_constraints) for rows in (self.axis_row, self.rigid_row)
         )
@@ -258,10 +259,10 @@ class Topology:
 
     @cached_property
     def may_depend(self) -> Array:
-        """Return (constraints,) True for constraints of ``loops`` whose rows may depend on each other.
+        """Return (constraints,) True for constraints of :attr:`loops` whose rows may be linearly dependent.
 
-        It is all False if no axis row is in a loop. Rigid rows alone distribute their load by round-off, but they still
-        hold.
+        All values are False if no axis row is in a loop. If only rigid rows are dependent, round-off decides how they
+        share their load, but they still hold.
         """
         return self.loops & self.in_loop[self.axis_row // self.block].any()
 
@@ -271,7 +272,7 @@ class Topology:
 
     @property
     def elimination(self) -> Elimination:
-        """Return the symbolic factorization, made at the first use. The colored solver never needs it."""
+        """Return the symbolic factorization, which the first call computes. The colored solver never needs it."""
         return self._factorization[0]
 
     @property
@@ -284,7 +285,7 @@ class Topology:
         return {}
 
     def coloring_for(self, max_colors: int) -> ColorSets:
-        """Return the colors of the swept constraints, or of all if none are marked. Results are cached.
+        """Return the colors of the constraints that sweeps solve, or of all constraints. Results are cached.
 
         Args:
             max_colors: largest number of colors, 1 to 62.
@@ -296,8 +297,8 @@ class Topology:
 
 
 def axes_in_loops(t: Topology, ropes: Array) -> Array:
-    """Return the axis rows in directly solved loops, without the limits of ropes, which move.
+    """Return the axis rows in directly solved loops, except limits of ropes, which change.
 
-    A bushing closes no such loop: it gives way where a limit pushes back.
+    A bushing does not count as part of a loop, because it yields if a limit pushes back.
     """
     return np.setdiff1d(np.flatnonzero((t.may_depend & t.in_stiff_loop)[t.axis_row // t.block]), ropes)

@@ -1,9 +1,9 @@
 """Contact laws: normal force, damping and friction of a contact.
 
 A contact law has four sockets (Kosenko et al. 2015): geometry, normal force, damping and friction. The shapes give the
-geometry. You choose the other three here by name. Each socket is a small registry. A new law needs one entry here and
-one branch in the kernels, which identify it by its number. Symbols: penetration depth d (m), its rate d' (m/s), radius
-of relative curvature R (m). A tire (:class:`Tire`) is such a law too, with friction in the wheel's frame.
+geometry. You choose the other three by name. Each socket is a small registry. To add a law, add an entry here and a
+branch in the kernels, which identify the law by its number. Symbols: penetration depth d (m), its rate d' (m/s), radius
+of relative curvature R (m). A tire (:class:`Tire`) is also a contact law. Its friction acts in the wheel's frame.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gpusim import validate
 
 @dataclass(frozen=True)
 class Choice:
-    """One entry of a socket: its number in the kernels, its effect, its equation and the source."""
+    """One entry of a socket: its number in the kernels, its effect, its equation, and a publication."""
 
     name: str
     number: int
@@ -135,19 +135,19 @@ class ContactLaw:
         damping: "none", "linear" or "hunt_crossley". The last two need a soft normal law. A rigid contact loses energy
             by its restitution.
         friction: "coulomb", "regularized", "contensou" or "tire".
-        stiffness: N/m^1.5 for "hertz" (default: 4/3 E* sqrt(R) from materials and shapes), N/m^3 for "volumetric", N/m
-            for "spring". "volumetric", and "hertz" without a stiffness, need a round shape, since R is unknown between
-            flat ones.
-        damping_coefficient: N s/m for "linear", s/m for "hunt_crossley".
-        regularization_speed: sliding speed above which regularized friction is full, m/s.
+        stiffness: in N/m^1.5 for "hertz" (default: 4/3 E* sqrt(R) from materials and shapes), in N/m^3 for
+            "volumetric", in N/m for "spring". "volumetric" needs a round shape, because R is undefined between flat
+            shapes. So does "hertz" without a stiffness.
+        damping_coefficient: in N s/m for "linear", in s/m for "hunt_crossley".
+        regularization_speed: sliding speed above which "regularized" friction reaches its full force, m/s.
         patch_radius: radius of the contact patch for "contensou", m. Default: sqrt(R d) from the depth d of a soft
             normal law.
-        pressure: distribution over that patch, "uniform" (default) or "hertz".
-        slip_stiffness, relaxation_length, friction_ellipse, rolling_resistance, width: for "tire", see
-            :class:`Tire`. ``width`` needs normal="spring".
+        pressure: distribution of the pressure over the patch, "uniform" (default) or "hertz".
+        slip_stiffness, relaxation_length, friction_ellipse, rolling_resistance, width: parameters of friction "tire".
+            See :class:`Tire`. ``width`` needs normal="spring".
 
     Raises:
-        ModelError: an unknown name, or a parameter that is missing, out of range, or unused by the chosen laws.
+        ModelError: a name is unknown, or a parameter is missing, out of range, or not used by the chosen laws.
     """
 
     normal: str = "rigid"
@@ -211,9 +211,9 @@ class ContactLaw:
                     raise validate.fail("ContactLaw", f"{choice.name!r} needs {name}", f"give {name} ({choice.doc})")
 
     def numbers(self) -> tuple[int | float, ...]:
-        """Return the kernels' input in the order of NUMBERS: the numbers of the four choices, then the parameters.
+        """Return the input of the kernels in the order of NUMBERS: the number of each choice, then the parameters.
 
-        0.0 represents a missing parameter, 1.0 a missing axis of the ellipse.
+        A missing parameter is 0.0. A missing axis of the friction ellipse is 1.0.
         """
         codes = [SOCKETS[socket][getattr(self, socket) or "uniform"].number for socket in SOCKETS]
         pairs = [getattr(self, name) or (float(name == "friction_ellipse"),) * 2 for name in PAIRS]
@@ -228,24 +228,24 @@ class ContactLaw:
 class Tire(ContactLaw):
     """Contact law of a tire, for the material of a wheel shape: ``Material(friction=1.0, law=Tire(...))``.
 
-    A brush of bristles carries the force along and across the wheel (Pacejka 2012, chapter 3). The deflection s follows
-    ``s' = v - |V| s/l`` with slip velocity v, rolling speed V and relaxation length l (section 7.2). So s/l is the slip
-    v/V in steady rolling at any speed. At standstill the bristles act as springs, so a braked wheel does not creep. The
-    tire collides with shapes of every kind.
+    A brush of bristles carries the force along and across the wheel (Pacejka 2012, chapter 3). The deflection s of the
+    bristles follows ``s' = v - |V| s/l`` with the slip velocity v, rolling speed V and relaxation length l (section
+    7.2). So s/l is the slip v/V in steady rolling at any speed. At standstill the bristles act as springs, so a braked
+    wheel does not creep. The tire collides with shapes of every kind.
 
     Args:
         slip_stiffness: force per slip at small slip, N, one number or (along, across).
         relaxation_length: rolling distance over which the force follows a change of slip, m, one number or (along,
             across).
-        radial_stiffness: N/m. Default: a rigid wheel.
-        radial_damping: N s/m.
+        radial_stiffness: stiffness of the tire in radial direction, N/m. Default: a rigid wheel.
+        radial_damping: damping of the tire in radial direction, N s/m.
         friction_ellipse: friction along and across the wheel, as factors of the materials' friction.
         rolling_resistance: torque against rolling, divided by radius and load. It replaces the material's rolling
-            friction. ``spinning_friction`` also applies to tires.
-        width: tread width, m. A leaning wheel is supported at its edge, by springs across the width. 0 for none.
+            friction. The ``spinning_friction`` of the materials also applies to tires.
+        width: tread width, m. Springs across this width support a leaning wheel at its edge. 0: no such support.
 
     Raises:
-        ModelError: a parameter out of its range, or a width without a radial stiffness.
+        ModelError: a parameter is out of range, or the tire has a width but no radial stiffness.
     """
 
     def __init__(

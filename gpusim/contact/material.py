@@ -1,4 +1,4 @@
-"""Materials: surface and bulk properties of shapes, and their combination for a contact."""
+"""Materials: surface and bulk properties of shapes, and how two materials combine in a contact."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ GREATEST_PRIORITY = 1_000_000
 class Material:
     """Surface and bulk properties of a shape.
 
-    Two shapes in contact combine their friction values by ``combine`` and ``priority``, and use the larger restitution.
+    For two shapes in contact, ``combine`` and ``priority`` determine the friction. The larger restitution applies.
     ``add_collision_pair`` gives a pair its own material instead.
 
     Args:
         friction: coefficient of sliding friction, >= 0.
-        rolling_friction: arm of the rolling resistance, m: its torque is at most this times the normal force. 0: the
-            other material's value applies.
+        rolling_friction: arm of the rolling resistance, m. The torque of the resistance is at most this arm times the
+            normal force. 0: the other material's value applies.
         spinning_friction: arm of the torque against spin about the normal, m. 0: the other material's value applies.
             The Contensou friction law has its own spinning torque.
         restitution: speed after a central impact over the speed before it, 0 to 1, for the rigid normal law.
         density: kg/m3, for bodies without a given mass.
-        young_modulus: Pa, for the Hertz normal law.
-        poisson_ratio: above -1, below or at 0.5, for the Hertz normal law.
+        young_modulus: Young's modulus for the Hertz normal law, Pa.
+        poisson_ratio: Poisson's ratio for the Hertz normal law, above -1 and at most 0.5.
         law: contact law of this material. Default: rigid with Coulomb friction.
         combine: rule for the three friction values of a pair: "mean" (geometric), "min", "multiply" or "max". If the
-            two materials differ, the later rule in this order applies. "multiply" takes the geometric mean of the two
-            arms, which are lengths.
-        priority: whole number. The material with the higher priority sets the friction alone, zeros included.
+            two materials differ, the later rule in this order applies. For the two arms, which are lengths, "multiply"
+            takes their geometric mean.
+        priority: whole number. If the priorities of two materials differ, all friction values come from the material
+            with the higher priority, also if they are zero.
 
     Raises:
-        ModelError: a value out of its range.
+        ModelError: a value is out of range.
     """
 
     friction: float = 0.5
@@ -82,7 +83,10 @@ class Material:
 
     @property
     def contact_modulus(self) -> float:
-        """Return E* of Hertz, Pa: E/(2 (1 - nu^2)) for two such bodies, or the pair's for a result of ``combine``."""
+        """Return Hertz's effective modulus E* (Pa) of two bodies of this material: E/(2 (1 - nu^2)).
+
+        For a material from :func:`combine`, it is the modulus of the pair.
+        """
         return self.young_modulus / (2.0 * (1.0 - self.poisson_ratio**2))
 
 
@@ -96,15 +100,16 @@ def _within(name: str, value: Any, lower: float, upper: float) -> float:
 
 
 def contact_modulus(a: Material, b: Material) -> float:
-    """Return Hertz's effective modulus, Pa: 1/E* = (1 - nu_a^2)/E_a + (1 - nu_b^2)/E_b (Johnson 1985, eq. 4.20)."""
+    """Return Hertz's effective modulus E* (Pa): 1/E* = (1 - nu_a^2)/E_a + (1 - nu_b^2)/E_b (Johnson 1985, eq. 4.20)."""
     return 1.0 / ((1.0 - a.poisson_ratio**2) / a.young_modulus + (1.0 - b.poisson_ratio**2) / b.young_modulus)
 
 
 def combine(a: Material, b: Material, element: str = "Material") -> Material:
     """Return the material of a contact between ``a`` and ``b``. The order does not matter.
 
-    ``combine`` and ``priority`` determine the friction. Restitution and density are the larger ones. If only one
-    material has a law, the pair uses it. Young's modulus and Poisson's ratio give the pair's E* in ``contact_modulus``.
+    ``combine`` and ``priority`` determine the friction. The larger restitution and the larger density apply. If only
+    one material has a contact law, the pair uses this law. Young's modulus and Poisson's ratio of the result give the
+    E* of the pair (``contact_modulus``).
 
     Args:
         a, b: the two materials.

@@ -1,12 +1,13 @@
 """Friction of a round patch that slides and spins at once (Contensou 1963, Erismann).
 
 Symbols: sliding speed v, spin w, patch radius a, eps = v/(a w). The force mu N f(eps) opposes the sliding, the torque
-mu N a t(eps) opposes the spin. Every point of the patch has the friction mu p against its velocity. So a ring of radius
-rho gives
+mu N a t(eps) opposes the spin. At every point of the patch with the pressure p, the friction mu p opposes the velocity.
+So a ring of radius rho a gives
 
     f = mean (eps + rho sin x)/q,  t = rho mean (rho + eps sin x)/q,  q^2 = eps^2 + rho^2 + 2 eps rho sin x
 
-and f, t of the patch are their means over the pressure p(rho). The kernels interpolate a table over s = eps/(1 + eps).
+The f and t of the patch are the means of these values over all rings, weighted by the normal force on each ring
+(pressure p(rho)). The kernels interpolate a table over s = eps/(1 + eps).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def ring_friction(eps: Array, rho: Array) -> tuple[Array, Array]:
         rho: radius of the ring divided by a, positive.
 
     Returns:
-        f and t of the module docstring.
+        f and t of the ring, see the module docstring.
     """
     from scipy.special import ellipe, ellipk  # heavy to import, and few models need it
 
@@ -47,10 +48,10 @@ def ring_friction(eps: Array, rho: Array) -> tuple[Array, Array]:
 
 
 def patch_friction(eps: Array, pressure: str) -> tuple[Array, Array]:
-    """Return f and t of a patch under "uniform" or "hertz" pressure, accurate to about 1e-7.
+    """Return f and t of a patch with "uniform" or "hertz" pressure. Their errors are about 1e-7.
 
     Args:
-        eps: (n,), at least 0 and finite.
+        eps: (n,) sliding speed divided by a w, at least 0 and finite.
     """
     # Gauss-Legendre on both sides of the ring that rolls, because the integrand has a kink there.
     x, weight = np.polynomial.legendre.leggauss(_RADII // 2)
@@ -64,7 +65,7 @@ def patch_friction(eps: Array, pressure: str) -> tuple[Array, Array]:
 
 @cache
 def patch_table() -> Array:
-    """Return f and t at s = 0 ... 1 for uniform and Hertz pressure, (2, PATCH_NODES, 2)."""
+    """Return a table of f and t for s from 0 to 1, for uniform and Hertz pressure, (2, PATCH_NODES, 2)."""
     s = np.linspace(0.0, 1.0, PATCH_NODES)
     eps = s[:-1] / (1.0 - s[:-1])
     rows = []

@@ -1,4 +1,4 @@
-"""Base class of blocks: parameters, ports, and operations that are traced once for kernels and NumPy (trace.py)."""
+"""Base class of blocks: parameters, ports, and the operations that trace.py records once for kernels and for NumPy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Wire = list[Num]
 
 @dataclass(frozen=True)
 class Kind:
-    """Shape and unit of a wire, known before it has values."""
+    """Shape and unit of a wire, known before the simulation computes values."""
 
     shape: Shape = ()
     unit: Unit = None
@@ -39,9 +39,9 @@ class Context:
     """Tracing context of one block.
 
     Attributes:
-        period: sample period, s; a traced number if it differs between worlds.
-        shortest: the shortest possible period, s.
-        kinds: kinds of the inputs by port, and of the outputs once they are known.
+        period: sample period (s). It is a traced number if it differs between worlds.
+        shortest: the shortest possible sample period (s).
+        kinds: shapes and units (:class:`Kind`) of the inputs by port, and of the outputs as soon as they are known.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Context:
         self.commands: dict[str, int] = {}
 
     def tune(self, name: str, value: float, **rule: Any) -> Num:
-        """Return a parameter that can be written during the simulation, within the ``rule`` of a :class:`Tuned`."""
+        """Return a parameter that users can change during the simulation, within the ``rule`` of a :class:`Tuned`."""
         if name not in self.tuned:
             self.memory[f"parameter {name}"] = self.trace.parameter(value)
             self.tuned[name] = Tuned(len(self.trace.parameters) - 1, **rule)
@@ -62,7 +62,7 @@ class Context:
         return found
 
     def places(self, name: str, initial: Sequence[float]) -> list[Place]:
-        """Return state variables under a name that is local to the block. Allocate them on the first call."""
+        """Return the state variables with this name in the block. Allocate them on the first call."""
         if name not in self.memory:
             self.memory[name] = [self.trace.place(value) for value in initial]
         found: list[Place] = self.memory[name]
@@ -77,7 +77,7 @@ class Context:
         return [self.trace.kept(place) for place in self.memory[name]]
 
     def keep(self, name: str, values: Sequence[Number]) -> None:
-        """Set the values of state variables from the next sample on."""
+        """Set the values that the state variables have from the next sample on."""
         for place, value in zip(self.memory[name], values, strict=True):
             self.trace.keep(place, value)
 
@@ -86,13 +86,13 @@ class Context:
         return self.trace.select(condition, a, b)
 
     def left(self, time: float) -> Number:
-        """Return exp(-period / time), the part of an exponential decay that remains after one period."""
+        """Return exp(-period / time), the fraction of an exponential decay that remains after one sample period."""
         if isinstance(self.period, Num):
             return self.trace.function("exp", (-1.0 / time) * self.period)
         return math.exp(-self.period / time)
 
     def fixed_period(self) -> float:
-        """Return the period as a plain number.
+        """Return the sample period as a plain number.
 
         Raises:
             ModelError: the period differs between worlds.
@@ -107,11 +107,12 @@ class Block(ABC):
     """Base class of blocks. A subclass is a dataclass of its parameters, registered with :func:`block`.
 
     Class attributes:
-        kind: name of the kind.
+        kind: name of this kind of block.
         inputs, outputs: names of the ports.
-        waits: inputs that do not affect the outputs of the same sample, so a loop through them is not algebraic.
-        optional: inputs that may stay open, with their default values.
-        host: whether the block runs Python.
+        waits: inputs that do not affect the outputs of the same sample. A loop of wires through such an input is not
+            algebraic.
+        optional: inputs that may stay without a wire, with their default values.
+        host: True if the block runs Python on the host.
     """
 
     kind: ClassVar[str]
@@ -127,14 +128,14 @@ class Block(ABC):
         """Check the parameters.
 
         Raises:
-            ModelError: one breaks a rule.
+            ModelError: a parameter breaks a rule.
         """
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return shapes and units of the outputs from those of the inputs (also of the inputs in ``waits``, if known).
+        """Return shapes and units of the outputs for given shapes and units of the inputs (in ``waits`` only if known).
 
         Raises:
-            ModelError: the inputs do not fit together; the message begins with the rule.
+            ModelError: the inputs do not fit together. The message begins with the rule.
         """
         shape = common_shape(given)
         unit = common_unit(given) if self.same_units else None
@@ -142,7 +143,7 @@ class Block(ABC):
 
     @abstractmethod
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the outputs of a sample. ``given`` has all inputs except those in ``waits``."""
+        """Return the outputs of a sample. ``given`` contains all inputs except the inputs in ``waits``."""
 
     def update(self, c: Context, given: dict[str, Wire]) -> None:  # noqa: B027 (most blocks have no state)
         """Update the state from all inputs."""
@@ -154,7 +155,7 @@ class Block(ABC):
 
 
 def common_shape(given: dict[str, Kind]) -> Shape:
-    """Return the common shape of numbers and vectors of one length."""
+    """Return the common shape of the inputs. Numbers fit vectors, and vectors must have equal lengths."""
     shapes = {kind.shape for kind in given.values()} - {()}
     if len(shapes) > 1:
         listed = ", ".join(f"{port} {kind.shape or 'a number'}" for port, kind in given.items())
@@ -174,7 +175,7 @@ def common_unit(given: dict[str, Kind]) -> Unit:
 
 
 def each(count: int, function: Callable[..., Num], *wires: Wire) -> Wire:
-    """Apply a function to each component. A wire with a single number is used for every component."""
+    """Apply a function to each component. If a wire is a single number, the number applies to every component."""
     return [function(*(wire[k] if len(wire) > 1 else wire[0] for wire in wires)) for k in range(count)]
 
 
@@ -195,15 +196,15 @@ def block(name: str) -> Callable[[_B], _B]:
 
 
 def block_kinds() -> dict[str, type[Block]]:
-    """Return all kinds of blocks by name."""
+    """Return the classes of all kinds of blocks by name."""
     return dict(sorted(_KINDS.items()))
 
 
 def make_block(element: str, kind: str, parameters: dict[str, Any]) -> Block:
-    """Make a block with its parameters.
+    """Make a block of a kind with its parameters.
 
     Raises:
-        UnknownNameError: no such kind, no such parameter.
+        UnknownNameError: no such kind of block, or no such parameter.
         ModelError: a parameter is missing or breaks a rule.
     """
     if not isinstance(kind, str) or kind not in _KINDS:

@@ -1,4 +1,4 @@
-"""Joint chains of a model, in the form that the kinematics and dynamics blocks take."""
+"""Chains of joints in a model, in the form that the kinematics and dynamics blocks need."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KINDS = {ANGLE: "turn", TRANSLATION: "slide"}
 
 
 def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
-    """Return the joints from a body to a site for blocks ``chain`` and ``ik``.
+    """Return the joints between a body and a site, as parameters of the blocks ``chain`` and ``ik``.
 
     Use it as ``d.add("ik", "arm", **chain(b, "torso", "l_grip"))``.
 
@@ -32,12 +32,11 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
         tip: label of a site on the last body.
 
     Returns:
-        ``joints``: each with ``place`` (7,) relative to the previous one, ``axis``, ``kind``, limits and label; ``tip``
-        (7,).
+        ``joints`` and ``tip`` (7,). Each joint has ``place`` (7,) (pose in the previous joint's frame), ``axis``,
+        ``kind``, limits and label.
 
     Raises:
-        ModelError: an unknown body or site, or a path between them that has other joints than hinges, slides and fixed
-            joints.
+        ModelError: the body or site is unknown, or a joint between them is not a hinge, a slide or a fixed joint.
     """
     found, places = _way(b, base, tip)
     joints: list[dict[str, Any]] = []
@@ -54,25 +53,24 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
 
 
 def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
-    """Return :func:`chain` with the mass that each joint carries, for the block ``inverse_dynamics``.
+    """Return :func:`chain` with masses and inertias for each joint, as parameters of the block ``inverse_dynamics``.
 
-    A joint carries the body behind it and everything welded to that body, even if it is not on the path to the tip.
-    Bodies behind a movable joint that is not on the path are ignored.
+    A joint carries its child body and all bodies welded to this child. The function ignores
+    bodies that are attached by a movable joint outside the chain.
 
     Args:
         b: the builder, with all masses and actuators of the chain.
-        base: label of the body that is the frame of reference; it stands still.
+        base: label of the body that is the frame of reference. It must not move.
         tip: label of a site on the last body.
 
     Returns:
-        ``joints`` and ``tip`` of :func:`chain`, with each joint's ``mass`` (kg), ``com`` (3,) (m) and ``inertia`` (6,)
-        (kg m2: xx, yy, zz, xy, xz, yz about the center of mass), in the frame behind the joint, and ``armature``: the
-        inertia of the joint and its motors along its coordinate (kg m2, kg); ``gravity`` (3,) (m/s2), in the frame of
-        the
-        base in its initial pose.
+        ``joints`` and ``tip`` of :func:`chain`, and ``gravity`` (3,) (m/s2) in the frame of the base in its initial
+        pose. Each joint also has the ``mass`` (kg), ``com`` (3,) (m) and ``inertia`` (6,) (kg m2: xx, yy, zz, xy, xz,
+        yz about the center of mass) that it carries, in the joint's frame on the child. ``armature`` is the inertia of
+        the joint and its motors along the joint coordinate (kg m2 or kg).
 
     Raises:
-        ModelError: as :func:`chain`; the model is not complete; a body of the chain is kinematic.
+        ModelError: as in :func:`chain`. Also: the model is not complete, or a body of the chain is kinematic.
     """
     found, _ = _way(b, base, tip)
     made, model = chain(b, base, tip), b.finalize()

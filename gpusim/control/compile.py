@@ -1,4 +1,4 @@
-"""Compiler of a diagram to a program: order of the blocks, shapes and units of the wires, and the trace (trace.py)."""
+"""Compiler of diagrams to programs. It orders the blocks, finds the wires' shapes and units, and traces."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def check(flat: Flat) -> None:
 
 
 def ordered(flat: Flat) -> list[str]:
-    """Sort the blocks so that each comes after the blocks that affect it in the same sample.
+    """Sort the blocks: each block comes after all blocks that affect it in the same sample.
 
-    Ties keep the order of addition.
+    Independent blocks stay in the order in which they were added.
 
     Raises:
-        ModelError: a loop in which no block waits for the next sample.
+        ModelError: the diagram has an algebraic loop, in which no block delays its input to the next sample.
     """
     before: dict[str, dict[str, None]] = {name: {} for name in flat.blocks}
     for (name, port), (source, _) in flat.wires.items():

@@ -20,7 +20,7 @@ from gpusim.renamed import NamesMoved, checks_old_names
 
 @dataclass(frozen=True)
 class Handle:
-    """A block of a diagram, for wiring: ``d.connect(a, b)``, ``d.connect(a["velocity"], b["rate"])``."""
+    """Handle of a block, for wiring: ``d.connect(a, b)`` or ``d.connect(a["velocity"], b["rate"])``."""
 
     diagram: Diagram
     name: str
@@ -34,7 +34,7 @@ class Handle:
 
 @dataclass
 class Subsystem:
-    """A diagram as a block of another one. Its blocks of kinds ``inport`` and ``outport`` are the ports."""
+    """A diagram that is a block of another diagram. Its blocks of kinds ``inport`` and ``outport`` are the ports."""
 
     diagram: Diagram
 
@@ -54,16 +54,16 @@ class Diagram(NamesMoved):
         builder.add_diagram(d)
 
     Args:
-        label: its name; wires are signals ``diagram.<label>.<block>.<port>``.
-        rate: samples per second; None samples once per configured step. Commands hold between samples. Samples follow
-            the clock: a longer step (``step(dt=...)``) is followed by all samples that it skipped, and shorter steps
-            have no samples in between.
-        max_rate: makes the rate a parameter, ``diagram.<label>.clock.rate``, which each world may set up to this
-            maximum. ``rate`` is then its initial value (``max_rate`` if left out). Filters and transfer functions need
-            one rate for all worlds.
+        label: name of the diagram. Each wire is a signal ``diagram.<label>.<block>.<port>``.
+        rate: samples per second. None: one sample per configured step. Commands are constant between samples. Samples
+            follow simulated time, not the number of steps: after a longer step (``step(dt=...)``), the diagram runs all
+            samples that were due during the step. Shorter steps do not add samples.
+        max_rate: maximum rate. The rate becomes the parameter ``diagram.<label>.clock.rate``, and each world may set a
+            different value. ``rate`` is then the initial value (default: ``max_rate``). Filters and transfer functions
+            need the same rate in all worlds.
 
     Raises:
-        ModelError: an invalid label, a rate that is not positive or above the maximum.
+        ModelError: the label is invalid, or the rate is not positive or above the maximum.
     """
 
     prefix = "diagram"
@@ -90,12 +90,12 @@ class Diagram(NamesMoved):
         """Add a block.
 
         Args:
-            kind: see :func:`gpusim.control.block_kinds`.
+            kind: kind of block, see :func:`gpusim.control.block_kinds`.
             name: name of the block, unique in the diagram.
-            **parameters: parameters of this kind.
+            **parameters: parameters of this kind of block.
 
         Raises:
-            ModelError: a name that is taken or invalid, a kind or parameter that is unknown or breaks a rule.
+            ModelError: the name is already used or invalid, or the kind or a parameter is unknown or breaks a rule.
         """
         self._check_name(name)
         self.blocks[name] = make_block(self._of(name), kind, parameters)
@@ -105,7 +105,7 @@ class Diagram(NamesMoved):
         """Add a diagram as a block. Its blocks of kinds ``inport`` and ``outport`` are the ports.
 
         Raises:
-            ModelError: not a diagram, a diagram that contains this one, a name that is taken.
+            ModelError: the argument is not a diagram, it contains this diagram, or the name is already used.
         """
         self._check_name(name)
         if not isinstance(diagram, Diagram):
@@ -125,13 +125,13 @@ class Diagram(NamesMoved):
         """Connect an output to one or more inputs.
 
         Args:
-            source: "block.port", or "block" if it has only one output; "signal:NAME" adds a block that reads a
-                signal, a number adds a constant.
-            *targets: "block.port", or "block" if it has only one input; "command:LABEL" adds a block that sets
-                a command.
+            source: "block.port", or "block" if the block has only one output. "signal:NAME" adds a block that reads a
+                signal. A number adds a constant.
+            *targets: "block.port", or "block" if the block has only one input. "command:LABEL" adds a block that sets a
+                command.
 
         Raises:
-            ModelError: an unknown block or port, an input that has a wire already.
+            ModelError: a block or port is unknown, or an input already has a wire.
         """
         begin = self._output(source)
         if not targets:
@@ -148,7 +148,7 @@ class Diagram(NamesMoved):
         """Remove the wire of an input.
 
         Raises:
-            ModelError: it has none.
+            ModelError: the input has no wire.
         """
         end = self._input(target)
         if end not in self.wires:
@@ -242,23 +242,23 @@ class Diagram(NamesMoved):
         """Return the default output or input of a block or subsystem, as :meth:`connect` uses it.
 
         Raises:
-            ModelError: no such block, no such port, or several.
+            ModelError: there is no such block or port, or the block has several ports and no default.
         """
         return self._port(name, output)
 
     # Files.
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the diagram to a YAML file, whole or not at all.
+        """Write the diagram to a YAML file. After an error, an existing file is unchanged.
 
         Raises:
-            ModelError: a block that runs Python, a path that does not end in .yaml or can't be written.
+            ModelError: a block runs Python, or the path does not end in .yaml or cannot be written.
             OSError: the disk fails while writing.
         """
         files.save(self, path)
 
     def digest_parts(self) -> Any:
-        """Return the content for a model's digest: that of its file, or the diagram if it has Python blocks."""
+        """Return the content for a model's digest: that of the diagram's file, or the diagram with Python blocks."""
         try:
             return files.layout(self)
         except ModelError:
@@ -269,7 +269,7 @@ class Diagram(NamesMoved):
         """Read a diagram from a YAML file, e.g. one that :meth:`save` wrote.
 
         Raises:
-            ModelError: the file can't be read or breaks a rule; the message names the file, the line and the block.
+            ModelError: the file cannot be read or breaks a rule. The message names the file, the line and the block.
         """
         made: Diagram = files.load(cls, path)
         return made
@@ -278,7 +278,7 @@ class Diagram(NamesMoved):
 
     @property
     def operator_inputs(self) -> list[OperatorInput]:
-        """Commands that the diagram reads, by the labels that the simulation uses."""
+        """Operator inputs that the diagram reads, by their command labels in the simulation."""
         return self.flat().operator_inputs
 
     @property
@@ -321,7 +321,7 @@ class Diagram(NamesMoved):
                 out.wires |= {(prefix + name, port): source for port, source in given.items() if source is not None}
 
     def check(self) -> None:
-        """Check everything that does not need a simulation: open ports, loops, wires that do not fit.
+        """Check everything that does not need a simulation: open inputs, algebraic loops, wires that do not fit.
 
         Raises:
             ModelError: something is wrong.
@@ -335,12 +335,13 @@ class Diagram(NamesMoved):
         """Compile the diagram to a program for a simulation.
 
         Args:
-            signals: the known signals by name.
-            controls: columns of the commands, by label.
-            dt: step of the simulation, s.
+            signals: the signals of the simulation by name.
+            controls: columns of the commands in the control array, by label.
+            dt: step size (s) of the simulation.
             commands: units of commands, by label, if known.
 
         Raises:
-            ModelError: an unknown signal or command, shapes or units that do not fit, a period shorter than a step.
+            ModelError: a signal or command is unknown, shapes or units do not fit, or the sample period is shorter than
+                a step.
         """
         return compile_flat(self.flat(), signals, controls, dt, commands)

@@ -27,7 +27,7 @@ _FONT = "font-family='DejaVu Sans, Verdana, Arial, sans-serif'"
 
 
 def svg(diagram: Diagram) -> str:
-    """Return the drawing of a diagram, which may have open ports and loops. Equal diagrams give equal text."""
+    """Return the SVG text of a diagram, which may be incomplete or have loops. Equal diagrams give equal text."""
     found = picture(diagram)
     size = f"width='{found.width:.1f}' height='{found.height:.1f}' viewBox='0 0 {found.width:.1f} {found.height:.1f}'"
     lines = [
@@ -42,10 +42,10 @@ def svg(diagram: Diagram) -> str:
 
 
 def save_svg(diagram: Diagram, path: str | os.PathLike[str]) -> None:
-    """Write the drawing to a file, whole or not at all.
+    """Write the drawing to a file. After an error, an existing file is unchanged.
 
     Raises:
-        ModelError: the path does not end in .svg or can't be written.
+        ModelError: the path does not end in .svg or cannot be written.
         OSError: the disk fails while writing.
     """
     target = check_output_file(path, (SUFFIX,), "drawing")

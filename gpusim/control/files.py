@@ -49,10 +49,10 @@ def save(diagram: Any, path: str | os.PathLike[str]) -> None:
 
 
 def layout(diagram: Any) -> dict[str, Any]:
-    """Return a diagram in plain types, as its file stores it.
+    """Return a diagram as plain dicts, lists and values, in the form that its file stores.
 
     Raises:
-        ModelError: a block that runs Python, or a parameter of an unknown type.
+        ModelError: a block runs Python, or a parameter has an unknown type.
     """
     return {"label": diagram.label, **_layout(diagram)}
 
@@ -117,7 +117,7 @@ def _plain(element: str, name: str, value: Any) -> Any:
 
 
 def load(make: Any, path: str | os.PathLike[str]) -> Any:
-    """Read a diagram. See :meth:`gpusim.control.Diagram.load`. ``make(label, rate, max_rate)`` makes an empty one."""
+    """Read a diagram, see :meth:`gpusim.control.Diagram.load`. ``make(label, rate, max_rate)`` makes an empty one."""
     file = Path(path)
     name = f"diagram file {str(file)!r}"
     try:
@@ -133,12 +133,12 @@ def from_layout(make: Any, found: Any, name: str) -> Any:
     """Build a diagram from plain types, see :func:`layout`.
 
     Args:
-        make: ``make(label, rate, max_rate)`` makes an empty one.
-        found: mapping of a file, or the result of :func:`layout`.
+        make: function ``make(label, rate, max_rate)`` that makes an empty diagram.
+        found: content of a file as a dict, or the result of :func:`layout`.
         name: name of the file, for messages.
 
     Raises:
-        ModelError: it breaks a rule.
+        ModelError: the content breaks a rule.
     """
     if not isinstance(found, dict):
         rule = "is empty" if found is None else "is no mapping"

@@ -1,4 +1,4 @@
-"""A diagram with all its subsystems flattened, for checks and compilation."""
+"""A diagram without subsystems, for checks and compilation: their blocks are part of the diagram."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ CLOCK = "clock"
 
 @dataclass
 class Flat:
-    """Blocks by path, and for each input port the output that drives it.
+    """All blocks by path, and for each input the output that drives it.
 
     Attributes:
         label: label of the diagram.
-        rate: samples per second; None for every step.
-        max_rate: maximum rate if worlds may differ in it, else None.
-        prefix: prefix of its signals.
-        open_ports: for each open input the port that needs a wire: the input itself, or an input of a subsystem.
+        rate: samples per second. None: one sample per step.
+        max_rate: maximum rate if worlds may have different rates, else None.
+        prefix: prefix of the diagram's signals.
+        open_ports: input without a wire -> port that needs the wire: the input itself, or an input of a subsystem
+            around it.
     """
 
     label: str
@@ -47,7 +48,7 @@ class Flat:
 
     @property
     def operator_inputs(self) -> list[OperatorInput]:
-        """Commands that the diagram reads, by the labels that the simulation uses."""
+        """Operator inputs that the diagram reads, by their command labels in the simulation."""
         return [
             OperatorInput(
                 input_label(path, found), float(found.default), found.least, float(found.upper),
@@ -64,5 +65,5 @@ class Flat:
 
 
 def input_label(path: str, found: Input) -> str:
-    """Return the label of an operator input, by default its path."""
+    """Return the label of an operator input. The default is the path of its block."""
     return found.label or path.replace(SEPARATOR, ".")

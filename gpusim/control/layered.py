@@ -1,8 +1,8 @@
 """A layered layout of boxes and wires from left to right.
 
 It follows K. Sugiyama, S. Tagawa, M. Toda, "Methods for visual understanding of hierarchical system structures", IEEE
-Trans. SMC 11 (1981). Loops are opened, boxes are assigned to columns, long wires get lanes in the columns that they
-pass, and barycenters order each column. Wires bend in the gaps between columns.
+Trans. SMC 11 (1981). The steps: open loops, assign boxes to columns, reserve lanes for long wires in the columns that
+they pass, and order each column by barycenters. Wires bend in the gaps between columns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SWEEPS = 12
 
 @dataclass(frozen=True)
 class Node:
-    """A box: size, number of ports, and whether it must be in the first or last column (-1, 1; else 0)."""
+    """A box: size, number of ports, and -1 (1) if it must be in the first (last) column, else 0."""
 
     width: float
     height: float
@@ -30,7 +30,7 @@ class Node:
     pin: int = 0
 
     def port(self, count: int, number: int) -> float:
-        """Return the height of one of ``count`` ports on a side, below the upper edge."""
+        """Return the distance of port ``number`` of ``count`` ports on a side below the upper edge."""
         return self.height * (number + 0.5) / count
 
 
@@ -46,9 +46,9 @@ class Edge:
 
 @dataclass
 class Placed:
-    """Upper left corners of the boxes, points of each wire, total size.
+    """Result of the layout: upper left corners of the boxes, points of each wire, and total size.
 
-    The points of a wire after the first come in threes, those of cubic Bezier curves.
+    After its first point, a wire has three points for each cubic Bezier curve.
     """
 
     corners: list[Point] = field(default_factory=list)
@@ -67,7 +67,7 @@ def place(nodes: list[Node], edges: list[Edge]) -> Placed:
 
 
 def columns(nodes: list[Node], edges: list[Edge]) -> tuple[list[int], set[Edge]]:
-    """Return the column of each box, by the longest path to it, and the back wires, whose removal opens all loops."""
+    """Return each box's column (length of the longest path to it), and the wires whose removal opens all loops."""
     after: list[list[Edge]] = [[] for _ in nodes]
     fed = {edge.target for edge in edges}
     for edge in edges:

@@ -1,10 +1,10 @@
-"""Random numbers that depend only on seed, world, sample and stream, so they repeat in any batch and after a reset.
+"""Random numbers that depend only on seed, world, sample and stream, not on the number of worlds or on resets.
 
     h = mix(mix(mix(mix(seed) + world) + sample) + stream)
 
 mix is the finalizer of splitmix64 (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number
-generators", 2014). Two such numbers give a normal one (G. E. P. Box, M. E. Muller, 1958). cuda_kernels/diagram.cu has
-the same code in C++.
+generators", 2014). Two such numbers give a normal random number (G. E. P. Box, M. E. Muller, 1958).
+cuda_kernels/diagram.cu has the same code in C++.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def _hashed(seed: Array | float, world: Array, sample: Array, stream: Array | fl
 
 
 def uniform_number(seed: Array | float, world: Array, sample: Array, stream: Array | float) -> Array:
-    """Return uniform random numbers in [0, 1), in the shape that the arguments broadcast to."""
+    """Return uniform random numbers in [0, 1), with the broadcast shape of the arguments."""
     return np.asarray((_hashed(seed, world, sample, stream) >> np.uint64(11)) * _UNIT)
 
 
 def normal_number(seed: Array | float, world: Array, sample: Array, stream: Array | float) -> Array:
-    """Return normal random numbers of mean 0 and variance 1, in the shape that the arguments broadcast to."""
+    """Return normal random numbers with mean 0 and variance 1, with the broadcast shape of the arguments."""
     h = _hashed(seed, world, sample, stream)
     first = ((h >> np.uint64(11)) + np.uint64(1)).astype(np.float64) * _UNIT
     second = (_mix(h) >> np.uint64(11)).astype(np.float64) * _UNIT

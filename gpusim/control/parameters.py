@@ -1,4 +1,4 @@
-"""Checks of block parameters: types before the block is made, and shared rules."""
+"""Checks of block parameters: their types, and rules that several blocks share."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def check_type(element: str, name: str, annotation: str, value: Any) -> None:
     """Check that a parameter has the type that its block declares, and that a unit is known.
 
     Raises:
-        ModelError: it does not.
+        ModelError: the parameter has another type, or the unit is unknown.
     """
     bare = annotation.removesuffix(" | None")
     if value is None and bare != annotation:
@@ -66,7 +66,7 @@ def check_type(element: str, name: str, annotation: str, value: Any) -> None:
 
 
 def check_bounds(element: str, lower: float | None, upper: float | None) -> None:
-    """Check optional bounds: the lower one must be below the upper one."""
+    """Check optional bounds: ``lower`` must be less than ``upper``."""
     for name, value in (("lower", lower), ("upper", upper)):
         if value is not None:
             validate.number(element, name, value)
@@ -75,7 +75,7 @@ def check_bounds(element: str, lower: float | None, upper: float | None) -> None
 
 
 def check_words(element: str, name: str, given: Sequence[str]) -> None:
-    """Check names of ports: words that can follow a dot."""
+    """Check names of ports: they must be valid after a dot, as in "block.port"."""
     for word in given:
         if not word.isidentifier():
             raise validate.fail(element, f"{name} has {word!r}, which is no word", "give letters, digits and _")

@@ -33,14 +33,14 @@ class Box:
     """A block or a subsystem.
 
     Attributes:
-        path: names from the diagram down, as "leg/pid".
+        path: names of the enclosing subsystems and of the block, such as "leg/pid".
         name: the last name of the path.
         role: "input", "signal", "command", "port", "python", "subsystem" or "block".
-        lines: kind and parameters, in words.
-        x, y, width, height: position and size of the frame; y points downwards.
-        inputs, outputs: names of the ports, evenly spaced along the left and the right side.
+        lines: lines of text with the kind and the parameters.
+        x, y, width, height: position and size of the frame. y points downwards.
+        inputs, outputs: names of the ports, evenly spaced along the left side (inputs) and the right side (outputs).
         signals: signal names of the outputs, by port, if the simulation has them.
-        lamps: outputs that are on or off, drawn as lamps.
+        lamps: outputs with only the values 0 and 1, drawn as lamps.
     """
 
     path: str
@@ -74,11 +74,11 @@ class Box:
 
 @dataclass(frozen=True)
 class WirePath:
-    """A wire from an output to an input, each given by a box's path and a port.
+    """A wire from an output to an input. Each end is a pair (path of the box, port).
 
     Attributes:
-        points: points along it; those after the first come in threes (cubic Bezier).
-        signal: name of the signal that it carries; None if nothing drives it.
+        points: points of the curve: the first point, then three points for each cubic Bezier curve.
+        signal: name of the signal that the wire carries. None if no output drives the wire.
     """
 
     source: Port
@@ -92,7 +92,7 @@ class Picture:
     """Layout of a whole diagram.
 
     Attributes:
-        boxes: boxes by path; a subsystem comes before its contents.
+        boxes: boxes by path. A subsystem comes before the boxes inside it.
     """
 
     label: str
@@ -103,7 +103,7 @@ class Picture:
 
 
 def picture(diagram: Diagram) -> Picture:
-    """Lay out a diagram, which may have open ports and loops."""
+    """Lay out a diagram, which may be incomplete or have loops."""
     made = _drawn(diagram, "", lambda port: None, diagram.label)
     out = Picture(diagram.label)
     _shift(made, out, MARGIN, MARGIN)
@@ -208,7 +208,7 @@ def _lamps(found: Block) -> tuple[str, ...]:
 
 
 def label_room(ports: tuple[str, ...], always: bool = False) -> float:
-    """Return the width of the port names on one side. The name of a single port is not shown."""
+    """Return the width of the port names on one side. A single port shows its name only with ``always``."""
     return LETTER * max(map(len, ports)) + 8.0 if len(ports) > 1 or (always and ports) else 0.0
 
 
@@ -250,7 +250,7 @@ def _same(value: Any, usual: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """Format a value in few characters."""
+    """Return a short text for a value."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):

@@ -1,10 +1,10 @@
-"""Trace of a diagram's sample: one list of operations on numbers, written as C++ for kernels and as NumPy.
+"""Trace of one sample of a diagram: a list of operations on numbers, written as C++ for kernels and as NumPy code.
 
 Blocks compute in Python with :class:`Num` and :class:`Truth` in place of numbers and conditions. Each block of a
 diagram is traced once. The list of operations is then written as C++ for one world (the kernels) and as NumPy over all
-worlds. Both do the same operations on doubles in the same order. IEEE 754 defines the rounding of each operation, so
-the bits are equal by construction. Elementary functions (``exact_math.py``, ``cuda_kernels/math/detmath.cuh``) consist
-of such operations too.
+worlds. Both codes do the same operations on doubles in the same order. IEEE 754 defines the rounding of each operation,
+so both results have the same bits. Elementary functions (``exact_math.py``, ``cuda_kernels/math/detmath.cuh``) also
+consist of such operations.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ FUNCTIONS = ("sin", "cos", "exp", "log", "atan2", "pow")
 
 
 class Value:
-    """Result of an operation, by its name in the trace."""
+    """Result of an operation, identified by its variable name in the trace."""
 
     def __init__(self, trace: Trace, name: str) -> None:
         self.trace, self.name = trace, name
 
 
 class Truth(Value):
-    """A condition."""
+    """A traced condition (true or false in each world)."""
 
     def __and__(self, other: Truth) -> Truth:
         return self.trace.truth("({} && {})", "({} & {})", self, other)
@@ -44,7 +44,7 @@ class Truth(Value):
 
 
 class Num(Value):
-    """A double."""
+    """A traced number (double)."""
 
     def __add__(self, other: Number) -> Num:
         return self.trace.binary("+", self, other)
@@ -86,7 +86,7 @@ class Num(Value):
         return self.trace.compare(">=", self, other)
 
     def equals(self, other: Number) -> Truth:
-        """Return whether both are the same number."""
+        """Return the condition that two numbers are equal."""
         return self.trace.compare("==", self, other)
 
     def holds(self) -> Truth:
@@ -108,14 +108,14 @@ class Place:
 
 @dataclass
 class Trace:
-    """Operations in order, in both languages.
+    """List of operations in order, as C++ and as NumPy code.
 
     Attributes:
-        cpp, numpy: one line per operation.
+        cpp, numpy: code with one line per operation.
         initial: initial values of the state variables, in their order.
         parameters: numbers that may differ between worlds.
         tables: constant arrays by name.
-        calls: functions that are not built from traced operations: name, defining C++ text, Python function.
+        calls: functions that do not consist of traced operations: name, C++ definition, Python function.
         rings: ring buffers of state variables.
     """
 
@@ -154,11 +154,11 @@ class Trace:
         return self._known[key]
 
     def num(self, cpp: str, numpy: str, *given: Value | float) -> Num:
-        """Return a number from an expression with ``{}`` for each operand."""
+        """Add an operation that returns a number. The expressions contain ``{}`` for each operand."""
         return Num(self, self._make("double", cpp, numpy, given))
 
     def truth(self, cpp: str, numpy: str, *given: Value | float) -> Truth:
-        """Return a condition from an expression."""
+        """Add an operation that returns a condition, as in :meth:`num`."""
         return Truth(self, self._make("bool", cpp, numpy, given))
 
     def binary(self, sign: str, a: Number, b: Number) -> Num:
@@ -174,7 +174,7 @@ class Trace:
         return Num(self, self._text(value))
 
     def plain(self, value: Num) -> Number:
-        """Return a constant as a float, so that operations on zeros can be skipped. Return other numbers unchanged."""
+        """Return a constant as a float, to let callers skip operations on zeros. Return other numbers unchanged."""
         try:
             return float(value.name.strip("()"))
         except ValueError:
@@ -195,7 +195,7 @@ class Trace:
         return self.num("min_({0}, {1})", "np.where({0} < {1}, {0}, {1})", a, b)
 
     def limit(self, x: Number, lower: Number, upper: Number) -> Num:
-        """Limit a number to two bounds."""
+        """Clip a number to two bounds."""
         return self.min(self.max(x, lower), upper)
 
     def abs(self, x: Number) -> Num:
@@ -207,11 +207,11 @@ class Trace:
         return self.num("sqrt({})", "np.sqrt({})", self.max(x, 0.0))
 
     def floor(self, x: Number) -> Num:
-        """Return the greatest whole number that is not above ``x``."""
+        """Return the greatest integer <= ``x``."""
         return self.num("whole_below({})", "np.floor({})", x)
 
     def rounded(self, x: Number) -> Num:
-        """Return the nearest whole number. A half rounds to the even one."""
+        """Return the nearest integer. Halves round to the even integer."""
         return self.num("det::round_even({})", "np.rint({})", x)
 
     def function(self, name: str, *given: Number) -> Num:
@@ -222,7 +222,7 @@ class Trace:
     # Inputs and state.
 
     def signal(self, column: int) -> Num:
-        """Return a signal of the simulation."""
+        """Return the value of a signal of the simulation."""
         return self.num(f"in[{column}]", f"given[:, {column}]")
 
     def command(self, column: int) -> Num:
@@ -230,7 +230,7 @@ class Trace:
         return self.num(f"control[{column}]", f"control[:, {column}].copy()")
 
     def parameter(self, value: float) -> Num:
-        """Allocate a parameter that can be written per world. Each call allocates a new one."""
+        """Allocate a parameter that can differ between worlds. Each call allocates a new parameter."""
         self.parameters.append(float(value))
         at = len(self.parameters) - 1
         return self.num(f"par[{at}]", f"par[:, {at}]")
@@ -246,7 +246,7 @@ class Trace:
         return Num(self, place.name)
 
     def keep(self, place: Place, value: Number) -> None:
-        """Set the value of a state variable from the next sample on."""
+        """Set the value that a state variable has from the next sample on."""
         text = self._text(value)
         self.cpp.append(f"s[{place.at}] = {text};")
         self.numpy.append(f"s[:, {place.at}] = {text}")
@@ -258,7 +258,7 @@ class Trace:
         self.numpy.append(f"control[:, {column}] = {text}")
 
     def normal(self, seed: int) -> Num:
-        """Return a normal random number of the sample, from a new stream."""
+        """Return a normal random number for each sample, from a new stream of random numbers."""
         self.streams += 1
         given = float(seed), float(self.streams)
         return self.num("normal_number({}, s[1], s[0], {})", "noise.normal_number({}, s[:, 1], s[:, 0], {})", *given)
@@ -266,7 +266,7 @@ class Trace:
     # Ring buffers, for delays of many samples.
 
     def ring(self, at: Place, count: int, initial: float) -> int:
-        """Allocate a ring buffer that is written at the index in ``at`` and return the index of its first number."""
+        """Allocate a ring buffer and return the index of its first number. ``at`` holds the index to write at."""
         self.initial += [float(initial)] * count
         first = len(self.initial) - count
         self.rings.append(Ring(at.at, first, count))
@@ -303,7 +303,7 @@ class Trace:
         return name
 
     def interval(self, table: str, x: Number) -> Num:
-        """Return the index, from 0, of the interval that contains x. The first and last intervals are unbounded."""
+        """Return the index (from 0) of the interval that contains x. The first and last intervals are unbounded."""
         count = len(self.tables[table])
         return self.num(
             f"double(interval_of({table}, {count}, {{}}))",
@@ -317,7 +317,7 @@ class Trace:
     # Vector functions that exist in both languages.
 
     def call(self, name: str, cpp: str, python: Any, given: Sequence[Number], count: int) -> list[Num]:
-        """Call ``name(const double* in, double* out)`` and return its ``count`` results. ``python`` takes (n, in)."""
+        """Call ``name(const double* in, double* out)`` and return ``count`` results. ``python``: NumPy version."""
         self.calls.setdefault(name, (cpp, python))
         texts = [self._text(v) for v in given]
         call = f"v{self._count}"

@@ -1,4 +1,4 @@
-"""Suggestions for unknown units: prefixes ("mm", "kN") and spellings ("Nm", "m/s^2")."""
+"""Suggestions for units that gpusim does not know: prefixes ("mm", "kN") and spellings ("Nm", "m/s^2")."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Units of wires: products of powers of base units, by the names that signals use ("kg m2/s", "N m", "-").
+"""Units of wires: products of powers of base units. The text is as in signals ("kg m2/s", "N m", "-").
 
-A radian is unitless, a degree is a separate base unit. An unknown unit (None) fits every other.
+A radian is unitless. A degree is a separate base unit. An unknown unit (None) fits every other unit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONGEST = 100
 
 @cache
 def parse(text: str | None) -> Unit:
-    """Parse a unit. Words after the slash are in the denominator. Return None for unknown text or several units."""
+    """Parse the text of a unit. Words after the slash are in the denominator. Return None if the text is unknown."""
     if text is None or len(text) > _LONGEST:
         return None
     if text.strip() in ("-", "", "1", "rad", "logic"):
@@ -70,17 +70,17 @@ def product(*units: Unit) -> Unit:
 
 
 def power(unit: Unit, exponent: int) -> Unit:
-    """Return a whole power of a unit."""
+    """Return a unit to an integer power."""
     return None if unit is None else _sorted(Counter({name: p * exponent for name, p in unit}))
 
 
 def fits(a: Unit, b: Unit) -> bool:
-    """Return whether values in both units may be added."""
+    """Return whether values with these two units can be added."""
     return a is None or b is None or a == b
 
 
 def shown(unit: Unit) -> str:
-    """Format a unit for the user."""
+    """Return the text of a unit."""
     if unit is None:
         return "?"
     above = " ".join(name + (str(p) if p != 1 else "") for name, p in unit if p > 0)

@@ -1,4 +1,4 @@
-"""Vectors, rotations and small symmetric systems of traced numbers, for blocks of kinematics."""
+"""Vectors, rotations and small symmetric linear systems of traced numbers, for the kinematics blocks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _times(t: Trace, a: Number, b: Number) -> Number:
 
 
 def total(t: Trace, terms: Sequence[Number]) -> Number:
-    """Return the sum, without operations for zeros."""
+    """Return the sum of terms. Terms that are constant zeros add no operations."""
     kept = [x for x in terms if isinstance(x, Num) or x != 0.0]
     return reduce(lambda a, b: a + b, kept) if kept else 0.0
 

@@ -1,4 +1,4 @@
-"""Reader and writer of YAML 1.2 with ruamel.yaml. Functions import it on use, because the import takes 60 ms."""
+"""Reader and writer of YAML 1.2 with ruamel.yaml. Functions import ruamel.yaml on first use, since this takes 60 ms."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def parse(text: str, name: str) -> Any:
     from ruamel.yaml.error import YAMLError
 
     class Constructor(RoundTripConstructor):
-        """Constructor of plain scalars and of dates as text, which raises on unknown tags."""
+        """Constructor that reads plain scalars, and dates as text, and raises an error for unknown tags."""
 
     for tag in ("null", "bool", "int", "float", "str", "timestamp", "value"):
         kind = "str" if tag in ("timestamp", "value") else tag
@@ -95,9 +95,9 @@ def _size(found: Any, name: str, known: dict[int, tuple[int, int]]) -> tuple[int
 
 
 def line(found: Any, key: Any = None) -> int:
-    """Return the line of a mapping or list, or of one of its entries; 0 if it is not from a file.
+    """Return the line number of a mapping or list, or of an entry. Return 0 for values that are not from a file.
 
-    Entries merged by ``<<`` have the line of the mapping.
+    Entries merged by ``<<`` have the line number of the mapping.
     """
     if not hasattr(found, "lc"):
         return 0
@@ -105,7 +105,7 @@ def line(found: Any, key: Any = None) -> int:
 
 
 def written(value: Any) -> str:
-    """Return plain values as YAML text. The innermost lists and mappings take one line each."""
+    """Return plain values as YAML text. Each innermost list or mapping is on one line."""
     from ruamel.yaml import YAML
 
     yaml: Any = YAML(typ="safe", pure=True)

@@ -28,11 +28,11 @@ _BINS = 40 * _BINS_IN_OCTAVE
 
 @dataclass(frozen=True)
 class Spread:
-    """Durations of a run, s.
+    """Statistics of the durations in a run (s).
 
     Attributes:
-        min, mean, max: of all durations.
-        p99: upper bound of 99 % of them, at most 2.2 % too large.
+        min, mean, max: minimum, mean and maximum of all durations.
+        p99: upper bound of 99 % of the durations. It is at most 2.2 % too large.
     """
 
     min: float = 0.0
@@ -73,13 +73,13 @@ class ClockReport:
     """Result of a clock loop.
 
     Attributes:
-        period: from one deadline to the next, s.
+        period: time from one deadline to the next (s).
         cycles: number of cycles that ran.
-        overruns: cycles that ended after the next deadline.
-        lost: deadlines without a cycle. 0 with ``overrun="catch_up"``.
-        late: time from a deadline to the beginning of its cycle.
-        work: duration of a cycle, callback and steps.
-        wall: duration of the loop, s.
+        overruns: number of cycles that ended after the next deadline.
+        lost: number of deadlines without a cycle. It is 0 with ``overrun="catch_up"``.
+        late: statistics of the time from a deadline to the beginning of its cycle.
+        work: statistics of the duration of a cycle, which runs the callback and the steps.
+        wall: duration of the loop (s).
         notes: one line for each part of real-time scheduling that the system does not allow.
     """
 
@@ -104,18 +104,18 @@ class ClockReport:
 
 
 class StepClock:
-    """Clock with deadlines at ``start + k * period``, so that errors do not accumulate.
+    """Clock with deadlines at ``start + k * period``. Errors of single cycles do not accumulate.
 
     Args:
-        period: s.
+        period: time from one deadline to the next (s).
         overrun: policy if a cycle ends after the next deadline. "catch_up": the next cycles begin at once until the
             delay is gone. "skip": missed deadlines have no cycle.
-        spin: the last part of each wait polls the clock instead of sleeping, s.
-        clock: monotonic, ns.
-        sleep: waits for a number of seconds.
+        spin: duration (s) at the end of each wait in which the clock is polled without sleeping.
+        clock: function that returns a monotonic time (ns).
+        sleep: function that waits for a number of seconds.
 
     Raises:
-        UnknownNameError: no such policy.
+        UnknownNameError: there is no such policy.
         ModelError: the period or spin is not a positive time.
     """
 
@@ -139,11 +139,14 @@ class StepClock:
 
     @property
     def deadlines(self) -> int:
-        """Number of deadlines so far: cycles and lost ones."""
+        """Number of deadlines so far, with and without a cycle."""
         return self._next
 
     def wait(self) -> None:
-        """End the current cycle and wait for the next deadline. The first one is now."""
+        """End the current cycle and wait for the next deadline.
+
+        The first call returns at once. Its time is the first deadline.
+        """
         if not self.cycles:
             self._start = self._clock()
         self.end()
@@ -196,27 +199,27 @@ def run_clock(
     """Run a simulation in real time, for hardware in the loop.
 
     Each cycle waits for its deadline on the monotonic clock, calls ``callback``, and steps. The loop ends early if all
-    worlds failed. It disables Python's garbage collector while it runs.
+    worlds failed. Python's garbage collector is disabled while the loop runs.
 
     Args:
         sim: the simulation.
-        callback: called with the simulation and its time, s, before the steps of a cycle. It writes outputs to the
-            hardware and reads commands from it. False ends the loop.
-        duration: of the loop in real time, s. None: until the callback returns False.
-        rate: cycles per second. Each cycle does the steps of one period. None: one step in each cycle.
+        callback: function that is called with the simulation and its time (s) before the steps of a cycle. It writes
+            outputs to the hardware and reads commands from the hardware. If it returns False, the loop ends.
+        duration: duration of the loop in real time (s). None: the loop runs until the callback returns False.
+        rate: cycles per second. Each cycle runs the steps of one period. None: each cycle runs one step.
         overrun: policy if a cycle ends after the next deadline. "catch_up": the next cycles begin at once until the
             delay is gone, so simulated and real time agree in the long run. "skip": missed deadlines have no cycle,
             and the simulation falls behind.
-        spin: the last part of each wait polls the clock instead of sleeping, s.
-        realtime: use the scheduler SCHED_FIFO and lock the memory, where the system allows it.
-        priority: of SCHED_FIFO, 1 to 99.
+        spin: duration (s) at the end of each wait in which the clock is polled without sleeping.
+        realtime: use the scheduler SCHED_FIFO and lock the memory, if the system allows it.
+        priority: priority of SCHED_FIFO, 1 to 99.
 
     Returns:
-        Lateness, overruns and lost deadlines.
+        Report of lateness, overruns and lost deadlines.
 
     Raises:
-        ModelError: the period is no multiple of the step, or an argument breaks a rule.
-        UnknownNameError: no such policy.
+        ModelError: the period is not a multiple of the time step, or an argument breaks a rule.
+        UnknownNameError: there is no such policy.
     """
     steps = steps_in_cycle("run_clock", sim, rate)
     period = steps * sim.config.dt
@@ -252,10 +255,12 @@ def _no_garbage_collection() -> Iterator[None]:
 
 
 def steps_in_cycle(element: str, sim: Simulation, rate: float | None) -> int:
-    """Return the number of steps in a cycle at ``rate`` cycles per second. None: one. ``element`` is for errors.
+    """Return the number of steps in a cycle at ``rate`` cycles per second. None: one step.
+
+    ``element`` is the name that error messages use.
 
     Raises:
-        ModelError: the period is no multiple of the step.
+        ModelError: the period is not a multiple of the time step.
     """
     if rate is None:
         return 1

@@ -1,4 +1,4 @@
-"""Units of signals as FMI units: exponents of base units and a factor."""
+"""Convert units of signals to FMI units: exponents of base units, and a factor."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def fmi_unit(text: str) -> dict[str, Any] | None:
     """Return the attributes of FMI's BaseUnit, e.g. ``{"kg": 1, "m": 1, "s": -2}`` for "N".
 
     Returns:
-        Exponents by base unit, and ``factor`` if it is not 1. None for numbers without a unit, for unknown units and
-        for units with a root, which FMI cannot express.
+        Exponents by base unit, and ``factor`` if the factor is not 1. None for numbers without a unit, for unknown
+        units, and for units with a root, which FMI cannot express.
     """
     parsed = units.parse(text)
     if parsed is None or text.strip() in ("-", "", "1", "logic"):

@@ -1,4 +1,4 @@
-"""``write_fmu``: a simulation as a co-simulation FMU (FMI 3.0), built by pythonfmu3."""
+"""``write_fmu``: write a simulation as a co-simulation FMU (FMI 3.0), with the library pythonfmu3."""
 
 from __future__ import annotations
 
@@ -69,25 +69,27 @@ def write_fmu(
     stop_time: float = 10.0,
     description: str = "",
 ) -> None:
-    """Write a simulation as a co-simulation FMU (FMI 3.0). The extra ``fmu`` installs its library.
+    """Write a simulation as a co-simulation FMU (FMI 3.0). Install the library with ``pip install "gpusim[fmu]"``.
 
-    The FMU starts at the simulation's current state. It needs Python with the same version of gpusim on the computer
-    that runs it. Its outputs have the same bits as the signals of ``sim`` after the same steps.
+    The FMU starts in the current state of the simulation. The computer that runs the FMU needs Python with the same
+    version of gpusim. The outputs of the FMU are bitwise identical to the signals of ``sim`` after the same steps.
 
     Args:
-        sim: the simulation, with one world.
-        path: of the file, ends in .fmu. Its stem is the FMU's name.
-        outputs: signals by name or wildcard. A vector has a variable for each component, ``body.load.position[2]``.
-        inputs: commands or writable signals, such as applied forces. None: the operator's commands.
+        sim: simulation with one world.
+        path: path of the file, which ends in .fmu. The file name without .fmu is the FMU's name.
+        outputs: signals by name or wildcard. A vector becomes one variable per component, such as
+            ``body.load.position[2]``.
+        inputs: names of commands or writable signals, such as applied forces. None: the commands that an operator can
+            set.
         parameters: writable signals by name or wildcard, such as ``body.load.mass``.
-        step: default communication step, s. None: the simulation's step.
-        stop_time: default end of a run, s.
-        description: one line.
+        step: default communication step (s). None: the simulation's time step.
+        stop_time: default end time of a run (s).
+        description: description in one line.
 
     Raises:
-        UnknownNameError: no such signal or command.
+        UnknownNameError: there is no such signal or command.
         ModelError: pythonfmu3 is not installed, the file cannot be written, a signal cannot be written, ``sim`` has
-            several worlds, or its model has Python functions, which no file can hold.
+            several worlds, or its model has Python functions, which a file cannot store.
     """
     file = check_output_file(path, (".fmu",), "FMU")
     builder = _library()

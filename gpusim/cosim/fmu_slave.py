@@ -1,4 +1,4 @@
-"""The running FMU: a simulation from the checkpoint in the FMU's resources, behind the calls of pythonfmu3."""
+"""The running FMU: pythonfmu3 calls a simulation that is loaded from the checkpoint in the FMU's resources."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _TIME = "fmu/time"
 
 
 class KeptState:
-    """State of an FMU in memory. Its bytes are made once, because hosts first ask how many there are."""
+    """Saved state of an FMU in memory. It is converted to bytes only once, because hosts ask for the size first."""
 
     def __init__(self, snapshot: Snapshot, time: float, pack: Callable[[Snapshot, float], bytes]) -> None:
         self.snapshot, self.time, self._pack = snapshot, time, pack
         self._bytes: bytes | None = None
 
     def to_bytes(self) -> bytes:
-        """Return a checkpoint with the host's time."""
+        """Return the bytes of a checkpoint with the host's time."""
         if self._bytes is None:
             self._bytes = self._pack(self.snapshot, self.time)
         return self._bytes
 
 
 class CheckpointSlave:
-    """Base of an FMU's class, before pythonfmu3's ``Fmi3Slave``. World 0 of a checkpoint is the FMU."""
+    """Base class of an FMU's class, listed before pythonfmu3's ``Fmi3Slave``. The FMU runs world 0 of a checkpoint."""
 
     log: Callable[..., None]
     register_variable: Callable[..., None]
@@ -147,7 +147,7 @@ class CheckpointSlave:
         return float(on_host(self._seen.array)[0, column])
 
     def do_step(self, current_time: float, step_size: float) -> Any:
-        """Advance to the next communication point in steps of the model's size, or smaller ones that end there."""
+        """Advance to the next communication point with the model's time step, or with smaller steps that end there."""
         from pythonfmu3 import Fmi3Status
         from pythonfmu3.fmi3slave import Fmi3StepResult
 
@@ -171,7 +171,7 @@ class CheckpointSlave:
             self._fail(self.sim.health_report())
 
     def to_xml(self, *options: Any) -> Element:
-        """Return the model description, with ranges, names and all digits of numbers, which pythonfmu3 leaves out."""
+        """Return the model description. Add what pythonfmu3 leaves out: ranges, names, and all digits of numbers."""
         root: Element = super().to_xml(*options)  # type: ignore[misc]
         root.set("modelName", self.plan["name"])
         root.set("generationTool", self.plan["tool"])

@@ -1,4 +1,7 @@
-"""Packets of poses for UDP, and the axes of other programs. The guide on co-simulation describes the layout."""
+"""UDP packets with poses, and conversion to the axes of other programs.
+
+The guide on co-simulation describes the layout of the packets.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,12 @@ _LONGEST_LABEL = _MOST - _HEADER.size - _LENGTH.size
 
 @dataclass(frozen=True)
 class Frame:
-    """Axes and unit of another program.
+    """Axes and length unit of another program.
 
     Attributes:
-        number: in the header of packets.
-        axes: (3, 3); ``axes @ p`` has the coordinates of p along the program's axes.
-        unit: number of the program's units of length per meter.
+        number: number of the frame in the header of packets.
+        axes: matrix (3, 3). ``axes @ p`` has the coordinates of the point p along the program's axes.
+        unit: number of the program's length units per meter.
     """
 
     number: int
@@ -36,10 +39,10 @@ class Frame:
     unit: float = 1.0
 
     def converted(self, poses: Array) -> Array:
-        """Return positions and quaternions (n, 7) with x, y, z, w last, along the program's axes.
+        """Return the poses (n, 7) along the program's axes: position, then quaternion xyzw.
 
-        In left-handed axes, a rotation by the same angle has the opposite sign, so the vector of the quaternion is
-        mapped as an axial vector.
+        In left-handed axes, rotation angles have the opposite sign. The vector part of the quaternion is therefore
+        converted as an axial vector.
         """
         sign = round(float(np.linalg.det(self.axes)))
         positions, vectors = (poses[:, k : k + 3] @ self.axes.T for k in (0, 3))
@@ -56,11 +59,11 @@ FRAMES = {
 
 @dataclass(frozen=True)
 class PacketFormat:
-    """Constant parts of the packets of a stream.
+    """Constant data of all packets of a stream.
 
     Attributes:
         frame: number of the frame.
-        dtype: of the numbers, "<f4" or "<f8".
+        dtype: type of the numbers, "<f4" or "<f8".
         world: number of the world.
         total: number of bodies.
     """
@@ -71,7 +74,7 @@ class PacketFormat:
     total: int
 
     def poses(self, poses: Array, sequence: int, time: float) -> Iterator[bytes]:
-        """Yield the packets of one sample, (total, 7)."""
+        """Yield the packets of one sample of poses (total, 7)."""
         numbers = poses.astype(self.dtype)
         most = (_MOST - _HEADER.size) // (7 * numbers.itemsize)
         for first in range(0, self.total, most):

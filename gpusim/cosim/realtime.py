@@ -1,4 +1,4 @@
-"""Real-time scheduling of the calling thread, where the system allows it."""
+"""Real-time scheduling of the calling thread, if the system allows it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ _LOCK_ALL = 3
 
 @contextmanager
 def realtime_thread(priority: int = 50) -> Iterator[list[str]]:
-    """Run a block with the scheduler SCHED_FIFO and locked memory. Processes that it starts have the usual scheduler.
+    """Run a ``with`` block with the scheduler SCHED_FIFO and locked memory.
+
+    Processes that are started in the block have the usual scheduler.
 
     Args:
-        priority: of SCHED_FIFO, 1 to 99.
+        priority: priority of SCHED_FIFO, 1 to 99.
 
     Yields:
-        One line for each part that the system does not allow.
+        One line for each setting that the system does not allow.
 
     Raises:
-        ModelError: a priority out of range.
+        ModelError: the priority is out of range.
     """
     if not 1 <= validate.number("realtime", "priority", priority) <= 99:
         raise validate.fail("realtime", f"priority = {priority} is not within 1 to 99", "give e.g. 50")

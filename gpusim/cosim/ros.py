@@ -1,4 +1,4 @@
-"""Bridge to ROS 2 over Zenoh: joint states, transforms and the clock out, commands in. It needs no ROS installation."""
+"""Bridge to ROS 2 over Zenoh: it publishes the state and receives commands. It needs no ROS installation."""
 
 from __future__ import annotations
 
@@ -38,30 +38,30 @@ _MOST_WAITING = 1000
 class RosBridge:
     """Bridge of one world to ROS 2 nodes that use ``rmw_zenoh``.
 
-    Call the bridge before each cycle, ``bridge(sim, sim.time)``, call :meth:`run`, or give it to
-    :func:`gpusim.run_clock` as the callback. It publishes ``/clock``, ``/tf`` and ``joint_states``, and writes the
-    commands that arrived on ``commands``. With ``lockstep`` it waits in each cycle for commands, or for a message on
-    ``tick``. Use it in a ``with`` statement, or call :meth:`close`.
+    There are three ways to use it: call ``bridge(sim, sim.time)`` before each cycle, call :meth:`run`, or pass the
+    bridge to :func:`gpusim.run_clock` as the callback. The bridge publishes ``/clock``, ``/tf`` and ``joint_states``,
+    and writes the commands that arrive on ``commands``. With ``lockstep``, it waits in each cycle for commands or for a
+    message on ``tick``. Use it in a ``with`` statement, or call :meth:`close`.
 
     Args:
         sim: the simulation.
-        commands: labels or wildcards of commands. None: the operator's commands.
+        commands: labels or wildcards of commands. None: the commands that an operator can set.
         bodies: labels or wildcards of bodies in ``/tf``.
-        namespace: of ``joint_states``, ``commands`` and ``tick``, such as "/robot".
-        domain: ROS_DOMAIN_ID.
+        namespace: ROS namespace of ``joint_states``, ``commands`` and ``tick``, such as "/robot".
+        domain: value of ROS_DOMAIN_ID.
         lockstep: wait in each cycle.
-        timeout: maximum wait in a cycle, s.
-        connect: Zenoh endpoint of the router, as in rmw_zenoh. Without a router within 1 s, the bridge warns.
+        timeout: maximum wait in a cycle (s).
+        connect: Zenoh endpoint of the router, as in rmw_zenoh. If no router answers within 1 s, the bridge warns.
         session: an open ``zenoh.Session`` to use instead. The bridge does not close it.
         world: number of the world.
 
     Attributes:
-        commands: labels, in the order of the numbers in messages on ``commands``.
+        commands: labels of the commands, in the order of the numbers in messages on ``commands``.
         joints: labels of the joints with one coordinate, in the order of ``joint_states``.
         bodies: labels of the bodies in ``/tf``.
 
     Raises:
-        UnknownNameError: no such command or body.
+        UnknownNameError: there is no such command or body.
         ModelError: a library is missing, or an argument breaks a rule.
     """
 
@@ -114,11 +114,11 @@ class RosBridge:
     # Messages.
 
     def __call__(self, sim: Simulation, time: float) -> None:
-        """Publish the current state, and write the commands that arrived; with ``lockstep`` wait for them.
+        """Publish the current state, and write the commands that arrived. With ``lockstep``, wait for commands first.
 
         Raises:
-            SimulationError: with ``lockstep``, nothing arrived in time.
-            ModelError: a message has another number of commands, or values that are not finite.
+            SimulationError: with ``lockstep``, no message arrived in time.
+            ModelError: a message has the wrong number of commands, or values that are not finite.
         """
         if self._lockstep:
             self._meet()
@@ -135,11 +135,11 @@ class RosBridge:
         """Exchange messages and step, as fast as possible or in lockstep.
 
         Args:
-            duration: simulated time, s.
-            rate: exchanges per second of simulated time. None: one for each step.
+            duration: simulated time (s).
+            rate: exchanges per second of simulated time. None: one exchange for each step.
 
         Raises:
-            SimulationError: with ``lockstep``, nothing arrived in time.
+            SimulationError: with ``lockstep``, no message arrived in time.
             ModelError: an argument breaks a rule, or a message does not fit.
         """
         steps = steps_in_cycle("RosBridge.run", self._sim, rate)

@@ -1,4 +1,4 @@
-"""Names and attachments of rmw_zenoh, the ROS 2 middleware on Zenoh.
+"""Names and message attachments of rmw_zenoh, the ROS 2 middleware on Zenoh.
 
 A topic is a Zenoh key ``domain/topic/type/hash``. Liveliness tokens under ``@ros2_lv`` make nodes and topics visible to
 ``ros2 topic list``. See https://github.com/ros2/rmw_zenoh/blob/rolling/docs/design.md.
@@ -24,9 +24,9 @@ class Topic:
     """A ROS 2 topic.
 
     Attributes:
-        name: with a leading slash.
-        type: "sensor_msgs/msg/JointState".
-        hash: of the type, "RIHS01_...".
+        name: name with a leading slash.
+        type: type of the messages, such as "sensor_msgs/msg/JointState".
+        hash: hash of the type, "RIHS01_...".
     """
 
     name: str
@@ -35,12 +35,12 @@ class Topic:
 
     @property
     def dds_type(self) -> str:
-        """Return the type as DDS names it, ``sensor_msgs::msg::dds_::JointState_``."""
+        """Return the DDS name of the type, such as ``sensor_msgs::msg::dds_::JointState_``."""
         package, kind, name = self.type.split("/")
         return f"{package}::{kind}::dds_::{name}_"
 
     def key(self, domain: int, any_hash: bool = False) -> str:
-        """Return the Zenoh key of the messages. ``any_hash``: of all versions of the type, for subscriptions."""
+        """Return the Zenoh key of the messages. With ``any_hash``, it matches all versions of the message type."""
         return f"{domain}/{self.name.strip('/')}/{self.dds_type}/{'*' if any_hash else self.hash}"
 
 
@@ -49,10 +49,10 @@ class Node:
     """A ROS 2 node of a Zenoh session.
 
     Attributes:
-        domain: ROS_DOMAIN_ID.
+        domain: value of ROS_DOMAIN_ID.
         session: id of the Zenoh session.
-        namespace: "" or "/ns".
-        name: of the node.
+        namespace: namespace of the node, such as "/robot", or "".
+        name: name of the node.
     """
 
     domain: int
@@ -65,7 +65,7 @@ class Node:
         return f"{self._start(0, 'NN')}"
 
     def endpoint(self, number: int, kind: str, topic: Topic) -> str:
-        """Return the liveliness token of a publisher or subscription. ``number``: unique in the session."""
+        """Return the liveliness token of a publisher or subscription. ``number`` must be unique in the session."""
         return f"{self._start(number, kind)}/{_mangled(topic.name)}/{topic.dds_type}/{topic.hash}/{_QOS}"
 
     def _start(self, number: int, kind: str) -> str:
@@ -77,22 +77,22 @@ def _mangled(name: str) -> str:
 
 
 def gid_of(token: str) -> bytes:
-    """Return the 16 bytes that identify a publisher in attachments."""
+    """Return the 16 bytes that identify a publisher in message attachments."""
     return hashlib.blake2b(token.encode(), digest_size=16).digest()
 
 
 def attachment(sequence: int, time: int, gid: bytes) -> Any:
-    """Return the attachment of a message: its number, time in ns, and publisher (rmw_zenoh_cpp 0.2.4 and later)."""
+    """Return the attachment of a message for rmw_zenoh_cpp 0.2.4 and later: number, time (ns) and publisher."""
     from zenoh.ext import Int64, z_serialize
 
     return z_serialize((Int64(sequence), Int64(time), gid))
 
 
 def checked_namespace(namespace: str) -> str:
-    """Return a namespace as "" or "/ns".
+    """Return a namespace with a leading slash, or "".
 
     Raises:
-        ModelError: not a name that ROS 2 allows.
+        ModelError: ROS 2 does not allow this name.
     """
     if namespace in ("", "/"):
         return ""

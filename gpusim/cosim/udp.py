@@ -1,4 +1,4 @@
-"""Poses over UDP, for game engines and motion platforms."""
+"""Send poses over UDP, for game engines and motion platforms."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ _MOST_NUMBER = 65535
 class UdpPoses:
     """Sender of the poses of bodies over UDP while the simulation steps.
 
-    The first packets have the labels and the poses of the current time. ``sim.step(n)`` sends all samples that are due
-    within its steps. Use it in a ``with`` statement, or call :meth:`close`.
+    The first packets contain the labels and the current poses. ``sim.step(n)`` sends all samples that are due within
+    its steps. Use it in a ``with`` statement, or call :meth:`close`.
 
     Args:
         sim: the simulation.
         address: "HOST:PORT" of the receiver.
-        bodies: labels or wildcards of bodies. The packets have their order.
-        rate: samples per second of simulated time, at the nearest steps. None: every step.
+        bodies: labels or wildcards of bodies. The packets keep this order.
+        rate: samples per second of simulated time, taken at the nearest steps. None: a sample for every step.
         frame: "gpusim" (z up, right-handed, m), "unity" (y up, left-handed, m) or "unreal" (z up, left-handed, cm).
         dtype: type of the numbers, "float32" or "float64".
         world: number of the world.
 
     Attributes:
-        labels: of the bodies, in the order of the packets.
+        labels: labels of the bodies, in the order of the packets.
         sent: number of samples that were sent.
         dropped: number of samples that the network refused.
 
     Raises:
-        UnknownNameError: no such body, frame or dtype.
-        ModelError: bad address or rate, no such world, or the receiver's name is not known.
+        UnknownNameError: there is no such body, frame or dtype.
+        ModelError: the address or rate is invalid, there is no such world, or the receiver's name cannot be resolved.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class UdpPoses:
         self._samplers.append(self._sampler)
 
     def sample(self) -> None:
-        """Send the poses of the current time. A network that refuses them does not stop the simulation."""
+        """Send the current poses. If the network refuses a packet, the simulation continues."""
         seen = on_host(self._seen.read())[self._world]
         time, poses = float(seen[0]), self._frame.converted(seen[1:].reshape(-1, 7))
         packets = list(self._format.poses(poses, self.sent, time))
@@ -96,7 +96,7 @@ class UdpPoses:
             self.dropped += 1
 
     def close(self) -> None:
-        """Send no more. A second call does nothing."""
+        """Stop sending. A second call does nothing."""
         if self._sampler in self._samplers:
             self._samplers.remove(self._sampler)
         self._socket.close()

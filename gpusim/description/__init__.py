@@ -1,1 +1,1 @@
-"""What a model consists of: records of its elements, the registries of their kinds, and the solver settings."""
+"""Contents of a model: records of the elements, registries of the kinds of elements, and the solver settings."""

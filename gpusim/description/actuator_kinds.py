@@ -1,19 +1,20 @@
-"""Base of actuator kinds, and the law of an axis row to which actuators contribute.
+"""Base class of the kinds of actuator, and the law of an axis row, to which actuators contribute.
 
-An axis row acts along one scalar motion u (a joint coordinate, or the distance of two points). Over one
-substep its impulse obeys
+An axis row is a constraint row that acts along one scalar motion: a joint coordinate, or the distance between two
+points. With the velocity u of this motion, the impulse p of the row over one substep obeys
 
     p = P - D u  +  sum_j clamp(Ps_j - Ds_j u, -S_j, S_j)  -  F sign(u)  +  (impulse that keeps u in [u_min, u_max])
 
 P, D: springs, dampers, motors, cylinders. Ps_j, Ds_j, S_j: actuators with their own limit, such as servos with an
-effort limit, at most MOST_CLAMPED per row. F: dry friction. u_min, u_max: limits and stops. Each actuator is one file
-that adds its contribution.
+effort limit, at most MOST_CLAMPED per row. F: dry friction. u_min, u_max: limits and stops. Each kind of actuator is
+one file, which adds the actuator's contribution.
 
-A ``coupled`` kind acts on several axes at once. The force on each axis depends on the rates of all of them:
+A ``coupled`` kind of actuator acts on several axes at once. The force on each axis depends on the velocities of all
+these axes:
 
     p = P - D u,   P (n,), D (n, n) symmetric and positive definite
 
-Each coupled actuator has its own rows, which form one constraint. Other actuators can still add to the axis rows.
+Each coupled actuator has its own rows, which form one constraint. Other actuators can also act on these axes.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ JOINT_REFERENCES: Mapping[str, Reference] = {"joint": JOINT, "axis": AS_IS}
 class Parameter:
     """A numeric parameter of an actuator, which may differ per world.
 
-    If ``references`` declares it as the index of another actuator, it becomes that actuator's index within its kind.
+    If ``references`` declares the parameter as the index of another actuator, finalize replaces the value by that
+    actuator's index among all actuators of the same kind.
     """
 
     name: str
@@ -86,9 +88,9 @@ class StateVariable:
 class Reading:
     """A signal of an actuator at time t. ``read(group, now)`` returns (num_worlds, n).
 
-    ``device`` is the same as the body of a C++ function (reference/signals/quantities.py). Without it only the host
-    reads the signal. ``range`` returns the minimum and maximum, in ``unit``, from one actuator's parameters, for
-    gauges. It is None if the signal is unbounded.
+    ``device`` is the same computation as the body of a C++ function (reference/signals/quantities.py). Without
+    ``device`` only the host can read the signal. ``range`` computes the minimum and maximum, in ``unit``, from one
+    actuator's parameters, for gauges. ``range`` is None if the signal is unbounded.
     """
 
     name: str
@@ -137,7 +139,7 @@ class StepBuffers(Protocol):
 
     @property
     def h_prev(self) -> Array:
-        """Return the duration of the previous substep, s, (num_worlds, 1)."""
+        """Return the duration of the previous substep (s), (num_worlds, 1)."""
 
     def broadcast(self, array: Array) -> Array:
         """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
@@ -149,26 +151,26 @@ class StepBuffers(Protocol):
         """Return the command over the last step, (num_worlds, n)."""
 
     def command(self, group: Group, name: str) -> Array:
-        """Return the mean command over the kick."""
+        """Return the mean command over the time of the velocity update (kick), (num_worlds, n)."""
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
-        """Set a group's contribution ``P - D u``. It replaces the group's earlier one in this substep."""
+        """Set a group's contribution ``P - D u``. It replaces the group's earlier contribution in this substep."""
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
-        """Add a group's terms ``clamp(Ps - Ds u, -S, S)``, one per actuator, zeros for an actuator without a limit."""
+        """Add a group's terms ``clamp(Ps - Ds u, -S, S)``, one per actuator. Actuators without a limit have zeros."""
 
     def add_coupled_law(self, group: Group, number: int, impulse: Array, slope: Array) -> None:
         """Add the law ``P - D u`` of one coupled actuator over its axes: P (num_worlds, n), D (num_worlds, n, n)."""
 
     def add_friction(self, group: Group, force: Array) -> None:
-        """Add a group's dry friction, N."""
+        """Add a group's dry friction (N or N m)."""
 
     def add_limits(self, group: Group, lower: Array, upper: Array) -> None:
         """Add stops on the axis position."""
 
 
 class StateReader(Protocol):
-    """The readings' view of the state at time t (reference/signals/state_reader.py). Arrays are (num_worlds, ...)."""
+    """State at time t as actuator signals read it (reference/signals/state_reader.py). Arrays are (num_worlds, ...)."""
 
     semi_implicit: bool
 
@@ -192,10 +194,10 @@ class StateReader(Protocol):
         """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
 
     def axis_value(self, axes: Array) -> Array:
-        """Return the coordinates of axis rows, m or rad."""
+        """Return the coordinates of axis rows (m or rad)."""
 
     def axis_rate(self, axes: Array) -> Array:
-        """Return the rates of axis rows, m/s or rad/s."""
+        """Return the velocities of axis rows (m/s or rad/s)."""
 
     def command_before(self, group: Group, name: str) -> Array:
         """Return the command over the last step, (num_worlds, n)."""
@@ -208,7 +210,7 @@ class AxisMaker(Protocol):
     """Factory of axis rows, which actuators use at finalize."""
 
     def joint_axis(self, joint: int, coordinate: int) -> int:
-        """Return the axis row of a joint coordinate. All actuators on it share the row."""
+        """Return the axis row of a joint coordinate. All actuators on this coordinate share the row."""
 
     def actuator_axis(self, actuator: int) -> int:
         """Return the axis row of an actuator, for ``axes`` of a coupled kind."""
@@ -245,18 +247,18 @@ class Group:
 
     @property
     def labels(self) -> list[str]:
-        """Return the labels in order."""
+        """Return the labels of the actuators in order."""
         return [s.label for s in self.specs]
 
     def alone(self, n: int, worlds: Any = slice(None)) -> Group:
-        """Return a group with only the ``n``-th actuator and its parameters in chosen worlds, for checks."""
+        """Return a group with only the ``n``-th actuator, with its parameters in the chosen worlds, for checks."""
         params = {k: p[slice(None) if p.shape[0] == 1 else worlds, n : n + 1] for k, p in self.params.items()}
         axes = self.axes[n : n + 1]
         return replace(self, specs=self.specs[n : n + 1], axis=self.axis[n : n + 1], axes=axes, params=params)
 
 
 class ActuatorType:
-    """Base of an actuator kind, registered by ``name``. Signals are ``<prefix>.<label>.<reading>``."""
+    """Base class of a kind of actuator, registered by ``name``. Signals are ``<prefix>.<label>.<reading>``."""
 
     name: ClassVar[str]
     prefix: ClassVar[str]
@@ -303,7 +305,7 @@ class ActuatorType:
     """Work arrays of one world for the kind's kernels, declared in the same way. They are invalid after the substep."""
 
     def __init_subclass__(cls) -> None:
-        """Refuse names of version 0.1."""
+        """Reject class attributes with names of version 0.1."""
         for name in (*vars(cls), *vars(cls).get("kernel", ())):
             if name in OF_ACTUATORS:
                 raise ModelError(f"class {cls.__name__}: {name!r} is {OF_ACTUATORS[name]!r} since version 0.2")
@@ -313,9 +315,9 @@ class ActuatorType:
         return 0.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return how an operator moves a command, its range, and its safe value.
+        """Return the operator settings of a command: range, safe value and behavior.
 
-        The default offers -1 to 1 to the operator, has no hard limit, and 0 is safe.
+        By default, the operator's range is -1 to 1, there is no hard limit, and the safe value is 0.
 
         Args:
             model: the model that contains the actuator.
@@ -326,11 +328,11 @@ class ActuatorType:
         return UiHints(lower=min(-1.0, value), upper=max(1.0, value), limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Return the spec completed with values that depend on the bodies' masses, which finalize knows."""
+        """Return the spec completed with values that depend on the bodies' masses. They are known at finalize."""
         return spec
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of one actuator, or -1 if it acts on a body directly."""
+        """Return the axis row of one actuator, or -1 if the actuator acts on a body directly."""
         return -1
 
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
@@ -338,29 +340,30 @@ class ActuatorType:
         return []
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
-        """Check all actuators of the kind at finalize, and raise a ModelError if one is invalid."""
+        """Check all actuators of this kind at finalize, and raise a ModelError if one is invalid."""
 
     def check(self, group: Group) -> None:
         """Check the parameters of all actuators when a model is built, or of one actuator after a write.
 
         Raises:
-            ModelError: names ``group.specs[0]``. If a group of several fails, each actuator is then checked alone.
+            ModelError: a parameter is invalid. The message names ``group.specs[0]``, so after a failure each actuator
+                of a group is checked alone.
         """
 
     def inertia(self, group: Group) -> Array | None:
-        """Return the inertia that moves with the axis, kg or kg m2, (1 or num_worlds, n), for the kinetic energy."""
+        """Return the inertia that moves with the axis (kg or kg m2), (1 or num_worlds, n), for the kinetic energy."""
         return None
 
     def potential(self, group: Group, now: StateReader) -> Array | None:
-        """Return the stored energy at the current poses, J, (num_worlds, n)."""
+        """Return the stored energy at the current poses (J), (num_worlds, n)."""
         return None
 
     def works(self, group: Group, now: StateReader, h: float) -> Callable[[StateReader], dict[str, Array]] | None:
         """Record the start of the coming step of ``h`` s, for an energy audit.
 
         Returns:
-            A function that returns the work of all parts after the step, J, (num_worlds,), by name. None: the audit
-            uses the work on the axes.
+            A function to call after the step. It returns the work (J) of the actuator's components by name, each
+            (num_worlds,). None: the audit uses the work on the axes.
         """
         return None
 
@@ -368,13 +371,13 @@ class ActuatorType:
         """Add forces on bodies to ``work.force`` and ``work.torque``."""
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add to the law of the axis rows. ``velocity`` is the latest guess of the row velocity after the step."""
+        """Add terms to the law of the axis rows. ``velocity`` is the best guess of the row velocity after the step."""
 
     def advance(self, group: Group, work: StepBuffers) -> None:
         """Update the state variables after the solve."""
 
     def jump(self, group: Group, work: StepBuffers) -> Array | None:
-        """Return each actuator's jump in this step, m or rad, (num_worlds, n), 0 without a jump. None: never jumps."""
+        """Return the jump of each actuator in this step (m or rad), (num_worlds, n). None: the kind never jumps."""
         return None
 
 
@@ -383,7 +386,7 @@ register = _KINDS.register
 
 
 def actuator_type(kind: str) -> ActuatorType:
-    """Return a registered actuator kind.
+    """Return a registered kind of actuator.
 
     Raises:
         ModelError: unknown kind.
@@ -399,7 +402,8 @@ def actuator_kinds() -> list[ActuatorType]:
 def fitted_weight(ratio: Array | float) -> Array:
     """Return the weight of the new value in an implicit step of z' = -z/T with ``ratio`` = h/T, exact for one mode.
 
-    It is 1/(1 - exp(-r)) - 1/r: 1/2 for slow modes (second order), 1 for infinitely fast ones (no oscillation).
+    With r = ``ratio`` the weight is 1/(1 - exp(-r)) - 1/r: 1/2 for slow modes (second order), 1 for infinitely fast
+    modes (no oscillation).
     """
     r = np.asarray(ratio)
     safe = np.maximum(r, 1e-3)

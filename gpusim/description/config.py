@@ -23,28 +23,29 @@ class SolverConfig(NamesMoved):
     """Settings of a step, checked at creation. docs/guides/step_and_solver.md helps you choose them.
 
     Args:
-        dt: step size, s. Collision detection runs once per step.
+        dt: step size (s). Collision detection runs once per step.
         substeps: substeps per step.
-        iterations: for ``"colored"``, sweeps over all colors. For ``"direct"``, maximum number of state changes
-            of limits and friction in a substep, plus two per axis. For both, sweeps over the contacts.
-        impulse_tolerance: sweeps end early when no impulse changes by more than this, N s. 0: never (sweeps over
-            contacts alone still end when they have converged to round-off).
+        iterations: for ``"colored"``, number of sweeps over all colors. For ``"direct"``, the limits and friction may
+            change their state ``iterations`` times in a substep, plus two times per axis. For both, number of sweeps
+            over the contacts.
+        impulse_tolerance: sweeps end early when no impulse changes by more than this value (N s). 0: sweeps never end
+            early (sweeps over contacts alone still end when they have converged to round-off).
         max_colors: colors of the colored solver, 1 to 62. Constraints without a color are solved first in each sweep,
             by Jacobi with mass splitting.
         joint_solver: "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by color) for all
-            joints. "auto" decides for each group of connected joints: the group's own setting, otherwise "direct",
+            joints. "auto" decides for each group of connected joints: the ``solver`` of the joints, otherwise "direct",
             except for tracks (:mod:`gpusim.builder.joint_groups`).
         scheme: "second_order" (default) or "semi_implicit" (semi-implicit Euler with split impulses, as in the VirSim
             papers).
         geometric_stiffness: stiffen light links under tension if the step would be unstable.
         max_pairs: buffer capacity per world for pairs of close shapes. None: an estimate from the number of shapes. If
             it overflows, the remaining pairs do not collide, and a warning gives the required value.
-        strict: raise an error instead of the warning of ``max_pairs``.
-        contact_margin: distance at which shapes become candidates for contact, m. gpusim adds the distance that
-            they can move in a step.
-        contact_slop: penetration that is not corrected, m.
-        max_depenetration_speed: largest speed of penetration correction, m/s. Each substep corrects 20 % of
-            the penetration.
+        strict: raise an error instead of a warning when ``max_pairs`` overflows.
+        contact_margin: distance at which shapes become candidates for contact (m). gpusim adds the distance that they
+            can move in a step.
+        contact_slop: penetration up to which no correction acts (m).
+        max_depenetration_speed: largest speed of penetration correction (m/s). Each substep corrects 20 % of the
+            penetration.
 
     Raises:
         ModelError: a value breaks a rule.
@@ -66,7 +67,7 @@ class SolverConfig(NamesMoved):
 
     @property
     def direct(self) -> bool:
-        """Return whether all or some joints are solved directly."""
+        """Return whether any joint may be solved directly."""
         return self.joint_solver != "colored"
 
     def __post_init__(self) -> None:
@@ -110,10 +111,10 @@ SolverConfig.__init__ = checks_old_names(SolverConfig.__init__)  # type: ignore[
 
 
 def work_dtype(dtype: str, config: SolverConfig, fast: bool) -> str:
-    """Return the number type of a substep's computation for a state of ``dtype``.
+    """Return the floating-point type in which a substep computes, for a state of type ``dtype``.
 
     In float32, the direct solver's equations lose all digits if masses differ by 1e7 or a loop is overconstrained. It
-    therefore works in float64 for any state, unless ``fast`` is set. Sweeps correct their own errors and keep the
+    therefore works in float64 for any state, unless ``fast`` is set. Sweeps correct their own errors, so they use the
     state's type.
     """
     return "float64" if config.direct and not fast else dtype

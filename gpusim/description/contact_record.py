@@ -1,4 +1,4 @@
-"""Layout of a manifold's record in the kernels (cuda_kernels/contacts/contact_record.cuh), and its reader on the host.
+"""Layout of a contact manifold's record in kernels (cuda_kernels/contacts/contact_record.cuh), and a host-side reader.
 
 The NumPy backend keeps the same numbers as separate arrays with the same names (reference/contacts/manifolds.py).
 """
@@ -59,13 +59,13 @@ RECORD_LAYOUT = {
 
 
 def by_place(records: Array, lanes: int) -> Array:
-    """Return records (num_worlds, places, numbers) from kernel memory, which interleaves ``lanes`` of them."""
+    """Return records (num_worlds, capacity, numbers) from kernel memory, which interleaves ``lanes`` records."""
     worlds, places, numbers = records.shape
     return records.reshape(worlds, -1, numbers, lanes).swapaxes(2, 3).reshape(worlds, places, numbers)
 
 
 def unpack(records: Array, names: Iterable[str]) -> dict[str, Array]:
-    """Return views of parts of records (n, RECORD) by name: (n, ...), or (n, 4, ...) for points."""
+    """Return views of the named fields of records (n, RECORD): (n, ...), or (n, 4, ...) for contact points."""
     points = records[:, _FIRST_POINT:].reshape(-1, POINTS, _POINT_SIZE)
     parts = {}
     for name in names:

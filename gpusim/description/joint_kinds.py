@@ -1,9 +1,9 @@
-"""Base of joint kinds: rows that lock motions, and coordinates for the remaining motions.
+"""Base class of the kinds of joint: constraint rows that lock motions, and coordinates for the remaining motions.
 
 Every locked motion of a joint is one *dot row*: ``C = u . w - c0 = 0``. u is fixed in the parent. If ``linear`` is
-False, w is a vector fixed in the child (u and w stay perpendicular). If ``linear`` is True, w is the vector from the
-parent's point to the child's point (a distance along u stays zero). The only other row is the *line row*
-``C = |w| - length``. Each joint's file defines its rows. The solver only knows rows.
+False, w is a vector fixed in the child, and u and w stay perpendicular. If ``linear`` is True, w is the vector from the
+parent's point to the child's point, and the distance along u stays zero. The only other row is the *line row* ``C = |w|
+- length``. Each joint's file defines its rows. The solver only knows rows.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ COUNTED = (ANGLE, OUTER_TURN, MIDDLE_TURN)
 class DotRow:
     """``u . w - c0`` with ``u`` in the parent's axes (or the world's, see ``on_world``).
 
-    If linear, ``point_a`` and ``vector_b`` are points in the body frames, m. Otherwise ``vector_b`` is a direction in
-    the child's axes, and ``point_a`` is unused.
+    If ``linear`` is True, ``point_a`` and ``vector_b`` are points in the body frames (m). Otherwise ``vector_b`` is a
+    direction in the child's axes, and ``point_a`` is unused.
     """
 
     u: Array
@@ -61,7 +61,7 @@ class DotRow:
 
 @dataclass(frozen=True)
 class LineRow:
-    """``|w| - length`` with w from ``point_a`` to ``point_b`` (points in the body frames, m)."""
+    """``|w| - length`` with the vector w from ``point_a`` to ``point_b`` (points in the body frames, in m)."""
 
     point_a: Array
     point_b: Array
@@ -72,20 +72,21 @@ class LineRow:
 class Coordinate:
     """A scalar motion that a joint leaves free, for limits, friction, drives and signals.
 
-    translation: along ``axis`` (parent's axes) from point_a to point_b.
-    angle: about ``axis`` (fixed in the child if ``axis_on_child``), from ref_a (parent's axes) to ref_b (child's axes),
-        counted over full rotations.
-    distance: from point_a to point_b. With a ``path``, the length of a rope along it.
-    rotation: ``component`` of the rotation vector along ``axis`` (parent's axes). ``frame_a`` and ``frame_b`` are the
-        joint's axes in the bodies, 3x3.
+    translation: distance along ``axis`` (in the parent's axes) from point_a to point_b.
+    angle: angle about ``axis`` (fixed in the child if ``axis_on_child``), from ref_a (in the parent's axes) to ref_b
+        (in the child's axes), counted over full rotations.
+    distance: distance from point_a to point_b. With a ``path``, the length of a rope along this path.
+    rotation: ``component`` of the rotation vector along ``axis`` (in the parent's axes). ``frame_a`` and ``frame_b``
+        are the joint's axes in the bodies, 3x3.
     total_rotation: length of the rotation vector.
     sum: sum of ``terms``, coordinates of other joints with factors.
-    outer_turn: first or last of three successive rotations, each of which carries the next axis. ``axis`` is as for an
-        angle, and ``other`` is the opposite outer axis, in the other body.
-    middle_turn: rotation between those, about ``axis`` x ``other``. ``axis`` is the last axis (of a right-handed three)
-        in the child, ``other`` the first in the parent.
-    chord: distance between points 1 m from the joint on one axis of both bodies, for limits of cones. With the angle t
-        between the axes it is 2 sin(t/2). Its derivative at t = 0 is not zero, unlike that of the cosine.
+    outer_turn: first or last of three successive rotations (a gimbal), each of which carries the next axis. ``axis`` is
+        as for an angle. ``other`` is the axis of the last or first rotation, in the other body.
+    middle_turn: second of three successive rotations, about ``axis`` x ``other``. ``axis`` is the last axis, in the
+        child. ``other`` is the first axis, in the parent. The three axes are right-handed.
+    chord: measure of the angle t between an axis in the parent and the same axis in the child, for cone limits. It is
+        the distance 2 sin(t/2) between the points of both axes 1 m from the joint. The derivative of the chord at t = 0
+        is not zero, unlike the derivative of cos(t).
     """
 
     kind: str
@@ -113,7 +114,7 @@ class JointFrames:
     axes_b: Array
 
     def point_rows(self, columns: Sequence[int] = (0, 1, 2)) -> list[DotRow]:
-        """Return rows that keep the points together along the given axes of the parent."""
+        """Return rows that keep the joint's points in both bodies together along the given axes of the parent."""
         if len(columns) == 3:
             return [DotRow(np.eye(3)[k], self.point_a, self.point_b, True, on_world=True) for k in columns]
         return [DotRow(self.axes_a[:, k], self.point_a, self.point_b, True) for k in columns]
@@ -127,31 +128,31 @@ class JointFrames:
         return [self.perpendicular_row(0, 2), self.perpendicular_row(1, 2)]
 
     def locked_rotation_rows(self) -> list[DotRow]:
-        """Return rows that prevent relative rotation: one right angle per axis."""
+        """Return rows that prevent relative rotation. Each row keeps one pair of axes perpendicular."""
         return [self.perpendicular_row(1, 2), self.perpendicular_row(2, 0), self.perpendicular_row(0, 1)]
 
     def translation(self, k: int) -> Coordinate:
-        """Return the motion of the child's point along axis k of the parent."""
+        """Return the coordinate for the translation of the child's point along axis k of the parent."""
         return self._coordinate(TRANSLATION, self.axes_a[:, k])
 
     def angle(self) -> Coordinate:
-        """Return the rotation about the common third axis."""
+        """Return the coordinate for the rotation about the common third axis."""
         return self._coordinate(ANGLE, self.axes_a[:, 2], self.axes_a[:, 0], self.axes_b[:, 0])
 
     def distance(self) -> Coordinate:
-        """Return the distance between the two points."""
+        """Return the coordinate for the distance between the two points."""
         return self._coordinate(DISTANCE, self.axes_a[:, 2])
 
     def rotation(self, k: int) -> Coordinate:
-        """Return component k of the rotation vector of the child's axes in the parent's."""
+        """Return the coordinate for component k of the rotation vector of the child's axes in the parent's axes."""
         return replace(self._coordinate(ROTATION, self.axes_a[:, k]), component=k)
 
     def total_rotation(self) -> Coordinate:
-        """Return the angle of the complete relative rotation."""
+        """Return the coordinate for the angle of the complete relative rotation."""
         return replace(self._coordinate(TOTAL_ROTATION, self.axes_a[:, 2]), component=3)
 
     def chord(self, axis: Array) -> Coordinate:
-        """Return the chord of the angle between an axis of the joint in the parent and the same one in the child."""
+        """Return the chord of the angle between an axis of the joint in the parent and the same axis in the child."""
         ends = self.point_a + self.axes_a @ axis, self.point_b + self.axes_b @ axis
         return replace(self._coordinate(CHORD, self.axes_a @ axis), point_a=ends[0], point_b=ends[1])
 
@@ -170,7 +171,7 @@ class JointFrames:
 
 
 class JointType(ABC):
-    """Base of a joint kind, which defines rows and coordinates. It is registered by its ``name``."""
+    """Base class of a kind of joint, which defines rows and coordinates. Kinds are registered by ``name``."""
 
     name: ClassVar[str]
     coordinates: ClassVar[tuple[str, ...]] = ()
@@ -214,13 +215,13 @@ class JointType(ABC):
         return UNITS[self.kinds(joint)[axis]]
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
-        """Return the coordinate kinds of one joint, since they may differ within a joint kind."""
+        """Return the kinds of coordinates of one joint. Two joints of the same kind may have different coordinates."""
         return self.coordinates
 
     def limits(self, joint: JointSpec) -> list[tuple[str, float, float]]:
-        """Return the name, lower and upper limit of each coordinate, m or rad. Joints without limits have none.
+        """Return name, lower and upper limit (m or rad) of each coordinate. Joints without limits have an empty list.
 
-        Coordinates that only have limits are named "rotation" and "cone". Those that are signals have the name "".
+        Coordinates that are not signals are named "rotation" and "cone". Coordinates that are signals have the name "".
         """
         kinds = self.kinds(joint)
         if not {"limit_lower", "limit_upper"} <= joint.params.keys():
@@ -233,7 +234,7 @@ class JointType(ABC):
         ]
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Return whether the two bodies' shapes collide. Default: yes if one is the world, since parts may hit it."""
+        """Return whether the shapes of the two bodies collide. Default: only if one of the bodies is the world."""
         return WORLD in (joint.parent, joint.child)
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
@@ -246,15 +247,15 @@ class JointType(ABC):
         """Return the parameters for a copy in another builder.
 
         Args:
-            params: of the joint.
-            first_joint, first_body: indices that the next joint and body of the other builder get.
+            params: parameters of the joint.
+            first_joint, first_body: indices in the other builder of the copies of this builder's joint 0 and body 0.
             parent: body of the other builder, or -1, that replaces this builder's world.
             pose: pose of this builder's world in the frame of ``parent``.
         """
         return params
 
     def check_model(self, joints: Sequence[JointSpec], builder: Elements) -> None:  # noqa: B027 (optional)
-        """Check all joints of the kind at finalize, and raise a ModelError if one is invalid."""
+        """Check all joints of this kind at finalize, and raise a ModelError if one is invalid."""
 
 
 _KINDS: Registry[JointType] = Registry("joint kind")
@@ -262,7 +263,7 @@ register = _KINDS.register
 
 
 def joint_type(kind: str) -> JointType:
-    """Return a registered joint kind.
+    """Return a registered kind of joint.
 
     Raises:
         ModelError: unknown kind.
@@ -271,7 +272,7 @@ def joint_type(kind: str) -> JointType:
 
 
 def triad(axis: Array) -> Array:
-    """Return right-handed orthonormal columns (t1, t2, axis). It is the identity for the z axis."""
+    """Return right-handed orthonormal columns (t1, t2, axis). For the z axis, they are the identity matrix."""
     helper = np.array([1.0, 0.0, 0.0]) if abs(axis[0]) < 0.9 else np.array([0.0, 0.0, 1.0])
     t2 = np.cross(axis, helper)
     t2 /= np.linalg.norm(t2)
@@ -279,13 +280,13 @@ def triad(axis: Array) -> Array:
 
 
 def chord_of(angle: Array | float) -> Array:
-    """Return the chords of angles on a circle of 1 m, m. An infinite angle has an infinite chord."""
+    """Return the chords (m) of angles on a circle with a radius of 1 m. An infinite angle has an infinite chord."""
     finite = np.isfinite(angle)
     return np.where(finite, 2.0 * np.sin(0.5 * np.where(finite, angle, 0.0)), np.inf)
 
 
 def angle_of_chord(chord: Array) -> Array:
-    """Return the angles of chords, rad: the inverse of :func:`chord_of`."""
+    """Return the angles (rad) of chords: the inverse of :func:`chord_of`."""
     finite = np.isfinite(chord)
     return np.where(finite, 2.0 * np.arcsin(np.where(finite, 0.5 * chord, 0.0)), np.inf)
 
@@ -317,7 +318,7 @@ def axis_params(
     """Check the parameters of joint coordinates, and return each as an array (count,).
 
     Limits are in m or rad, damping in N s/m or N m s/rad, dry friction in N or N m. Armature (inertia of a geared rotor
-    at the coordinate) is in kg or kg m2. The restitution of an impact on a limit is 0 to 1.
+    at the coordinate) is in kg or kg m2. The restitution of an impact on a limit is from 0 to 1.
     """
     lower = validate.per_axis(element, "limit_lower", limit_lower, count, infinite=True)
     upper = validate.per_axis(element, "limit_upper", limit_upper, count, infinite=True)

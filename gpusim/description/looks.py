@@ -1,4 +1,4 @@
-"""Looks of visuals: images on surfaces, transparency and finish. They have no effect on the motion."""
+"""Appearance of visuals: images on surfaces, transparency and finish. It has no effect on the motion."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Texture:
 
     Args:
         pixels: sRGB. uint8 (height, width, 3 or 4) with the top row first, or the faces +x, -x, +y, -y, +z, -z of a
-            cube, (6, n, n, 3), oriented as in OpenGL. Floats from 0 to 1 and gray images (height, width) work
-            too. Where the fourth channel is below 128, there is no surface.
-        repeat: how often the image is repeated in both directions: per turn of the texture coordinates, or per m if
+            cube, (6, n, n, 3), oriented as in OpenGL. Floats from 0 to 1 and gray images (height, width) work too.
+            Where the fourth channel (opacity) is below 128, the surface has a hole.
+        repeat: number of repetitions of the image in both directions: per unit of the texture coordinates, or per m if
             projected.
-        mapping: "surface" for the texture coordinates of a mesh, or those of a shape (each side of a box and the side
-            of a cylinder show the whole image, which begins at the x axis). "projected" for the frame's x and y: the
-            image's center lies on its z axis. Planes and height fields are always projected. A cube is stretched to
-            the box around a shape, and not stretched if "projected" and for meshes.
+        mapping: "surface" uses the texture coordinates of the mesh or of the shape (each side of a box and the side of
+            a cylinder show the whole image, which begins at the x axis). "projected" uses x and y in the frame: the
+            center of the image lies on the z axis. Planes and height fields are always projected. A cube of images is
+            stretched to the box around a shape. It is not stretched for meshes, or with "projected".
 
     Attributes:
         key: digest of the pixels.
@@ -61,11 +61,11 @@ class Texture:
 
     @property
     def is_cube(self) -> bool:
-        """Whether it has six faces."""
+        """Whether the texture is a cube of six images."""
         return self.pixels.ndim == 4
 
     def mean(self) -> tuple[float, float, float]:
-        """Return the mean color, sRGB, 0 to 1."""
+        """Return the mean color (sRGB, 0 to 1)."""
         rgb = self.pixels.reshape(-1, self.pixels.shape[-1])[:, :3].mean(axis=0)
         r, g, b = (round(float(c) / 255.0, 4) for c in rgb)
         return r, g, b
@@ -106,7 +106,7 @@ def checked_look(element: str, alpha: Any, roughness: Any, metallic: Any, textur
     """Return a look with checked numbers.
 
     Raises:
-        ModelError: a number is not within 0 to 1.
+        ModelError: a number is not from 0 to 1.
     """
     numbers = {"alpha": alpha, "roughness": roughness, "metallic": metallic}
     given = {name: _share(element, name, value) for name, value in numbers.items() if value is not None}

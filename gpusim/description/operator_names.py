@@ -35,7 +35,7 @@ def check_key(element: str, key: str) -> None:
     """Check that a key exists and is not reserved.
 
     Raises:
-        ModelError: it is unknown or reserved.
+        ModelError: the key is unknown or reserved.
     """
     if key not in KEYS:
         raise validate.fail(element, str(unknown_name("key", key, KEYS)), 'give a name such as "A" or "KP_4"')

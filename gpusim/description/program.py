@@ -1,4 +1,4 @@
-"""Programs: compiled diagrams (gpusim/control), and the interface through which lower layers use diagrams."""
+"""Programs: compiled block diagrams (gpusim/control), and the interface through which other packages use diagrams."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class OperatorInput:
 
 @dataclass(frozen=True)
 class Tuned:
-    """A parameter that may be written while the simulation runs: its index and its valid range.
+    """A parameter of a diagram that may be written while the simulation runs: index and valid range.
 
     Attributes:
-        at: its index.
+        at: index of the parameter.
         least: lower bound. ``above``: the value must exceed it. most: upper bound.
         unit, doc: description for users.
     """
@@ -46,7 +46,7 @@ class Tuned:
     doc: str = "parameter of a block"
 
     def check(self, name: str, values: Array) -> None:
-        """Check that values are in range.
+        """Check that all values are in the valid range.
 
         Raises:
             ModelError: a value is out of range.
@@ -66,7 +66,7 @@ class Tuned:
 
 @dataclass(frozen=True)
 class WireInfo:
-    """A wire of a diagram that can be read as a signal, with its indices among the persistent values.
+    """A wire of a diagram that can be read as a signal, and the indices of its numbers among the persistent values.
 
     ``writable``: the signal can also be written.
     """
@@ -83,21 +83,22 @@ class WireInfo:
 class Program:
     """A compiled diagram.
 
-    A sample takes the readings (worlds, inputs), parameters (1 or worlds, parameters), persistent values (worlds,
-    values, see program_clock.py for the first of them), commands (worlds, controls) and whether it is the last due
-    sample (worlds,). It changes persistent values and commands. ``cpp`` is the code for one world. ``run`` does the
-    same in NumPy for all worlds, bit for bit. The last persistent values are the last readings.
+    A sample takes the values of the input signals (worlds, inputs), the parameters (1 or worlds, parameters), the
+    persistent values (worlds, values), the commands (worlds, controls), and whether it is the last due sample
+    (worlds,). It changes persistent values and commands. program_clock.py describes the first persistent values. The
+    last ones are the previous values of the input signals. ``cpp`` is the code for one world. ``run`` computes
+    bit-identical results for all worlds in NumPy.
 
     Attributes:
         label: label of the diagram.
-        period: time between samples, s, the shortest one if worlds differ.
-        signals: names of signals to read, in order.
-        initial: initial persistent values without the readings.
+        period: time between samples (s). If worlds differ, the shortest time.
+        signals: names of the input signals, in order.
+        initial: initial persistent values, without the values of input signals.
         parameters: parameter values. ``tuned`` names the writable ones.
-        rate_at: index of the sample rate parameter, Hz, if worlds differ in it.
-        width: number of readings. rings: buffers of delays. wires: readable wires.
-        inputs: its commands from the operator. ``drives``: labels of commands that it sets.
-        host: it calls Python functions, so it runs on the host.
+        rate_at: index of the parameter with the sample rate (Hz), if the rate may differ per world.
+        width: number of input values. rings: buffers of delays. wires: readable wires.
+        inputs: operator commands that the diagram reads. ``drives``: labels of the commands that the diagram sets.
+        host: whether the diagram calls Python functions and so runs on the host.
     """
 
     label: str
@@ -121,11 +122,11 @@ class Program:
 
     @property
     def numbers(self) -> Array:
-        """Return the initial persistent values, including space for the last readings."""
+        """Return the initial persistent values, including space for the values of the input signals."""
         return np.concatenate([self.initial, np.zeros(self.width)])
 
     def periods(self, parameters: Array) -> Any:
-        """Return the time between samples, s: one number, or one for each row of parameters."""
+        """Return the time between samples (s): one number, or one for each row of parameters."""
         return self.period if self.rate_at is None else 1.0 / parameters[:, self.rate_at]
 
 
@@ -138,24 +139,24 @@ class DiagramSpec(Protocol):
 
     @property
     def operator_inputs(self) -> list[OperatorInput]:
-        """Return the commands that it reads."""
+        """Return the operator commands that the diagram reads."""
 
     @property
     def driven(self) -> list[str]:
-        """Return the labels of the commands that it sets."""
+        """Return the labels of the commands that the diagram sets."""
 
     def check(self) -> None:
-        """Check everything that needs no simulation."""
+        """Check everything that can be checked without a simulation."""
 
     def compile(
         self, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float,
         commands: Mapping[str, str] | None = None,
     ) -> Program:  # fmt: skip
-        """Compile the program.
+        """Compile the diagram to a program.
 
         Args:
-            signals: their infos by name.
+            signals: descriptions of the available signals, by name.
             controls: columns of the commands by label.
-            dt: of the simulation, s.
+            dt: step size of the simulation (s).
             commands: units of the commands, if known.
         """

@@ -1,11 +1,11 @@
-"""Clock of programs: sample times and the readings for each sample, at steps of any size.
+"""Clock of programs (compiled diagrams): sample times, and the input values for each sample, at steps of any size.
 
-Samples are counted from a time origin, ``period`` apart. A sample is taken before the first step at whose beginning it
-is due. After a step longer than the period, the program catches up on all missed samples. Their readings are
-interpolated linearly between the last and the current reading, so that latencies, integrals and differences of
-continuous signals are correct. If the period has changed since the last sample (a written rate, a restored state), the
-new one applies from the next sample on, and delay buffers are resampled. ``cuda_kernels/signals/diagram_clock.cuh``
-does the same for one world, bit for bit.
+Samples are ``period`` apart, counted from a time origin. A sample is taken before the first step at whose beginning it
+is due. After a step longer than the period, the program catches up on all missed samples. The inputs of these samples
+are interpolated linearly between the previous and the current values of the signals. So latencies, integrals and
+differences of continuous signals are correct. The period changes when you write the rate or restore a state. The new
+period then applies from the next sample on, and delay buffers are resampled. ``cuda_kernels/signals/diagram_clock.cuh``
+computes bit-identical results for one world.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ CONSTANTS = {
 
 @dataclass(frozen=True)
 class Ring:
-    """Ring buffer of values of the last samples. The newest value is in the slot before the one that ``at`` selects.
+    """Ring buffer of values of the last samples. The newest value is one slot before the next slot to write.
 
     Attributes:
-        at: index of the persistent value with the next slot, from 0 to room - 1.
-        first: index of the first slot. room: number of slots.
+        at: index of the persistent value that holds the number of the next slot, from 0 to room - 1.
+        first: index of the persistent value in the first slot. room: number of slots.
     """
 
     at: int
@@ -62,7 +62,7 @@ class Ring:
 
 
 def sample_time(s: Array, period: Any) -> Any:
-    """Return the time of the next sample, s, from persistent values (worlds, n)."""
+    """Return the time of the next sample (s) from persistent values (worlds, n)."""
     return s[:, ORIGIN] + (s[:, COUNT] - s[:, BASE]) * period
 
 
@@ -72,7 +72,7 @@ def is_due(s: Array, time: Array, period: Any) -> Any:
 
 
 def has_new_period(s: Array, period: Any) -> Any:
-    """Return whether the last sample had another period."""
+    """Return whether the period has changed since the last sample."""
     return (s[:, COUNT] > 0.0) & (s[:, PERIOD] != period)
 
 
@@ -81,7 +81,7 @@ def take_period(s: Array, period: Array, rings: list[Ring]) -> None:
 
     Args:
         s: persistent values of the worlds with a new period, changed in place.
-        period: new periods of these worlds, s.
+        period: new periods of these worlds (s).
         rings: ring buffers of the program.
     """
     following, stretch = sample_time(s, s[:, PERIOD]), period / s[:, PERIOD]
@@ -91,7 +91,7 @@ def take_period(s: Array, period: Array, rings: list[Ring]) -> None:
 
 
 def reading_share(s: Array, time: Array, period: Any) -> Array:
-    """Return the next sample's position between the last reading (0) and the current one (1)."""
+    """Return where the next sample lies between the previous input values (0) and the current input values (1)."""
     at, read = sample_time(s, period), s[:, READ]
     between = (s[:, COUNT] > 0.0) & (read < time) & (time - at > EARLY * period)
     share = (at - read) / np.where(between, time - read, 1.0)
@@ -99,7 +99,7 @@ def reading_share(s: Array, time: Array, period: Any) -> Array:
 
 
 def count_sample(s: Array, time: Array, period: Any) -> None:
-    """Count a sample. The next one is due a period later."""
+    """Count a sample. The next sample is due one period later."""
     off = np.abs(time - sample_time(s, period))
     drifts = (off > 0.25 * EARLY * period) & (off < DRIFT * period)
     s[:, ORIGIN] = np.where(drifts, time, s[:, ORIGIN])

@@ -1,4 +1,4 @@
-"""Patterns of rays in the frame of a site: a single ray, a line, a fan, a grid, a camera."""
+"""Patterns of rays in the frame of a site, such as a line, a fan, a grid or a camera."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Rays:
     """Rays from a site.
 
     Attributes:
-        directions: in the site's frame, (n, 3), normalized.
-        origins: start points in the site's frame, m, (n, 3), or (3,) for all. Default: the site's origin.
+        directions: directions in the site's frame, (n, 3). They are normalized.
+        origins: start points in the site's frame (m): (n, 3), or (3,) for all rays. Default: the site's origin.
 
     Raises:
         ModelError: wrong shapes, a value that is not finite, or a direction of length 0.
@@ -51,7 +51,7 @@ class Rays:
 
     @property
     def begins(self) -> Array:
-        """Return the origins, (n, 3), m."""
+        """Return the origins, (n, 3) in m."""
         assert self.origins is not None
         return self.origins
 
@@ -62,7 +62,7 @@ class Rays:
         """Make parallel rays from points on a line, like a light curtain.
 
         Args:
-            length: distance from the first to the last ray, m, centered at the site's origin.
+            length: distance from the first to the last ray (m), centered at the site's origin.
             count: number of rays.
             along: direction of the line, from the first to the last ray.
             direction: direction of all rays.
@@ -79,7 +79,7 @@ class Rays:
         """Make rays in the site's plane z = 0, about its x axis, from right to left, like a laser scanner.
 
         Args:
-            angle: from the first to the last ray, rad, at most 2 pi. A full circle has no duplicate ray.
+            angle: angle from the first to the last ray (rad), at most 2 pi. A full circle has no duplicate ray.
             count: number of rays.
 
         Raises:
@@ -89,12 +89,12 @@ class Rays:
 
     @classmethod
     def lidar(cls, angle: float, count: int, height: float, channels: int) -> Rays:
-        """Make a stack of fans, like a rotating lidar, channel by channel, the lowest first.
+        """Make a stack of fans, like a rotating lidar. The rays are in the order of channels, the lowest channel first.
 
         Args:
-            angle: angle of each fan, rad, at most 2 pi.
+            angle: angle of each fan (rad), at most 2 pi.
             count: rays per fan.
-            height: angle from the lowest to the highest channel, rad, below pi, centered at the plane z = 0.
+            height: angle from the lowest to the highest channel (rad), below pi, centered at the plane z = 0.
             channels: number of channels.
 
         Raises:
@@ -109,8 +109,8 @@ class Rays:
         """Make parallel rays from a grid in the site's plane z = 0, for a height scan, row by row along x.
 
         Args:
-            size: size of the grid along x and y, m, centered at the site's origin.
-            count: points along x and along y.
+            size: size of the grid along x and y (m), centered at the site's origin.
+            count: numbers of points along x and along y.
             direction: direction of all rays. Default: downward.
 
         Raises:
@@ -125,12 +125,12 @@ class Rays:
 
     @classmethod
     def camera(cls, angle: float, width: int, height: int) -> Rays:
-        """Make a ray through the center of each pixel of a camera that looks along x, by rows from the upper left.
+        """Make rays through the pixel centers of a camera that looks along x, row by row from the upper left.
 
         Distances are along the rays. Multiply them by the x component of ``directions`` to get depths.
 
         Args:
-            angle: horizontal field of view, rad, below pi.
+            angle: horizontal field of view (rad), below pi.
             width, height: pixels.
 
         Raises:

@@ -1,6 +1,7 @@
-"""References in a kind's parameters. They let a copy of an element in another builder refer to copied elements.
+"""References to elements in the parameters of an element. A copy in another builder then refers to the copied elements.
 
-A kind declares them by name: ``references = {"joint_b": JOINT, "body_a": BODY, "point_a": point_on("body_a")}``.
+A kind of element declares its references by parameter name: ``references = {"joint_b": JOINT, "body_a": BODY,
+"point_a": point_on("body_a")}``.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ AS_IS = "as is"
 
 @dataclass(frozen=True)
 class InFrame:
-    """A point (or a direction), or a list of them, in the frame of the body that parameter ``body`` refers to."""
+    """One or several points or directions in the frame of the body that the parameter ``body`` refers to."""
 
     body: str
     direction: bool = False
@@ -35,7 +36,7 @@ Reference = str | InFrame
 
 
 def point_on(body: str) -> InFrame:
-    """Declare a point (3,), m, in the frame of the body that a parameter holds, or points (n, 3) for bodies (n,)."""
+    """Declare a point (3,) in m in the frame of the body that a parameter holds, or points (n, 3) for bodies (n,)."""
     return InFrame(body)
 
 
@@ -58,7 +59,7 @@ def moved_params(
         params: parameters of the element.
         first: for BODY, JOINT, ACTUATOR and SHAPE, the index of the copy of element 0.
         pose: pose of the copied builder's world in the frame of ``world``.
-        world: body of the new builder, or -1, that replaces that world.
+        world: body of the new builder, or -1, that replaces the world of the copied builder.
     """
     new = copy.deepcopy(dict(params))
     for name in references.keys() & params.keys():
@@ -79,12 +80,12 @@ def _shifted(index: Any, first: int, world: int) -> Any:
 
 
 def check_declared(element: str, references: Mapping[str, Reference], numbers: Collection[str], params: Any) -> None:
-    """Check that integers and triples of numbers are declared, since they may be indices and points.
+    """Check that all integers and triples of numbers are declared, because they may be indices or points.
 
     Args:
         element: owner of the parameters, for error messages.
-        references: references of its kind.
-        numbers: names of the kind's numeric parameters.
+        references: references of the element's kind.
+        numbers: names of the numeric parameters of this kind.
         params: parameters of the element.
 
     Raises:

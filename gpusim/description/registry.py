@@ -1,4 +1,4 @@
-"""Registry of kinds by name: joints, actuators, shapes, overlays."""
+"""Registry of the kinds of joints, actuators, shapes and overlays, by name."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _Class = TypeVar("_Class", bound=type[Any])
 
 
 class Registry(Generic[_Kind]):
-    """One object of each registered class, by the class's ``name``.
+    """Registry with one object of each registered class, by the ``name`` of the class.
 
     Args:
-        what: singular noun for error messages.
+        what: singular noun for a kind in error messages.
     """
 
     def __init__(self, what: str) -> None:
@@ -25,7 +25,7 @@ class Registry(Generic[_Kind]):
         self._kinds: dict[str, _Kind] = {}
 
     def register(self, cls: _Class) -> _Class:
-        """Register a class by its name (class decorator)."""
+        """Register a class by its ``name``. Use this method as a class decorator."""
         self._kinds[cls.name] = cls()
         return cls
 

@@ -1,4 +1,4 @@
-"""Base of shape kinds: sizes for the narrow phase, mass properties, and a mesh for drawing.
+"""Base class of the kinds of shape: sizes for the narrow phase, mass properties, and a mesh for drawing.
 
 Each shape in gpusim/shapes is one file that registers a ``ShapeType`` and attaches ``add_shape_<name>`` to the
 builder. In shape frames, round shapes have their axis along z. Lengths are in m.
@@ -27,7 +27,7 @@ Mesh = tuple[Array, Array]
 
 
 def box_corners(lower: Any, upper: Any) -> Array:
-    """Return the corners of a box along the axes, (8, 3)."""
+    """Return the corners of a box with edges along the axes, (8, 3)."""
     return np.stack(np.meshgrid(*zip(lower, upper, strict=True)), axis=-1).reshape(-1, 3)
 
 
@@ -50,7 +50,7 @@ class Faces:
         return self.vertex[self.first[f] : self.first[f + 1]]
 
     def triangles(self) -> Array:
-        """Return all faces as fans of triangles, (m, 3)."""
+        """Return all faces split into fans of triangles, (m, 3)."""
         fans = []
         for f in range(len(self)):
             polygon = self.polygon(f)
@@ -62,8 +62,8 @@ class Faces:
 class Line:
     """Rays in a shape's frame: points ``origin + s direction`` from ``s = start`` on.
 
-    ``origin`` (n, 3), m, is the point of the line nearest to the shape's center, which avoids cancellation for distant
-    rays. ``direction`` (n, 3) has length 1. ``start`` is (n,), m.
+    ``origin`` (n, 3), in m, is the point of the line that is nearest to the shape's center. This avoids cancellation
+    for distant rays. ``direction`` (n, 3) has length 1. ``start`` is (n,), in m.
     """
 
     origin: Array
@@ -75,14 +75,14 @@ class Line:
         return np.asarray(self.origin + s[:, None] * self.direction)
 
     def part(self, chosen: Array) -> Line:
-        """Return some of the rays."""
+        """Return only the chosen rays."""
         return Line(self.origin[chosen], self.direction[chosen], self.start[chosen])
 
 
 class ShapeType(ABC):
-    """Base of a shape kind, registered by its ``name`` and identified by its ``number`` in the kernels.
+    """Base class of a kind of shape, registered by ``name``. Kernels identify the kind by ``number``.
 
-    The builder's method has checked ``params``, see each file.
+    The builder's method has checked ``params``. The file of each kind describes them.
     """
 
     name: ClassVar[str]
@@ -119,34 +119,34 @@ class ShapeType(ABC):
 
     @abstractmethod
     def volume(self, params: Params) -> float:
-        """Return the volume, m3, or 0 for a shape without volume."""
+        """Return the volume (m3), or 0 for a shape without volume."""
 
     def center(self, params: Params) -> Array:
-        """Return the center of mass in the shape frame, m, (3,)."""
+        """Return the center of mass in the shape frame (m), (3,)."""
         return np.zeros(3)
 
     @abstractmethod
     def inertia(self, params: Params) -> Array:
-        """Return the inertia for density 1 about the center of mass, axes of the shape frame, m5, (3, 3)."""
+        """Return the inertia (m5) for density 1, (3, 3), about the center of mass, in the axes of the shape frame."""
 
     @abstractmethod
     def radius(self, params: Params) -> float:
-        """Return the radius of a bounding sphere about the shape frame's origin, m, or inf for a plane."""
+        """Return the radius (m) of a bounding sphere about the shape frame's origin, or inf for a plane."""
 
     @abstractmethod
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
         """Return triangles of the surface for drawing, with ``segments`` around a circle."""
 
     def corners(self, params: Params) -> Array:
-        """Return points whose hull approximately contains the shape, in the shape's frame, m, (n, 3)."""
+        """Return points (n, 3) in the shape frame (m) whose convex hull approximately contains the shape."""
         return np.asarray(self.mesh(params, 16)[0], np.float64)
 
     def curvature(self, params: Params) -> float:
-        """Return the curvature 1/R for Hertz contacts, 1/m, or 0 for a shape that is not round."""
+        """Return the curvature 1/R (1/m) for Hertz contacts, or 0 for a shape that is not round."""
         return 0.0
 
     def tile(self, params: Params) -> float:
-        """Return half of the minimum thickness of a shape whose faces can be flush with a neighbor's, m, else 0."""
+        """Return half the minimum thickness (m) of a shape whose faces can be flush with a neighbor's faces, else 0."""
         return 0.0
 
     def manifolds(self, params: Params) -> int:
@@ -154,9 +154,9 @@ class ShapeType(ABC):
         return 1
 
     def unit(self, params: Params) -> tuple[Params, Array]:
-        """Return parameters of the unit shape, and stretches along x, y and z, (3,). Default: ``params`` and ones.
+        """Return the unit shape's parameters, and the stretch factors along x, y, z (3,). Default: ``params`` and ones.
 
-        Shapes of the same form have equal unit shapes, so that the viewer draws them together.
+        Shapes of the same form share a unit shape, so the viewer can draw them together.
         """
         if not self.stretched_by:
             return params, np.ones(3)
@@ -167,33 +167,33 @@ class ShapeType(ABC):
         return unit, np.broadcast_to(stretch, 3)
 
     def surfaces(self, params: Params, segments: int = 32) -> list[tuple[Array, Array, float]]:
-        """Return the meshes to draw, each with the angle above which its edges are sharp, degrees."""
+        """Return the meshes to draw, each with the angle (degrees) above which an edge is drawn sharp."""
         return [(*self.mesh(params, segments), CREASE)]
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
         """Find where rays first cross the surface, from outside or from inside (see shapes/casting.py).
 
         Returns:
-            The first s >= start of each ray, m, (n,), infinite without a hit. Outward normals there, of any length,
-            (n, 3).
+            The first crossing s >= start of each ray (m), (n,), infinite without a hit. The outward normals at the
+            crossings, of any length, (n, 3).
 
         Raises:
-            ModelError: the kind has only a kernel for rays. Sensors reject kinds without a ``ray_file``.
+            ModelError: this kind of shape casts rays only in kernels. Sensors reject kinds without a ``ray_file``.
         """
         rule, hint = "has a ray_file and no cast", "give it one, in NumPy, or take the ray_file away"
         raise ModelError(f"shape kind '{self.name}': {rule}; {hint}")
 
     def points(self, params: Params) -> Array:
-        """Return vertices (n, 3), or the heights (rows*columns,) of a height field. Other shapes return no values."""
+        """Return vertices (n, 3), or the heights (rows*columns,) of a height field. Others return an empty array."""
         return np.zeros((0, 3))
 
     def faces(self, params: Params) -> Faces:
-        """Return the faces of a hull, or the tables of a triangle mesh as ``vertex``. Other shapes have empty faces."""
+        """Return the faces of a hull. A triangle mesh returns its tables as ``vertex``. Other shapes have no faces."""
         return Faces()
 
 
 class Round(ShapeType):
-    """Base of shapes that roll."""
+    """Base class of shapes that roll."""
 
     rolls: ClassVar[bool] = True
 
@@ -203,7 +203,7 @@ class Round(ShapeType):
 
 
 class Unmovable(ShapeType):
-    """Base of shapes for the world and kinematic bodies. They have no mass."""
+    """Base class of shapes that only the world and kinematic bodies may have. These shapes have no mass."""
 
     movable: ClassVar[bool] = False
 
@@ -221,7 +221,7 @@ register = _KINDS.register
 
 
 def shape_type(kind: str) -> ShapeType:
-    """Return a registered shape kind.
+    """Return a registered kind of shape.
 
     Raises:
         ModelError: unknown kind.
@@ -230,12 +230,12 @@ def shape_type(kind: str) -> ShapeType:
 
 
 def shape_kinds() -> list[ShapeType]:
-    """Return all registered kinds, sorted by number."""
+    """Return all registered kinds of shape, sorted by number."""
     return sorted(_KINDS.all(), key=lambda kind: kind.number)
 
 
 def shape_codes() -> dict[str, int]:
-    """Return kernel constants: numbers of the kinds, bits of kinds with a single contact point, maximum manifolds."""
+    """Return kernel constants: numbers of the kinds of shape, bits of single-point kinds, maximum of manifolds."""
     kinds = shape_kinds()
     single = sum(1 << kind.number for kind in kinds if kind.single)
     numbers = {f"SHAPE_{kind.name.upper()}": kind.number for kind in kinds}

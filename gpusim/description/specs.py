@@ -1,4 +1,4 @@
-"""Records of the builder: one for each body, joint, coupling, actuator, shape, pair, visual, site and sensor."""
+"""Records that the builder makes: one per body, joint, coupling, actuator, shape, pair, visual, site and sensor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORLD = -1
 
 @dataclass
 class BodySpec:
-    """A rigid body. Its inertia is about the center of mass in the axes of the body frame, kg m2.
+    """A rigid body. The inertia (kg m2) is about the center of mass, in the axes of the body frame.
 
     NaN in ``mass``, ``inertia`` or ``com`` means that finalize computes the value from the body's shapes.
     """
@@ -37,12 +37,12 @@ class BodySpec:
 
     @property
     def element(self) -> str:
-        """Return its name for messages."""
+        """Return the name of this element for messages."""
         return f"body '{self.label}'"
 
     @property
     def complete(self) -> bool:
-        """Return True if no value must come from the body's shapes."""
+        """Return True if mass, inertia and center of mass are all given, and none must come from the body's shapes."""
         return not (math.isnan(self.mass) or bool(np.isnan(self.com).any()) or bool(np.isnan(self.inertia).any()))
 
 
@@ -50,7 +50,7 @@ class BodySpec:
 class JointSpec:
     """A joint between ``parent`` and ``child``. The joint frames are given in the body frames.
 
-    ``solver`` is "direct" or "colored" for all joints connected with it, or None to let the simulation choose.
+    ``solver`` is "direct" or "colored", for this joint and all joints connected to it. None: the simulation chooses.
     """
 
     kind: str
@@ -64,7 +64,7 @@ class JointSpec:
 
     @property
     def element(self) -> str:
-        """Return its name for messages."""
+        """Return the name of this element for messages."""
         return f"joint '{self.label}'"
 
 
@@ -74,7 +74,7 @@ Term = tuple[int, int, float]
 
 @dataclass
 class CouplingSpec:
-    """Gear, mimic or differential: ``sum of factor * q = offset`` over joint coordinates.
+    """Gear, mimic or differential: ``sum of factor * q = offset`` over joint coordinates q.
 
     If ``offset`` is None, the starting pose determines it.
     """
@@ -85,7 +85,7 @@ class CouplingSpec:
 
     @property
     def element(self) -> str:
-        """Return its name for messages."""
+        """Return the name of this element for messages."""
         return f"coupling '{self.label}'"
 
 
@@ -99,7 +99,7 @@ class ActuatorSpec:
 
     @property
     def element(self) -> str:
-        """Return its name for messages."""
+        """Return the name of this element for messages."""
         return f"{self.kind} '{self.label}'"
 
 
@@ -107,10 +107,10 @@ class ActuatorSpec:
 class ShapeSpec:
     """A shape of a registered ``kind`` with its checked parameters, fixed to ``body`` (-1: the world).
 
-    ``xform`` is the shape frame in the body frame. Two shapes collide if ``a.group & b.mask`` and ``b.group & a.mask``
-    are both nonzero (finalize replaces a named ``group`` by bits). ``density`` in kg/m3 is for bodies without a given
-    mass. ``color`` (sRGB, 0 to 1) and ``covered`` are only for drawing. A covered shape is not drawn together
-    with visuals, since a visual shows it.
+    ``xform`` is the shape frame in the body frame. Shapes a and b collide if ``a.group & b.mask`` and ``b.group &
+    a.mask`` are both nonzero (finalize replaces a named ``group`` by bits). ``density`` in kg/m3 is for bodies without
+    a given mass. ``color`` (sRGB, 0 to 1) and ``covered`` are only for drawing. If visuals are drawn, a covered shape
+    is not drawn, because a visual shows the same surface.
     """
 
     label: str
@@ -127,7 +127,7 @@ class ShapeSpec:
 
     @property
     def element(self) -> str:
-        """Return its name for messages."""
+        """Return the name of this element for messages."""
         return f"shape '{self.label}'"
 
 
@@ -141,7 +141,8 @@ class VisualSpec:
         body: index, -1 for the world.
         xform: frame of the visual in the body frame.
         params: checked parameters of the kind, or the ``pieces`` of a mesh.
-        color: sRGB, 0 to 1. None: the colors of a mesh's file, or the body's default color. With a texture, its factor.
+        color: sRGB, 0 to 1. None: the colors of the mesh file, or the body's default color. If the visual has a
+            texture, the color multiplies the texture's colors.
         look: transparency, finish and texture.
     """
 
@@ -155,13 +156,13 @@ class VisualSpec:
 
     @property
     def element(self) -> str:
-        """Return its name for messages."""
+        """Return the name of this element for messages."""
         return f"visual '{self.label}'"
 
 
 @dataclass
 class SiteSpec:
-    """A named frame on a body (-1: the world), for sensors and as a target of kinematics.
+    """A named frame on a body (-1: the world), for sensors and for kinematics.
 
     ``xform`` is the site frame in the body frame.
     """
@@ -172,7 +173,7 @@ class SiteSpec:
 
     @property
     def element(self) -> str:
-        """Return its name for messages."""
+        """Return the name of this element for messages."""
         return f"site '{self.label}'"
 
 
@@ -184,11 +185,11 @@ class RaySpec:
     """Rays of a ray sensor, and the shapes that it sees.
 
     Attributes:
-        rays: rays in the frame of its site.
-        max_range: largest distance, m.
+        rays: rays in the frame of the sensor's site.
+        max_range: largest distance (m).
         groups: names of the visible shape groups, or None for all shapes.
-        own_body: whether it sees the shapes of its site's body.
-        shapes: resulting shape indices, rising, empty until the model is finalized.
+        own_body: whether the sensor sees the shapes of the site's body.
+        shapes: indices of the visible shapes in rising order. Empty until the model is finalized.
     """
 
     rays: Rays
@@ -202,8 +203,8 @@ class RaySpec:
 class SensorSpec:
     """A sensor for a joint's load, a body's contacts, or rays from a site.
 
-    ``element_index`` is the index of the joint or body, or -1 for rays. ``site`` is the reference of forces on a body,
-    or the start of ``rays``.
+    ``element_index`` is the index of the joint or body, or -1 for rays. ``site`` is the site in whose frame a contact
+    sensor reports, or the site from which ``rays`` start.
     """
 
     label: str
@@ -214,7 +215,7 @@ class SensorSpec:
 
     @property
     def element(self) -> str:
-        """Return its name for messages."""
+        """Return the name of this element for messages."""
         return f"sensor '{self.label}'"
 
     def moved(self, first_joint: int, first_body: int, first_site: int, prefix: str) -> SensorSpec:
@@ -236,8 +237,8 @@ class PoseSpec:
         label: unique name.
         joints: coordinates by joint label, each (n,).
         bodies: poses in the world by body label.
-        commands: values by command.
-        activations: values of activations by command.
+        commands: values by label of the command.
+        activations: values of activations by label of the command.
     """
 
     label: str
@@ -248,7 +249,7 @@ class PoseSpec:
 
     @property
     def element(self) -> str:
-        """Return its name for messages."""
+        """Return the name of this element for messages."""
         return f"pose '{self.label}'"
 
     def values(self) -> dict[str, Array]:
@@ -259,7 +260,7 @@ class PoseSpec:
         return values
 
     def moved(self, start: Transform, prefix: str) -> PoseSpec:
-        """Return a copy for a builder whose world is at ``start``, with a prefix on all labels."""
+        """Return a copy for another builder, in which this builder's world is at ``start``. All labels get a prefix."""
         return PoseSpec(
             prefix + self.label,
             {prefix + label: numbers for label, numbers in self.joints.items()},
@@ -271,7 +272,7 @@ class PoseSpec:
 
 @dataclass
 class PairSpec:
-    """Two shapes that collide, or not, regardless of their groups. ``material`` None: combine the shapes' materials."""
+    """Two shapes that collide, or not, regardless of their groups. If ``material`` is None, combine their materials."""
 
     shape_a: int
     shape_b: int

@@ -1,4 +1,4 @@
-"""Plan of many steps in one call: diagrams and commands before each step, recorded signals after some."""
+"""Plan of many steps in one call of the backend: diagrams and commands before each step, and signals to record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Reading:
 
     Attributes:
         entries: as in ``Backend.observer``, (n, 4) int32.
-        kept: name of a state array, its column, and the column that gets it.
+        kept: columns that are copied from the state: name of the state array, its column, and the column of ``array``.
         array: (num_worlds, columns), or (samples, num_worlds, columns).
     """
 
@@ -25,13 +25,13 @@ class Reading:
 
 @dataclass
 class Sampling:
-    """A diagram that is sampled before each step in which it is due.
+    """A diagram that is sampled before each step in which a sample is due.
 
     Attributes:
-        inputs: the signals that it reads.
-        parameters: (1 or num_worlds, parameters).
-        name: state array with its numbers.
-        delays: whether it delays commands, and so takes the values of overridden ones.
+        inputs: the signals that the diagram reads.
+        parameters: parameters of the diagram, (1 or num_worlds, parameters).
+        name: name of the state array with the diagram's persistent values.
+        delays: whether the diagram delays commands. If so, it uses the override's values for overridden commands.
     """
 
     program: Program
@@ -43,13 +43,13 @@ class Sampling:
 
 @dataclass
 class StepPlan:
-    """Many steps.
+    """Steps that the backend takes in one call.
 
     Attributes:
-        programs: the diagrams, in the order of their samples.
-        commands: values before each step, (steps, 1 or num_worlds, n). None: none.
-        columns: the commands that they set, (n,).
-        record: signals to read after every ``every`` steps. None: none.
+        programs: the diagrams, in the order in which they are sampled.
+        commands: command values before each step, (steps, 1 or num_worlds, n). None: no commands.
+        columns: columns of these commands among all commands, (n,).
+        record: signals to read after every ``every`` steps. None: no signals.
     """
 
     programs: list[Sampling]

@@ -1,4 +1,4 @@
-"""Operator settings: range, safe value and operator behavior of an actuator command."""
+"""Operator settings of an actuator command: range, safe value and behavior of joysticks."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ class CommandMap:
     Attributes:
         factor, offset: the map. ``factor`` is not zero.
         lower, upper: range of the command, infinite if unlimited.
-        initial: first value of the command, within the range. None: the value that maps to the actuator's first one.
-        time_constant: of a first-order lag of the command, s. 0: none.
-        integrate: the command is the rate of the activation, 1/s times its unit.
+        initial: initial command, within the range. None: the command that maps to the initial value of the actuator.
+        time_constant: time constant of a first-order lag of the command (s). 0: no lag.
+        integrate: whether the command is the rate of the activation, in the activation's unit per second.
         activation_lower, activation_upper: range of the activation.
-        activation: first value of the activation. None: the first command, or the actuator's value with an integrator.
+        activation: initial activation. None: the initial command, or with an integrator the activation that maps to the
+            initial value of the actuator.
     """
 
     factor: float = 1.0
@@ -39,7 +40,7 @@ class CommandMap:
         return self.integrate or self.time_constant > 0.0
 
     def acting(self) -> CommandMap:
-        """Return the map of the value that acts, which is the activation if there is one."""
+        """Return the map of the value that acts: the activation, or the command if it has no activation."""
         lower, upper = self.activation_lower, self.activation_upper
         if not self.integrate:  # a lag stays between its first value and the command's range
             first = [] if self.activation is None else [self.activation]
@@ -56,17 +57,17 @@ class UiHints:
     """Operator settings of one command, used by every panel, key, joystick and emergency stop.
 
     Attributes:
-        lower, upper: range that the operator gets, in ``unit``, lower < upper.
+        lower, upper: range of the operator's command, in ``unit``, with lower < upper.
         limited: clip every command to this range, as MuJoCo's ``ctrlrange`` does. False: the range only applies to the
             operator, and programs may exceed it.
-        safe: value in an emergency stop, within the range. None: the current value of ``measured``, so that nothing
-            moves.
+        safe: value in an emergency stop, within the range. None: the current value of ``measured``, which stops the
+            motion.
         unit: unit of the command, e.g. "rad", or "-" for a fraction.
-        switch: the command has only two values, ``lower`` (off) and ``upper`` (on).
-        springs: a released joystick returns the command to zero (valves, motors). False: the command stays, and the
-            joystick sets its rate of change (positions).
-        idle: the command has no effect in this model, so panels may hide it.
-        measured: signal, as in ``sim.read``, and its component that measures the current value, for ``safe``.
+        switch: whether the command has only two values, ``lower`` (off) and ``upper`` (on).
+        springs: True: a released joystick returns the command to zero (valves, motors). False: the joystick sets the
+            rate of change of the command, and a released joystick keeps the command (positions).
+        idle: whether the command has no effect in this model, so that panels may hide it.
+        measured: name of the signal that measures the current value, and index of its component, for ``safe``.
         factor, offset: the actuator takes ``factor * command + offset``. ``measured`` is in the actuator's units.
     """
 
@@ -83,7 +84,7 @@ class UiHints:
     offset: float = 0.0
 
     def mapped(self, own: CommandMap) -> UiHints:
-        """Return the settings of a command with a map. ``self`` is in the actuator's units."""
+        """Return the settings of a mapped command, in the command's units. ``self`` is in the actuator's units."""
         if own.integrate:
             return _of_rate(own)
         lower, upper = self.acting_range(own)
@@ -100,7 +101,7 @@ class UiHints:
         )
 
     def acting_range(self, own: CommandMap) -> tuple[float, float]:
-        """Return the range to which a command with a map is clipped: the map's, cut by the actuator's if limited."""
+        """Return the range that clips a mapped command: the map's range, within the actuator's range if limited."""
         lower, upper = self._ends(own) if self.limited else (-math.inf, math.inf)
         lower, upper = min(max(lower, own.lower), own.upper), max(min(upper, own.upper), own.lower)
         return lower, upper

@@ -18,7 +18,7 @@ class CameraSpec:
         label: unique name.
         body: index, -1 for the world.
         xform: camera frame in the body frame: x to the right, y up in the image. The camera looks along -z.
-        fov_y: vertical field of view, rad.
+        fov_y: vertical field of view (rad).
     """
 
     label: str
@@ -28,7 +28,7 @@ class CameraSpec:
 
     @property
     def element(self) -> str:
-        """Return its name for messages."""
+        """Return the name of this element for messages."""
         return f"camera '{self.label}'"
 
 
@@ -43,8 +43,8 @@ class LightSpec:
         xform: frame in the body frame. The light shines along -z. A directional light has no position.
         color: sRGB, 0 to 1.
         intensity: factor. 1 is as bright as the viewer's own light.
-        attenuation: (a, b, c). At a distance d in m the light has the share 1 / (a + b d + c d2).
-        cutoff: half the angle of a spot's cone, rad.
+        attenuation: (a, b, c). At a distance of d m, the intensity is multiplied by 1 / (a + b d + c d^2).
+        cutoff: half the angle of a spot's cone (rad).
         exponent: the light of a spot falls off with this power of the cosine to its axis.
         shadow: whether it casts shadows.
     """
@@ -62,5 +62,5 @@ class LightSpec:
 
     @property
     def element(self) -> str:
-        """Return its name for messages."""
+        """Return the name of this element for messages."""
         return f"light '{self.label}'"

@@ -17,17 +17,17 @@ Point = tuple[float, float, float]
 class Wrap:
     """A sphere or an endless cylinder on a body that a rope wraps around, without friction. It collides with nothing.
 
-    The rope goes the shorter way around, and straight where the surface is not in its way. With a side point outside of
-    the radius, it goes the other way around if the shorter way passes behind the center, as seen from the side point.
-    With a side point inside, the rope runs through the inside, as through a ring. A rope with an end within the radius
-    is straight. These are the rules of MuJoCo 4.
+    The rope takes the shorter way around the surface, or runs straight if the surface does not block it. A side point
+    outside of the radius can change this: if the shorter way passes behind the center, as seen from the side point, the
+    rope goes around the other side. With a side point inside, the rope runs through the inside, as through a ring. A
+    rope with an end within the radius is straight. These are the rules of MuJoCo 4.
 
     Attributes:
-        body: index of its body, -1 for the world.
-        radius: m.
+        body: index of the body with the surface, -1 for the world.
+        radius: radius of the sphere or cylinder (m).
         xform: frame in the body frame. The axis of a cylinder is its z axis.
         shape: "cylinder" or "sphere".
-        side: side point in the frame of ``side_body``, m, (3,), or None.
+        side: side point in the frame of ``side_body`` (m), (3,), or None.
         side_body: index of the side point's body. None: ``body``.
     """
 
@@ -63,11 +63,11 @@ class WrappedPath:
 
     @property
     def ends(self) -> tuple[tuple[int, Point], tuple[int, Point]]:
-        """Return body and point of both ends."""
+        """Return the body and the point of both ends."""
         return (self.body_a, self.point_a), (self.body_b, self.point_b)
 
     def moved(self, first_body: int, parent: int, pose: Transform) -> WrappedPath:
-        """Return a copy for a builder with an offset of body indices. Its world is at ``pose`` on ``parent``."""
+        """Return a copy for another builder, with an offset of body indices. Our world is at ``pose`` on ``parent``."""
 
         def body(index: int) -> int:
             return parent if index == WORLD else index + first_body

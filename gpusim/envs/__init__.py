@@ -1,4 +1,4 @@
-"""Learning environments: tasks, and Gymnasium environments with many worlds. ``pip install "gpusim[envs]"``.
+"""Reinforcement learning: tasks, and Gymnasium environments with many worlds. ``pip install "gpusim[envs]"``.
 
 Importing this package registers the ids, such as "gpusim/HydraulicLift-v0". Import it before PyTorch (``setup.py``).
 """

@@ -37,16 +37,16 @@ class _Range:
 
 @dataclass(frozen=True)
 class Uniform(_Range):
-    """Uniform numbers from ``low`` to ``high``: numbers, or arrays with the shape of the signal."""
+    """Uniform random values from ``low`` to ``high``, which are numbers or arrays with the shape of the signal."""
 
     def __call__(self, u: Array, nominal: Array) -> Array:
-        """Return the values, (n, k), from uniform numbers ``u``."""
+        """Return the values (n, k) for uniform numbers ``u``."""
         return self.between(u)
 
 
 @dataclass(frozen=True)
 class LogUniform(_Range):
-    """Numbers from ``low`` to ``high``, above 0, whose logarithm is uniform."""
+    """Random values from ``low`` > 0 to ``high`` with a uniform logarithm."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -54,23 +54,23 @@ class LogUniform(_Range):
             raise validate.fail("LogUniform", f"low = {self.low} must be above 0", "give positive numbers")
 
     def __call__(self, u: Array, nominal: Array) -> Array:
-        """Return the values, (n, k), from uniform numbers ``u``."""
+        """Return the values (n, k) for uniform numbers ``u``."""
         return np.asarray(self.low * (np.asarray(self.high) / self.low) ** u)
 
 
 @dataclass(frozen=True)
 class Scale(_Range):
-    """The nominal value times one number from ``low`` to ``high``, the same for all components."""
+    """The nominal value times a random factor from ``low`` to ``high``, equal for all components."""
 
     def __call__(self, u: Array, nominal: Array) -> Array:
-        """Return the values, (n, k), from uniform numbers ``u`` and the nominal value, (k,)."""
+        """Return the values (n, k) for uniform numbers ``u`` and the nominal value (k,)."""
         return nominal * self.between(u[:, :1])
 
 
 @dataclass(frozen=True)
 class Offset(_Range):
-    """The nominal value plus numbers from ``low`` to ``high``."""
+    """The nominal value plus random values from ``low`` to ``high``."""
 
     def __call__(self, u: Array, nominal: Array) -> Array:
-        """Return the values, (n, k), from uniform numbers ``u`` and the nominal value, (k,)."""
+        """Return the values (n, k) for uniform numbers ``u`` and the nominal value (k,)."""
         return nominal + self.between(u)

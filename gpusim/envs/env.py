@@ -40,19 +40,19 @@ class Env(gymnasium.Env[Any, Any]):
         self.action_space = self.vector.single_action_space
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """Begin an episode. Return the observation, float32 (n,), and an empty dict."""
+        """Begin an episode. Return the observation (float32, (n,)) and an empty dict."""
         super().reset(seed=seed)
         observation, info = self.vector.reset(seed=seed, options=options)
         return observation[0], info
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Advance by one control step; see :meth:`VectorEnv.step`. ``info["is_success"]`` is a bool at the end."""
+        """Advance by one control step, see :meth:`VectorEnv.step`. ``info["is_success"]`` is a bool at the end."""
         observation, reward, terminated, truncated, info = self.vector.step(np.asarray(action)[None])
         known = {name: bool(value[0]) for name, value in info.items() if not name.startswith("_")}
         return observation[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), known
 
     def render(self) -> Any:
-        """Return an image, uint8 (height, width, 3). None without ``render_mode``."""
+        """Return an image (uint8, (height, width, 3)), or None without ``render_mode``."""
         images = self.vector.render()
         return None if images is None else images[0]
 

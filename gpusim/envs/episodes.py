@@ -29,7 +29,7 @@ class Draw:
     Args:
         name: name of the signal or goal.
         distribution: distribution of the values.
-        nominal: the value without randomization, () or (k,).
+        nominal: the value (() or (k,)) without randomization.
     """
 
     def __init__(self, name: str, distribution: Distribution, nominal: Array) -> None:
@@ -38,7 +38,7 @@ class Draw:
         self.count = 1 if isinstance(distribution, Scale) else self.nominal.size
 
     def values(self, u: Array) -> Array:
-        """Return the values for uniform numbers (n, count): (n, *shape)."""
+        """Return the values (n, *shape) for uniform numbers ``u`` (n, count)."""
         found = self.distribution(u, self.nominal)
         if found.shape != (shape := (len(u), self.nominal.size)):
             found = np.broadcast_to(found, shape)
@@ -46,13 +46,13 @@ class Draw:
 
 
 class Episodes:
-    """Seeds, counters and drawn values of all worlds. A world's draws depend only on its seed and its episodes.
+    """Seeds, counters and drawn values of all worlds. They depend only on a world's seed and number of episodes.
 
     Attributes:
         seed: seed of each world, (num_envs,).
-        stream: number of each world among those with the same seed, (num_envs,).
+        stream: number of each world among the worlds with the same seed, (num_envs,).
         count: episodes that each world has begun, (num_envs,).
-        elapsed: control steps of the current episode, (num_envs,).
+        elapsed: control steps since the start of the current episode, (num_envs,).
         goals: drawn goals by name, (num_envs, ...).
         delay: control steps between an action and its effect, (num_envs,).
     """
@@ -74,15 +74,15 @@ class Episodes:
         self.goals = Goals({draw.name: np.zeros((worlds, *draw.shape)) for draw in self._goals})
 
     def set_seeds(self, seed: int | Sequence[int], worlds: Array) -> None:
-        """Restart the random numbers of chosen worlds, (n,).
+        """Restart the random numbers of the worlds ``worlds`` (n,).
 
         Args:
-            seed: one number, from which all worlds get different numbers, or one for each world. World 0 of a seed gets
-                the same numbers as a world with this seed in a list.
+            seed: one seed for all worlds, or one seed for each world. With one seed, all worlds get different random
+                numbers, and world 0 gets the same random numbers as a world that has this seed in a list.
             worlds: indices, (n,).
 
         Raises:
-            ModelError: not whole numbers from 0 to 2^53, or not one for each world.
+            ModelError: a seed is not an integer from 0 to 2^53, or the number of seeds is wrong.
         """
         given = np.asarray(seed)
         if given.dtype.kind not in "iu" or given.shape not in ((), self.seed.shape):
@@ -95,7 +95,7 @@ class Episodes:
         self.count[worlds] = 0
 
     def begin(self, worlds: Array) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Begin an episode in chosen worlds, (n,). Return the values to write and the goals, by name."""
+        """Begin an episode in the worlds ``worlds`` (n,). Return the values to write, and the goals, both by name."""
         key = (self.seed[worlds, None], self.stream[worlds, None], self.count[worlds, None])
         u = uniform_number(*key, self._streams)
         self.count[worlds] += 1
@@ -113,7 +113,7 @@ class Episodes:
         return dict(zip(names, found[len(self._goals) :], strict=True)), goals
 
     def noise(self, columns: Array) -> Array:
-        """Return normal numbers for this control step, (num_envs, n), for the columns (n,) of an array."""
+        """Return normal random numbers (num_envs, n) for this control step and ``columns`` (n,) of an array."""
         sample = self.count * _MOST_STEPS + self.elapsed
         return normal_number(self.seed[:, None], self.stream[:, None], sample[:, None], _NOISE + columns)
 
@@ -128,12 +128,12 @@ def _goal_shape(distribution: Any) -> Array:
 
 
 class Delayed:
-    """Actions that take effect some control steps later.
+    """Queue of actions that take effect after a delay of some control steps.
 
     Args:
-        neutral: actions before the first one, (actions,).
-        delay: delay of each world, control steps, a view (num_envs,).
-        most: maximum delay, control steps.
+        neutral: actions (actions,) that act before the first action arrives.
+        delay: delay (control steps) of each world, a view (num_envs,) of an array.
+        most: maximum delay (control steps).
     """
 
     def __init__(self, neutral: Array, delay: Array, most: int) -> None:
@@ -142,11 +142,11 @@ class Delayed:
         """The last actions, (most + 1, num_envs, actions), the newest first."""
 
     def reset(self, worlds: Array) -> None:
-        """Forget the actions of chosen worlds."""
+        """Discard the stored actions of the worlds ``worlds``."""
         self.sent[:, worlds] = self._neutral
 
     def push(self, action: Any) -> Any:
-        """Add the actions of this control step, and return those that act now, (num_envs, actions)."""
+        """Add the actions of this control step, and return the actions (num_envs, actions) that act now."""
         if len(self.sent) == 1:
             self.sent[0] = action
             return action
@@ -156,15 +156,15 @@ class Delayed:
 
     @property
     def last(self) -> Array:
-        """The newest actions, (num_envs, actions)."""
+        """The latest actions (num_envs, actions)."""
         return self.sent[0]
 
 
 def noise_columns(task: Task, slices: Mapping[str, slice]) -> tuple[Array, Array]:
-    """Return the columns with noise, (n,), and its standard deviations, (n,).
+    """Return the columns (n,) of signals with noise, and the standard deviations (n,) of the noise.
 
     Raises:
-        ModelError: a signal with noise is not among the task's signals, or a deviation is negative.
+        ModelError: a signal with noise is not among the task's signals, or a standard deviation is negative.
     """
     columns: list[int] = []
     sizes: list[float] = []

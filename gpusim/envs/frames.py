@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class Frames:
-    """Images of some worlds. One off-screen renderer draws them; the first image creates it.
+    """Renderer of images of some worlds. The first image creates an off-screen renderer, which draws all images.
 
     Args:
         sim: the simulation.
-        scene: its scene, for the camera.
+        scene: scene of the simulation, which defines the camera.
         options: options of :class:`gpusim.viewer.Offscreen`.
-        size: width and height, pixels.
-        worlds: indices of the worlds that are drawn. None: all.
+        size: width and height (pixels).
+        worlds: indices of the worlds to draw. None: all worlds.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Frames:
         self._eye: Offscreen | None = None
 
     def images(self) -> tuple[Array, ...]:
-        """Return an image of each world, uint8 (height, width, 3). Worlds that are not drawn share one black image."""
+        """Return an image (uint8, (height, width, 3)) of each world. Worlds that are not drawn are black."""
         if self._eye is None:
             from gpusim.viewer import Offscreen
 

@@ -1,4 +1,4 @@
-"""Learned policies: networks in a file that needs no PyTorch, and their use in place of a scene's schedule."""
+"""Learned policies: neural networks in files that do not need PyTorch, and a schedule that runs a policy in a scene."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ class MlpPolicy:
 
     Args:
         layers: weights (outputs, inputs) and biases (outputs,) of each layer.
-        activation: between layers: "tanh", "relu", "elu" or "silu".
-        task: the task that it controls, its class, or ``"module:Class"``. The file holds this name.
-        mean, std: mean and standard deviation of the observations, (n,). They normalize the observations, which are
-            then clipped to [-clip, clip]. None: no normalization.
+        activation: activation function between layers: "tanh", "relu", "elu" or "silu".
+        task: the task that the policy controls, the class of the task, or ``"module:Class"``. The file stores the name
+            of the class.
+        mean, std: mean and standard deviation (n,) of the observations. The policy normalizes observations with them,
+            and then clips the result to [-clip, clip]. None: no normalization.
         clip: see ``mean``.
 
     Raises:
@@ -71,7 +72,7 @@ class MlpPolicy:
         self.clip = np.inf if mean is None and std is None else float(clip)
 
     def __call__(self, observation: Any) -> Array:
-        """Return the actions, (num_envs, actions), for observations (num_envs, n)."""
+        """Return the actions (num_envs, actions) for observations (num_envs, n)."""
         x = np.clip((np.asarray(observation, np.float64) - self.mean) / self.std, -self.clip, self.clip)
         for number, (weight, bias) in enumerate(self.layers):
             x = ACTIVATIONS[self.activation](x) if number else x
@@ -79,7 +80,7 @@ class MlpPolicy:
         return np.asarray(x)
 
     def success_rate(self, env: VectorEnv, seed: int = 10_000) -> float:
-        """Return the share of the worlds of an environment whose first episode ends with success.
+        """Return the fraction of worlds of ``env`` whose first episode ends with success.
 
         Args:
             env: environment of the policy's task, in mode "next_step" or "same_step".
@@ -118,7 +119,7 @@ class MlpPolicy:
         return cls(layers, kinds.pop() if kinds else "tanh", task, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to an .npz file, which replaces an older one only when it is complete."""
+        """Write the policy to an .npz file. An existing file is replaced only when the new file is complete."""
         target = check_output_file(path, (".npz",), "policy")
         header = {"format": FORMAT, "activation": self.activation, "task": self.task, "layers": len(self.layers)}
         arrays = {f"{kind}{k}": x for k, pair in enumerate(self.layers) for kind, x in zip("wb", pair, strict=True)}
@@ -130,10 +131,10 @@ class MlpPolicy:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MlpPolicy:
-        """Read a file of :meth:`save`.
+        """Read a file that :meth:`save` wrote.
 
         Raises:
-            ModelError: the file is missing, or no policy.
+            ModelError: the file is missing, or does not contain a policy.
         """
         try:
             with np.load(path, allow_pickle=False) as file:
@@ -151,7 +152,7 @@ class MlpPolicy:
 class PolicySchedule:
     """Schedule of a scene in which a policy writes the commands. New goals are drawn after each episode duration.
 
-    Parameters and initial state are those of the scene. Observations have no noise.
+    Parameters and the initial state come from the scene. Observations have no noise.
 
     Args:
         policy: policy of a task that uses this scene.
@@ -165,7 +166,7 @@ class PolicySchedule:
         self._next = self._ends = self._last = 0.0
 
     def connect(self, operator: Operator) -> None:
-        """Let an operator set the goals, as inputs such as "goal.height". Untouched goals are drawn."""
+        """Let an operator set goals with inputs such as "goal.height". Goals that nothing sets are drawn."""
         self._operator = operator
         for name, distribution in self.task.goals.items():
             ends = getattr(distribution, "low", None), getattr(distribution, "high", None)
@@ -176,7 +177,7 @@ class PolicySchedule:
             operator.add_input(f"goal.{name}", low, high, initial=middle, safe=middle, springs=False, doc="goal")
 
     def __call__(self, sim: Simulation, t: float) -> None:
-        """Write the commands if a control step begins at time ``t``, s."""
+        """Write the commands if a control step begins at time ``t`` (s)."""
         if self._wiring is None or self._wiring.sim is not sim or t < self._last:
             self._wiring = Wiring(self.task, sim)
             if self._wiring.observations != self.policy.layers[0][0].shape[1]:

@@ -22,7 +22,7 @@ def register(id: str, task: Task | type[Task] | str) -> None:
     """Register a task under an id, such as "my/Crane-v0", for ``gymnasium.make`` and ``gymnasium.make_vec``.
 
     Args:
-        id: the id. An older entry is replaced.
+        id: the id. An existing task with this id is replaced.
         task: as in :class:`gpusim.envs.VectorEnv`.
     """
     gymnasium.envs.registration.registry.pop(id, None)

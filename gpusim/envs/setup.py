@@ -1,9 +1,9 @@
 """Setup of ``gpusim.envs``, which imports this file first: OpenMP's wait policy, and a check of Gymnasium.
 
-PyTorch and gpusim both use OpenMP. By default, waiting threads of OpenMP occupy their cores. If few cores are free, the
-threads of one library then block those of the other, and training takes 2 to 40 times as long.
-``OMP_WAIT_POLICY=passive`` avoids this. OpenMP reads it when a library is loaded, so it must be set before PyTorch is
-imported.
+PyTorch and gpusim both use OpenMP. By default, waiting threads of OpenMP keep their cores busy. If few cores are free,
+waiting threads of one library block working threads of the other library, and training takes 2 to 40 times as long.
+``OMP_WAIT_POLICY=passive`` avoids this. OpenMP reads this variable when it is loaded. Therefore the variable must be
+set before PyTorch is imported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tasks: what an agent controls, observes and is rewarded for. See ``gpusim.envs.Task``."""
+"""Tasks: actions, observations and rewards of an agent. See ``gpusim.envs.Task``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Signals:
-    """Signals of all worlds by name, views of one array that each control step overwrites.
+    """Signals of all worlds by name. They are views of one array, which each control step overwrites.
 
     ``signals[name]`` is (num_envs,), or (num_envs, k) for a signal with k components. It is on the host.
 
@@ -53,7 +53,7 @@ class Goals(dict[str, Array]):
 
 
 class Task:
-    """Base of a task: a scene, what the agent sees and does, and the reward. Subclasses set attributes and functions.
+    """Base class of tasks: scene, actions, observations and reward. Subclasses set attributes and define functions.
 
     The functions get all worlds at once: signals by name (:class:`Signals`), goals by name, and the actions of this
     control step, (num_envs, actions) from -1 to 1. Keyword arguments of the constructor replace attributes.
@@ -61,16 +61,17 @@ class Task:
     Attributes:
         scene: name of a scene, or path of a machine file (.yaml). Other models: define ``make_scene``.
         parameters: parameters of the scene.
-        dt: step size, s. None: that of the scene.
+        dt: step size (s). None: the step size of the scene.
         decimation: simulation steps of one control step.
-        episode: duration of an episode, s. A longer one is truncated.
-        actions: commands or inputs of diagrams, and the values for the actions -1 and 1.
+        episode: maximum duration (s) of an episode. A longer episode is truncated.
+        actions: name of a command or diagram input -> its values for the actions -1 and 1.
         signals: signals or wildcards that the functions use.
         goals: distributions of goals, drawn for each episode.
         randomize: distributions of parameters by signal, drawn for each episode.
         start: distributions of the initial state by signal, as for ``sim.write_state``.
         noise: standard deviations of the noise of observed signals, by signal. Rewards are computed without noise.
-        delay: control steps between an action and its effect. A pair (least, most) is drawn for each episode.
+        delay: control steps between an action and its effect. For a pair (least, most), a delay in this range is drawn
+            for each episode.
         render_options: options of ``gpusim.viewer.Offscreen`` for images, such as ``camera``.
 
     Raises:
@@ -107,7 +108,7 @@ class Task:
 
     @property
     def delays(self) -> tuple[int, int]:
-        """Least and most delay, control steps."""
+        """Minimum and maximum delay (control steps)."""
         least, most = (self.delay, self.delay) if isinstance(self.delay, int) else self.delay
         return least, most
 
@@ -153,33 +154,33 @@ class Task:
             raise validate.fail(element, f"delay = {self.delay!r} is no number of steps", "give n or (least, most)")
 
     def make_scene(self) -> Scene:
-        """Return the scene. By default the one that ``scene`` names."""
+        """Return the scene. By default, it is the scene that ``scene`` names."""
         if self.scene.endswith((".yaml", ".yml")):
             return load_machine(self.scene, **self.parameters)
         return load_scene(self.scene, **self.parameters)
 
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return the observations, (num_envs, n). By default all signals, goals and last actions side by side."""
+        """Return the observations (num_envs, n). The default contains all signals, goals and last actions."""
         return np.concatenate([s.array, *(g.reshape(len(g), -1) for g in goal.values()), action], axis=1)
 
     @abstractmethod
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return the rewards of a control step, (num_envs,). Every task defines them."""
+        """Return the rewards (num_envs,) of a control step. Every task must define this function."""
 
     def terminated(self, s: Signals, goal: Goals) -> Array | None:
-        """Return the worlds whose episode ends before its time limit, a mask (num_envs,). None: no world."""
+        """Return a mask (num_envs,) of worlds whose episode ends now, before the time limit. None: no world."""
         return None
 
     def success(self, s: Signals, goal: Goals) -> Array | None:
-        """Return the worlds that reach the goal, a mask (num_envs,). None: the task has no success."""
+        """Return a mask (num_envs,) of worlds that reach the goal. None: the task does not define success."""
         return None
 
     def begin(self, sim: Simulation, worlds: Array, drawn: Mapping[str, Array]) -> Mapping[str, Any] | None:
-        """Change more at the start of an episode, after the reset and before the drawn values are written.
+        """Make further changes at the start of an episode, after the reset and before the drawn values are written.
 
         Args:
             sim: the simulation.
-            worlds: indices of the worlds that start, (n,).
+            worlds: indices (n,) of the worlds that start an episode.
             drawn: drawn values by signal or goal, (n,) or (n, k).
 
         Returns:
@@ -195,10 +196,10 @@ def _attributes(task: type[Task]) -> list[str]:
 
 
 def as_task(task: Task | type[Task] | str) -> Task:
-    """Return a task from a task, its class, or ``"module:Class"``.
+    """Return a task for a task, a class of tasks, or ``"module:Class"``.
 
     Raises:
-        ModelError: none of these.
+        ModelError: the argument is none of these.
     """
     if isinstance(task, str):
         module, _, name = task.partition(":")

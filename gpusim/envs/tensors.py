@@ -12,7 +12,7 @@ from gpusim.typing import Array
 
 
 class Tensors:
-    """Function that returns arrays as tensors that share their memory. Rewards become float32."""
+    """Function that converts arrays to tensors that share the memory of the arrays. Rewards become float32."""
 
     def __init__(self) -> None:
         try:

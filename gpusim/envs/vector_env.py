@@ -33,11 +33,11 @@ ARRAYS = ("numpy", "torch")
 class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """A task in ``num_envs`` worlds of one simulation. Actions are from -1 to 1.
 
-    A world that fails (``sim.health``) ends its episode as terminated. A world gives the same transitions for any
-    number of worlds: they depend on the seed, its number and its actions.
+    The episode of a world that fails (``sim.health``) ends as terminated. The transitions of a world do not depend on
+    the number of worlds. They only depend on the seed, the world's number and its actions.
 
-    ``info["is_success"]`` and the mask ``info["_is_success"]`` report the success of episodes that end. In mode
-    "same_step" they are in ``info["final_info"]``.
+    ``info["is_success"]`` reports the success of episodes that end. ``info["_is_success"]`` is the mask of worlds whose
+    episode ends. In mode "same_step", both are in ``info["final_info"]``.
 
     Args:
         task: a :class:`Task`, its class, or ``"module:Class"``.
@@ -45,9 +45,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         autoreset_mode: "next_step", "same_step", "disabled", or Gymnasium's ``AutoresetMode``. With "disabled", call
             ``reset(options={"reset_mask": mask})``.
         render_mode: "rgb_array", or None for no images.
-        render_size: width and height of an image, pixels.
-        render_worlds: indices of the worlds that are drawn. Images of the other worlds are black. None: all.
-        arrays: "numpy" arrays or "torch" tensors. Tensors share their memory with the environment's arrays.
+        render_size: width and height (pixels) of an image.
+        render_worlds: indices of the worlds to draw. Images of the other worlds are black. None: all worlds.
+        arrays: "numpy": arrays. "torch": tensors that share memory with the environment's arrays.
         simulation: further arguments of :class:`gpusim.Simulation`, such as ``backend`` or ``threads``.
 
     Attributes:
@@ -116,13 +116,13 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Begin new episodes.
 
         Args:
-            seed: a number for all worlds, or one for each. None: continue the random numbers, which begin with a
-                different seed in each process.
+            seed: one seed for all worlds, or one seed for each world. None: continue the sequence of random numbers.
+                Without any seed, the sequence differs between processes.
             options: "reset_mask": the worlds to reset, bool (num_envs,). Default: all. "stagger": a number n. The first
                 episodes of n groups of worlds end at different times, so that training data are less correlated.
 
         Returns:
-            Observations, float32 (num_envs, n), and an empty dict.
+            Observations (float32, (num_envs, n)) and an empty dict.
 
         Raises:
             ModelError: a seed or an option breaks a rule.
@@ -148,10 +148,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Advance all worlds by one control step.
 
         Args:
-            actions: (num_envs, actions), array or tensor. They are clipped to -1 to 1.
+            actions: actions (num_envs, actions), an array or tensor. Values are clipped to -1 to 1.
 
         Returns:
-            Observations, float32 (num_envs, n), rewards, terminated and truncated, (num_envs,), and the info.
+            Observations (float32, (num_envs, n)), rewards, terminated and truncated ((num_envs,) each), and the info
+            dict.
 
         Raises:
             ModelError: the actions have the wrong shape, or are not finite.
@@ -184,7 +185,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return (*map(self._given, (observation, reward, terminated, truncated)), info)
 
     def render(self) -> tuple[Array, ...] | None:
-        """Return an image of each world, uint8 (height, width, 3). None without ``render_mode``."""
+        """Return an image (uint8, (height, width, 3)) of each world, or None without ``render_mode``."""
         return self._frames.images() if self.render_mode == "rgb_array" else None
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -194,10 +195,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     # Checkpoints.
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint of the simulation and of all episodes, from which :meth:`load` continues bit for bit.
+        """Write a checkpoint of the simulation and all episodes. After :meth:`load`, results are bit-identical.
 
         Args:
-            path: path of the file, ends in .npz. ``Simulation.load`` reads it too.
+            path: path of the file, which must end in .npz. ``Simulation.load`` can also read the file.
 
         Raises:
             ModelError: the path does not end in .npz or cannot be written.
@@ -205,13 +206,13 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         write_env(path, self.sim, self.task, self._mode.value, self._arrays())
 
     def load(self, path: str | os.PathLike[str]) -> Any:
-        """Continue from a checkpoint of :meth:`save`, of the same task, number of worlds and mode.
+        """Continue from a checkpoint that :meth:`save` wrote. Task, number of worlds and mode must be the same.
 
         Returns:
-            The observations, float32 (num_envs, n).
+            The observations (float32, (num_envs, n)).
 
         Raises:
-            ModelError: the file cannot be read, or does not fit; nothing changes.
+            ModelError: the file cannot be read, or does not fit. The environment is then unchanged.
         """
         snapshot, arrays = read_env(path, self.sim, self.task, self._mode.value, self._arrays())
         self.sim.restore(snapshot)

@@ -15,15 +15,15 @@ from gpusim.typing import Array
 
 
 class Wiring:
-    """A task in all worlds of a simulation.
+    """Connection of a task to all worlds of a simulation.
 
     Args:
         task: the task.
-        sim: a simulation of its scene.
+        sim: a simulation of the task's scene.
 
     Attributes:
         episodes: seeds, counters and goals.
-        delayed: the last actions.
+        delayed: the latest actions, with delays.
         actions: number of actions.
         observations: number of values in an observation.
 
@@ -81,7 +81,7 @@ class Wiring:
         return found
 
     def act(self, actions: Any) -> None:
-        """Write the commands for actions (num_envs, actions), which are clipped to -1 to 1.
+        """Clip the actions (num_envs, actions) to -1 to 1 and write the commands.
 
         Raises:
             ModelError: the actions have the wrong shape, or are not finite.
@@ -94,10 +94,10 @@ class Wiring:
         self._command.write(self._center + self._half * acting)
 
     def judge(self, s: Signals) -> tuple[Array, Array]:
-        """Return rewards and terminated worlds, (num_envs,). The reward of a world that failed may be NaN: it is 0.
+        """Return rewards and terminated worlds, (num_envs,) each. A reward of NaN in a world that failed becomes 0.
 
         Raises:
-            ModelError: the task returned another shape, or a reward that is not finite.
+            ModelError: the task returned a wrong shape, or a reward that is not finite.
         """
         reward = self._given("reward", self.task.reward(s, self.episodes.goals, self.delayed.last))
         failed = ~self.sim.health()
@@ -111,7 +111,7 @@ class Wiring:
         return reward, failed if ended is None else failed | self._given("terminated", ended, bool)
 
     def success(self, s: Signals) -> Array | None:
-        """Return the worlds that reach their goals, a mask (num_envs,), or None if the task has no success."""
+        """Return a mask (num_envs,) of worlds that reach their goals, or None if the task does not define success."""
         reached = self.task.success(s, self.episodes.goals)
         return None if reached is None else self._given("success", reached, bool)
 
@@ -125,7 +125,7 @@ class Wiring:
         return np.array(np.broadcast_to(found, shape))
 
     def begin(self, worlds: Array) -> None:
-        """Begin an episode in chosen worlds, (n,)."""
+        """Begin an episode in the worlds ``worlds`` (n,)."""
         values, goals = self.episodes.begin(worlds)
         self.sim.reset(worlds)
         values |= self.task.begin(self.sim, worlds, {**values, **goals}) or {}

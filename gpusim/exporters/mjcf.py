@@ -37,22 +37,23 @@ TIME_STEP = 1e-3
 def to_mjcf(
     model: ModelBuilder | Model, path: str | os.PathLike[str] | None = None, *, name: str = "gpusim"
 ) -> tuple[str, ExportReport]:
-    """Convert a model to MJCF, the format of MuJoCo. The file needs no other files: it contains the meshes.
+    """Convert a model to MJCF, the format of MuJoCo. The file contains the meshes and refers to no other files.
 
-    A joint coordinate of the file equals ``joint.<label>.position``. The first keyframe, "start", has the positions,
-    the velocities and the commands of the model. Numbers are exact to the last bit.
+    Each joint coordinate (qpos) in the file equals ``joint.<label>.position``. The first keyframe, "start", has the
+    positions, the velocities and the commands of the model. Numbers are exact to the last bit.
 
-    Trees of joints become nested bodies. A joint that closes a loop becomes an equality. A rope or a spring between two
-    points becomes a tendon. Friction, contacts and equalities are soft in MuJoCo. The file omits everything that MJCF
-    cannot represent, such as hydraulics, brakes, tires and block diagrams. The report lists it.
+    Trees of joints become nested bodies. A joint that closes a loop becomes an equality constraint. A rope or a spring
+    between two points becomes a tendon. Friction, contacts and equalities are soft in MuJoCo. The file omits everything
+    that MJCF cannot represent, such as hydraulics, brakes, tires and block diagrams. The report lists it.
 
     Args:
-        model: a builder, or a finalized model. Of several worlds, the first one is written.
+        model: a builder, or a finalized model. If worlds have different parameters, the file has the parameters of
+            world 0.
         path: an .xml file to write, or None.
         name: name of the model in the file.
 
     Returns:
-        The text, and the report.
+        The MJCF text, and the report.
 
     Raises:
         ModelError: the model breaks a rule, the name is empty, or the path is not writable.

@@ -1,4 +1,4 @@
-"""MJCF document under construction: exact numbers, unique names, and the joints of the coordinates."""
+"""MJCF document under construction: text of exact numbers, unique names, and the joint of each coordinate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAR = 1e10
 
 
 def text(value: Any) -> str:
-    """Return numbers so that they are read back bit for bit."""
+    """Return the text of numbers, with enough digits that reading returns exactly the same numbers."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -31,7 +31,7 @@ def text(value: Any) -> str:
 
 
 def pose(transform: Transform) -> dict[str, Any]:
-    """Return the attributes of a pose, without those that are zero."""
+    """Return the XML attributes of a pose. A zero position or rotation is omitted."""
     x, y, z, w = (float(v) for v in transform.rotation)
     result: dict[str, Any] = {}
     if np.any(transform.position):
@@ -43,7 +43,7 @@ def pose(transform: Transform) -> dict[str, Any]:
 
 @dataclass
 class Coordinate:
-    """A joint coordinate in the file: name of its hinge or slide, and its position in the start posture."""
+    """A joint coordinate in the file: name of the hinge or slide, and the position in the starting posture."""
 
     name: str
     start: float
@@ -56,15 +56,16 @@ class Document:
     Attributes:
         model: the model to export.
         report: receives findings.
-        bodies: body index -> its element; -1 is the world.
-        coordinates: (joint, axis) -> the coordinate in the file.
-        qpos, qvel: start of all coordinates and rates, in the order of the file.
-        ctrl: first values of the actuators.
-        places: (kind of element, label) -> its first number in ``qpos``: joint coordinates, and bodies that float.
-        inputs: command -> number of its actuator.
-        act: first values of the activations.
-        activations: command -> number of its activation.
-        paths: joint -> path of its spatial tendon: tags of elements and their attributes.
+        bodies: body index -> XML element of the body. -1 is the world.
+        coordinates: (joint index, axis) -> coordinate in the file.
+        qpos, qvel: initial positions and velocities of all coordinates, in the order of the file.
+        ctrl: initial commands of the actuators.
+        places: (kind of element, label) -> index of its first number in ``qpos``, for joint coordinates and floating
+            bodies.
+        inputs: command -> index of the actuator that takes the command.
+        act: initial activations.
+        activations: command -> index of the activation that it drives.
+        paths: joint index -> elements of the spatial tendon's path, each with tag and attributes.
     """
 
     model: Model
@@ -83,19 +84,19 @@ class Document:
     _names: set[tuple[str, str]] = field(default_factory=set)
 
     def section(self, name: str) -> ElementTree.Element:
-        """Return a section below the root, made when it is first needed."""
+        """Return a section below the root element. Create it on first use."""
         found = self.root.find(name)
         return ElementTree.SubElement(self.root, name) if found is None else found
 
     def add(self, parent: ElementTree.Element, tag: str, **attributes: Any) -> ElementTree.Element:
-        """Add an element. Attributes that are None are left out, and a name gets a free one."""
+        """Add an element. Omit attributes that are None, and change a name that is already used."""
         given = {name.rstrip("_"): value for name, value in attributes.items() if value is not None}
         if "name" in given:
             given["name"] = self.name(_SPACES.get(tag, tag), given["name"])
         return ElementTree.SubElement(parent, tag, {name: text(value) for name, value in given.items()})
 
     def name(self, space: str, wanted: str) -> str:
-        """Return a free name in a name space."""
+        """Return an unused name in a name space, similar to ``wanted``."""
         while (space, wanted) in self._names:
             wanted += "_"
         self._names.add((space, wanted))
@@ -123,7 +124,7 @@ _SPACES = {
 
 
 def limits(lower: float, upper: float) -> tuple[float, float] | None:
-    """Return a range with both ends, or None without limits."""
+    """Return the text of a range with two finite bounds, or None without limits."""
     if math.isinf(lower) and math.isinf(upper):
         return None
     return max(lower, -FAR), min(upper, FAR)

@@ -1,4 +1,4 @@
-"""Joints of an MJCF file: hinges, slides and balls of the tree, and equalities for loops, ropes and gears."""
+"""Joints of an MJCF file: hinges, slides and balls of the tree, equality constraints and tendons for the rest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Axis = tuple[bool, Array, float]
 
 
 def start_of(doc: Document, joint: JointSpec) -> Transform:
-    """Return the pose of the child's joint frame in the parent's at the start."""
+    """Return the starting pose of the child's joint frame in the parent's joint frame."""
     first, second = (
         (Transform() if body == WORLD else doc.model.bodies[body].xform) * frame
         for body, frame in ((joint.parent, joint.parent_xform), (joint.child, joint.child_xform))
@@ -88,7 +88,7 @@ CARRIERS = frozenset((*_AXES, "fixed", "ball"))
 
 
 def closable(joint: JointSpec) -> bool:
-    """Return whether an equality can replace the joint. All other joints should connect a body to its parent."""
+    """Return whether an equality constraint can replace the joint. Other joints must connect a body to its parent."""
     return joint.kind in _CLOSURES
 
 
@@ -97,7 +97,7 @@ def _chosen(joint: JointSpec, *names: str) -> bool:
 
 
 def add_tree_joint(doc: Document, body: ElementTree.Element, index: int) -> None:
-    """Add the joints that carry a body, for a kind in CARRIERS."""
+    """Add the MJCF joints that carry a body. The kind of joint must be in CARRIERS."""
     joint = doc.model.joints[index]
     doc.report.joints[joint.label] = []
     if joint.kind in _AXES:
@@ -214,7 +214,7 @@ HIDDEN = 3
 
 
 def add_closures(doc: Document, closing: list[int]) -> None:
-    """Add equalities and tendons for joints that carry no body."""
+    """Add equality constraints and tendons for joints that carry no body."""
     for index in closing:
         joint = doc.model.joints[index]
         doc.report.joints.setdefault(joint.label, [])
@@ -351,7 +351,7 @@ _CLOSURES: dict[str, Callable[[Document, JointSpec, int], None]] = {
 
 
 def add_coupling(doc: Document, coupling: CouplingSpec) -> None:
-    """Add an equality for a gear, a mimic or a differential."""
+    """Add an equality constraint for a gear, a mimic or a differential."""
     terms = [(doc.coordinates.get((joint, axis)), factor) for joint, axis, factor in coupling.terms]
     if any(one is None for one, _ in terms):
         doc.lost(coupling.element, "a coordinate of it is no hinge or slide of the tree")

@@ -17,11 +17,11 @@ class ExportReport(Findings):
     Attributes:
         format: "MJCF" or "USD".
         file: path of the written file, or "" for text.
-        counts: kind of element, such as "bodies" -> number of written ones.
-        joints: joint label -> names in the file, one for each coordinate.
-        findings: what the file represents differently or not at all, in the order of the export. Severity "motion":
-            motion without contacts differs. "contact": contacts differ. "look": the appearance differs. "info": nothing
-            differs.
+        counts: kind of element, such as "bodies" -> number of such elements in the file.
+        joints: joint label -> names of the joint's coordinates in the file.
+        findings: everything that the file represents differently or not at all, in the order of the export. Severity
+            "motion": the motion differs even without contacts. "contact": only contacts differ. "look": only the
+            appearance differs. "info": nothing differs.
     """
 
     format: str
@@ -31,7 +31,7 @@ class ExportReport(Findings):
     findings: list[Finding] = field(default_factory=list)
 
     def raise_if_not_exact(self) -> None:
-        """Raise an error that names what would change the motion.
+        """Raise an error that describes the first finding of severity "motion".
 
         Raises:
             ModelError: a finding has severity "motion".
@@ -44,13 +44,13 @@ class ExportReport(Findings):
         return json.dumps(asdict(self) | {"exact": self.exact}, indent=2)
 
     def summary(self) -> str:
-        """Return a short text: what was written, and every warning."""
+        """Return a short text: the number of written elements, and every warning."""
         counts = ", ".join(f"{number} {name}" for name, number in self.counts.items() if number)
         lines = [f"{self.file or self.format}: {counts}"]
         return "\n".join(lines + [f"  warning: {text}" for text in self.warnings])
 
     def add_look(self, visual: VisualSpec) -> None:
-        """Add a finding for a visual with a texture or a finish, which the files do not contain."""
+        """Add a finding for a visual with a texture or a finish, since exported files contain neither."""
         pieces = visual.params.get("pieces", ())
         looks = [visual.look, *(visual.look.over(piece.look) for piece in pieces)]
         if any(look.texture is not None for look in looks) or any(piece.colors is not None for piece in pieces):
@@ -63,7 +63,7 @@ def check_model_name(element: str, name: str) -> None:
     """Check the name of a model in a file.
 
     Raises:
-        ModelError: it is no text, empty, or has control characters.
+        ModelError: the name is not a string, is empty, or has control characters.
     """
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise ModelError(f"{element}: name = {name!r} is no name; give a text such as 'arm'")

@@ -1,4 +1,4 @@
-"""USD stage under construction: prims with unique names, poses and attributes of vendors' schemas."""
+"""USD stage under construction: prims with unique names, poses, and attributes of MuJoCo's and Newton's schemas."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class UsdDocument:
         model: the model to export.
         report: receives findings.
         stage: the stage in memory, in m, kg and z up.
-        bodies: body index -> path of its prim; -1 is the root.
+        bodies: body index -> path of its prim. -1 is the root.
         joints: joint index -> path of its prim.
-        axes: (joint, coordinate) -> name of the axis ("angular", "linear", "rotX", ...) and its sign.
+        axes: (joint, coordinate) -> name ("angular", "linear", "rotX", ...) and sign of the axis.
     """
 
     def __init__(self, model: Model, report: ExportReport) -> None:
@@ -40,7 +40,7 @@ class UsdDocument:
         self.axes: dict[tuple[int, int], tuple[str, float]] = {}
 
     def path(self, parent: str, label: str) -> str:
-        """Return a free path below ``parent``. A label that is not a valid USD identifier is changed."""
+        """Return an unused path below ``parent``. Change a label that is not a valid USD identifier."""
         from pxr import Tf
 
         name = Tf.MakeValidIdentifier(label)
@@ -54,7 +54,7 @@ class UsdDocument:
 
 
 def set_pose(prim: Any, pose: Transform, scale: Any = None) -> None:
-    """Set a prim's pose in its parent, in double precision."""
+    """Set the pose of a prim relative to its parent, in double precision."""
     from pxr import Gf, UsdGeom
 
     precise = UsdGeom.XformOp.PrecisionDouble
@@ -67,7 +67,7 @@ def set_pose(prim: Any, pose: Transform, scale: Any = None) -> None:
 
 
 def quatf(pose: Transform) -> Any:
-    """Return a rotation as USD's single-precision quaternion."""
+    """Convert the rotation of a pose to USD's single-precision quaternion."""
     from pxr import Gf
 
     x, y, z, w = (float(v) for v in pose.rotation)
@@ -75,7 +75,7 @@ def quatf(pose: Transform) -> Any:
 
 
 def vec3f(values: Any) -> Any:
-    """Return three numbers as USD's single-precision vector."""
+    """Convert three numbers to USD's single-precision vector."""
     from pxr import Gf
 
     return Gf.Vec3f(*(float(v) for v in np.ravel(values)))

@@ -1,4 +1,4 @@
-"""Joints of a USD file, with their limits, drives and followers."""
+"""Joints of a USD file, with their limits, drives and mimic joints."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Motion = tuple[bool, int, float]
 
 
 def add_joints(doc: UsdDocument) -> None:
-    """Add all joints. Those that close loops are excluded from the articulations."""
+    """Add all joints. Joints that close loops are excluded from the articulations."""
     from pxr import UsdGeom
 
     UsdGeom.Scope.Define(doc.stage, FOLDER)
@@ -280,7 +280,7 @@ def _set_passive(doc: UsdDocument, prim: Any, joint: JointSpec) -> None:
 
 
 def add_drives(doc: UsdDocument) -> None:
-    """Add a drive for every servo, motor and effort on a joint, and report the other actuators."""
+    """Add a drive for every servo, motor and joint force, and report the other actuators."""
     for spec in doc.model.actuators:
         maker = _DRIVES.get(spec.kind)
         place = (spec.params.get("joint", -1), spec.params.get("axis", 0))
@@ -419,7 +419,7 @@ _DRIVES: dict[str, Callable[[UsdDocument, ActuatorSpec, str, float], None]] = {
 
 
 def add_coupling(doc: UsdDocument, coupling: CouplingSpec) -> None:
-    """Write a gear or a mimic of two hinges or slides by Newton's schema."""
+    """Write a gear or a mimic of two hinges or slides with Newton's schema."""
     places = [doc.axes.get((joint, axis), ("", 1.0))[0] for joint, axis, _ in coupling.terms]
     if len(coupling.terms) != 2 or not all(place in _SINGLE for place in places):
         doc.lost(coupling.element, "couples more than two coordinates, or joints of several axes")

@@ -1,6 +1,6 @@
-"""Importers of robot files. Each import returns a report of what was read, repaired and ignored.
+"""Importers of robot files. Each import returns a report that lists the parts read, repaired and ignored.
 
-The readers of formats are imported on first use, so that ``import gpusim`` stays fast.
+Python imports the modules of a format on first use. This keeps ``import gpusim`` fast.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MODULES |= {name: name[5:] for name in __all__ if name.startswith("load_")}
 
 
 def __getattr__(name: str) -> Any:
-    """Import a reader or a part of the report on first use."""
+    """Import the loader of a format, or a class of the report, on first use."""
     if name in __all__:
         return getattr(importlib.import_module(f"gpusim.importers.{_MODULES.get(name, 'report')}"), name)
     raise AttributeError(f"module 'gpusim.importers' has no attribute {name!r}")

@@ -24,14 +24,14 @@ def add_holding_servos(
     """Add a position servo to every revolute, continuous and prismatic joint of an imported robot.
 
     The servo's gains scale with the load: stiffness ``I w^2`` and damping ``2 z I w`` with w = 2 pi frequency. I is the
-    inertia of all bodies behind the joint, including the joint's followers. The target is the joint's position in the
-    imported pose, or in a named posture after a reset to it. Followers (``<mimic>``) get no servo, since their leaders
-    move them.
+    inertia of all bodies that the joint carries, including the joint's followers. The target is the joint's position in
+    the imported pose. After a reset to a named posture, it is the position in that posture. Followers (``<mimic>``) get
+    no servo, since their leaders move them.
 
     Args:
         builder: builder from the importer.
         report: report from the same import.
-        frequency: natural frequency of a joint with its load, Hz.
+        frequency: natural frequency (Hz) of a joint with its load.
         damping_ratio: 1 is critical damping, without overshoot.
         use_effort_limits: limit the servo to the file's effort limit (N m or N).
 

@@ -1,8 +1,9 @@
 """Inertia tensors from files: checks, repair and sums over several parts.
 
 A tensor ``I`` about the center of mass is possible exactly when its principal moments are positive and the largest is
-at most the sum of the other two. Far smaller moments than those of a ball of the densest matter with the same mass
-(:func:`gpusim.validate.least_moment`) are round-off of zero. CAD exports contain 1e-18 to 1e-35 kg m2.
+at most the sum of the other two. A ball of the densest matter has the least moment that a mass can have
+(:func:`gpusim.validate.least_moment`). Far smaller moments in a file are round-off errors and count as zero. CAD
+exports contain 1e-18 to 1e-35 kg m2.
 """
 
 from __future__ import annotations
@@ -43,17 +44,17 @@ class MassProperties:
     inertia: np.ndarray
 
     def moved(self, frame: np.ndarray) -> MassProperties:
-        """Return the properties in a new frame. ``frame`` (4, 4) is the pose of the current frame in it."""
+        """Return the properties in a new frame. ``frame`` (4, 4) is the pose of the current frame in the new frame."""
         rotation = frame[:3, :3]
         return MassProperties(self.mass, rotation @ self.com + frame[:3, 3], rotation @ self.inertia @ rotation.T)
 
 
 def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = False) -> str | None:
-    """Return what is wrong with ``inertia`` (3, 3), in a few words, or None if it is possible.
+    """Return what is wrong with ``inertia`` (3, 3), in a few words, or None if the tensor is physically possible.
 
     Args:
-        inertia: tensor about the center of mass (kg m2).
-        mass: kg, used to detect round-off.
+        inertia: inertia tensor (kg m2) about the center of mass.
+        mass: mass (kg), used to detect moments that are only round-off.
         allow_zero: accept vanishing principal moments (a point or a line as part of a larger body).
     """
     if not np.all(np.isfinite(inertia)):
@@ -78,8 +79,8 @@ def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = 
 def repair_inertia(inertia: np.ndarray, mass: float) -> np.ndarray:
     """Return the physically possible tensor nearest to ``inertia`` (3, 3).
 
-    It has the same principal axes and the same largest moment. A possible tensor is returned unchanged, bit
-    for bit. A tensor that is not finite or without a positive moment above round-off is replaced by that of a sphere of
+    The result has the principal axes and the largest moment of ``inertia``. A possible tensor is returned unchanged. If
+    a number of the tensor is not finite, or no moment is above round-off, the result is the inertia of a sphere of
     water with ``mass`` (kg).
     """
     if inertia_fault(inertia, mass) is None:
@@ -106,7 +107,7 @@ def sphere_inertia(mass: float) -> np.ndarray:
 
 
 def light_link(mass: float, inertia: np.ndarray) -> tuple[float, float]:
-    """Return mass (kg) and moment of inertia (kg m2) of a light link that carries a body of this mass and inertia."""
+    """Return mass (kg) and moment of inertia (kg m2) for a light link that carries a body of this mass and inertia."""
     light = LIGHT * mass
     return light, max(LIGHT * float(np.trace(inertia)) / 3.0, 4.0 * least_moment(light))
 
@@ -114,7 +115,7 @@ def light_link(mass: float, inertia: np.ndarray) -> tuple[float, float]:
 def combine(parts: Iterable[MassProperties]) -> MassProperties:
     """Combine the mass properties of rigidly connected ``parts`` (same frame) by the parallel axis theorem.
 
-    A part without mass and inertia leaves the sum bit-identical.
+    A part without mass and inertia does not change the result, not even its last bit.
     """
     everything = list(parts)
     weighty = [part for part in everything if part.mass > 0.0 or np.any(part.inertia)]
@@ -132,7 +133,7 @@ def combine(parts: Iterable[MassProperties]) -> MassProperties:
 
 
 def parallel_axis(offset: np.ndarray) -> np.ndarray:
-    """Return the inertia (3, 3) of a unit mass at ``offset`` (3,) about the origin: ``|d|^2 1 - d d^T``."""
+    """Return the inertia (3, 3) about the origin of a unit mass at ``offset`` d (3,): ``|d|^2 1 - d d^T``."""
     return float(offset @ offset) * np.eye(3) - np.outer(offset, offset)
 
 

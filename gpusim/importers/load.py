@@ -134,8 +134,8 @@ def add_model(
 ) -> ImportReport:
     """Add a model from a file: MJCF, URDF, SDF or USD.
 
-    A model with a fixed base is mounted on ``parent``, with the mass of its base. A floating base only starts there.
-    The builder's gravity acts on it.
+    A model with a fixed base is mounted on ``parent``. The mass of its base counts. A model with a floating base starts
+    at ``parent``, but is free to move. The gravity of the builder replaces the gravity of the file.
 
     Args:
         source: path or text, as in ``gpusim.load``.
@@ -146,10 +146,10 @@ def add_model(
         arguments: keyword arguments of ``gpusim.load``.
 
     Returns:
-        The report. Its names have the prefix, and its indices are those of this builder.
+        The report. The names in the report have the prefix, and the indices are indices in this builder.
 
     Raises:
-        ModelError: as in ``gpusim.load``, an unknown parent, or a label that the builder has already.
+        ModelError: as in ``gpusim.load``. Also: an unknown parent, or a label that the builder already has.
         UnknownNameError: no body or site with the label ``parent``, or an unknown argument.
     """
     where = "ModelBuilder.add_model"

@@ -1,4 +1,4 @@
-"""Search for the files that a robot file names, on disk or in memory."""
+"""Search on disk or in memory for the files that a robot file names."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Search:
     """Search path for files.
 
     Args:
-        folder: folder of the robot file. Relative names start there. Packages are searched in this folder and in the
-            folders above.
+        folder: folder of the robot file. Relative names start in this folder. The search for packages covers it and all
+            folders above it.
         packages: folders that contain packages, or are packages.
     """
 
@@ -56,7 +56,7 @@ class Search:
         """Return the path of a file.
 
         Raises:
-            ModelError: the file is missing. The message explains how to give its folder.
+            ModelError: the file is missing. The message explains how to specify the folder that contains it.
         """
         path = self.find(name, folder)
         if path is None or not path.is_file():
@@ -105,16 +105,16 @@ class Search:
 
 @contextmanager
 def asset_folder(assets: Mapping[str, bytes] | None) -> Iterator[list[Path]]:
-    """Write files that are in memory to a folder for the duration of an import.
+    """Write files that are in memory to a temporary folder, and delete the folder after the import.
 
     Args:
         assets: file name -> content, or None.
 
     Yields:
-        A list of the folder, or an empty list without assets.
+        A list with the temporary folder, or an empty list without assets.
 
     Raises:
-        ModelError: a name is not a relative path, or a content is not bytes.
+        ModelError: a file name is not a relative path, or the content of a file is not bytes.
     """
     if not assets:
         yield []

@@ -18,7 +18,7 @@ MESHES = ("hull", "decompose")
 
 
 def check_meshes(meshes: str) -> None:
-    """Raise a ModelError if ``meshes`` is no known rule, or needs a package that is missing."""
+    """Raise a ModelError if ``meshes`` is not "hull" or "decompose", or needs a missing package."""
     if meshes not in MESHES:
         raise ModelError(f"meshes = {meshes!r} is unknown; give one of {', '.join(map(repr, MESHES))}")
     if meshes == "decompose" and find_spec("coacd") is None:
@@ -41,15 +41,15 @@ def add_mesh_shapes(
     Args:
         builder: receives the shapes.
         body: body index, -1 for the world.
-        path: file that trimesh reads.
-        scale: factor from the mesh's unit to m for each axis.
-        xform: frame of the mesh in the body frame.
-        label: label of the first shape. The others get a number in addition.
+        path: mesh file in a format that trimesh reads.
+        scale: factor for each axis that converts the mesh's length unit to m.
+        xform: pose of the mesh in the body frame.
+        label: label of the first shape. The labels of further shapes end with a number.
         meshes: "hull" or "decompose".
         material: material of all shapes.
 
     Raises:
-        ModelError: the file cannot be read, or its points span no volume.
+        ModelError: the file cannot be read, or all vertices of the mesh lie in one plane.
     """
     common: dict[str, Any] = {"xform": xform, "material": material, "max_vertices": HULL_VERTICES}
     with warnings.catch_warnings():

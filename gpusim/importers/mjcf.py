@@ -1,6 +1,6 @@
 """MJCF import: ``load_mjcf`` turns a MuJoCo model into a ModelBuilder and a report.
 
-MuJoCo's own compiler reads the file, so includes, defaults, fitted geoms and inertias are as MuJoCo has them.
+MuJoCo's own compiler reads the file. Includes, defaults, fitted geoms and inertias are therefore as in MuJoCo.
 """
 
 from __future__ import annotations
@@ -64,16 +64,16 @@ def load_mjcf(
     become one d6 joint, or single joints with light links between them.
 
     ``report.findings`` lists everything in the file that the model lacks. ``report.commands`` maps MuJoCo's ctrl to
-    commands. ``report.poses`` names the keyframes.
+    commands of the model. ``report.poses`` names the keyframes.
 
     Args:
         source: path, MJCF text (starts with "<"), ``mujoco.MjSpec``, or ``mujoco.MjModel``.
-        fixed_base: True: weld the base to the world where it starts. False: free it. The base is the child of the world
-            that carries the most joints. Default: as in the file.
+        fixed_base: True: weld the base to the world in its starting pose. False: let the base float. The base is the
+            child of the world that carries the most joints. Default: as in the file.
         gravity: gravitational acceleration in the world frame, m/s2. Default: the file's.
         xform: pose of the file's world in the world.
-        merge_fixed: merge bodies without joints into their parents. Otherwise fixed joints hold them.
-        keep: names or wildcards of bodies that stay bodies in any case, such as "camera*".
+        merge_fixed: merge bodies without joints into their parents. Otherwise fixed joints connect them to the parents.
+        keep: names or wildcards of bodies that are never merged, such as "camera*".
         collisions: add the geoms that collide.
         self_collisions: False: moving bodies do not collide with each other. True: all do, except neighbors. Default:
             the file's contype, conaffinity, exclude and pair.
@@ -206,7 +206,7 @@ def import_model(
 
 
 def displaced(builder: ModelBuilder, xform: Transform | None) -> ModelBuilder:
-    """Return the builder with its world at ``xform``."""
+    """Return the builder after moving everything in its world by ``xform``."""
     if xform is None:
         return builder
     moved = ModelBuilder(gravity=builder.gravity)

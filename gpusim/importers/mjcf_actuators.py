@@ -1,8 +1,8 @@
 """Actuators of the MJCF importer.
 
-MuJoCo's force along an actuator's length l is ``gain ctrl + b0 + b1 l + b2 l'``. The joint gets ``gear`` times it. With
-b1 < 0 it is a position servo, with b2 < 0 alone a velocity servo, otherwise a motor. The commands take MuJoCo's ctrl
-values, through command maps.
+In MuJoCo, an actuator of length l has the force ``gain ctrl + b0 + b1 l + b2 l'``. The force on the joint is ``gear``
+times this force. With b1 < 0, the actuator becomes a position servo. With b1 = 0 and b2 < 0, it becomes a velocity
+servo, otherwise a motor. Command maps convert MuJoCo's ctrl values to commands of the model.
 """
 
 from __future__ import annotations

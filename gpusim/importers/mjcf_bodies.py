@@ -1,4 +1,4 @@
-"""Bodies of the MJCF importer: which MuJoCo bodies become bodies, with which mass, pose and velocity."""
+"""Bodies of the MJCF importer: their masses, poses and velocities, and the merging of MuJoCo bodies."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def free_joint(context: Context, b: int) -> int | None:
 
 
 def add_bodies(context: Context) -> None:
-    """Add all bodies. A MuJoCo body without joints joins its parent, unless the options keep it."""
+    """Add all bodies. MuJoCo bodies without joints are merged into their parents, unless the options keep them."""
     m, report = context.m, context.report
     base = find_base(context)
     for b in range(1, m.nbody):
@@ -143,7 +143,7 @@ def _add_body(context: Context, b: int, found: MassProperties, mean: float) -> N
 
 
 def gravity_share(context: Context, b: int) -> float | None:
-    """Return the share of gravity that acts on a body and its merged parts, or None if it differs between them."""
+    """Return the share of gravity that acts on a body, or None if the MuJoCo bodies merged into it differ."""
     m, own = context.m, context.members[context.homes[b][0]]
     shares = {1.0 - float(m.body_gravcomp[part]) for part in own if m.body_mass[part] > 0.0}
     return shares.pop() if len(shares) == 1 else None if shares else 1.0

@@ -1,4 +1,4 @@
-"""Shared data of the files of the MJCF importer: compiled model, builder, report, and maps between them."""
+"""Data that the modules of the MJCF importer share: compiled model, builder, report, and maps between them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PLURALS = {"body": "bodies", "equality": "equalities"}
 
 @dataclass(frozen=True)
 class Options:
-    """Arguments of ``load_mjcf``. ``mount``: fixed bases become bodies with a fixed joint, for a parent body."""
+    """Arguments of ``load_mjcf``. With ``mount``, a fixed base becomes a body with a fixed joint to the world."""
 
     fixed_base: bool | None = None
     gravity: Any = None
@@ -43,7 +43,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Coordinate:
-    """A joint of MuJoCo in the builder: the joint's index and label, and the number of its coordinate."""
+    """A MuJoCo joint in the builder: index and label of the builder's joint, and its coordinate's number there."""
 
     index: int
     label: str
@@ -52,7 +52,7 @@ class Coordinate:
 
 @dataclass
 class Losses:
-    """Findings by fact. Elements with the same fact share one finding."""
+    """Findings about elements of the file. Elements with the same problem share one finding."""
 
     facts: dict[tuple[str, str, str, str, str], list[str]] = field(default_factory=dict)
 
@@ -61,7 +61,7 @@ class Losses:
         self.facts.setdefault((severity, kind, what, effect, fix), []).append(name)
 
     def write(self, report: ImportReport) -> None:
-        """Add one finding for each fact to the report."""
+        """Add one finding for each problem to the report."""
         for (severity, kind, what, effect, fix), names in self.facts.items():
             quoted = ", ".join(f"'{name}'" for name in names[:NAMED_IN_FINDINGS] if name)
             more = len(names) - NAMED_IN_FINDINGS
@@ -77,20 +77,23 @@ class Context:
     Attributes:
         mj: the package ``mujoco``.
         m: the MjModel.
-        at_zero, now: MjData at qpos0 and in the starting posture, after kinematics.
-        homes: MuJoCo body -> body index in the builder (-1: the world) and pose in that body's frame.
-        members: body index -> MuJoCo bodies that it contains, its own first.
-        labels: MuJoCo body -> label of its body in the builder, for bodies that are not merged.
-        joint_labels: MuJoCo joint -> its label in the report.
-        coordinates: MuJoCo joint -> its coordinate.
+        at_zero, now: MjData at qpos0 and in the starting posture, after MuJoCo's kinematics.
+        homes: MuJoCo body -> index of the builder's body (-1: the world) that contains it, and the pose in the frame of
+            the builder's body.
+        members: body index in the builder -> MuJoCo bodies that this body contains. The first one is the body itself,
+            the rest were merged into it.
+        labels: MuJoCo body that is not merged -> label of its body in the builder.
+        joint_labels: MuJoCo joint -> label of this joint in the report.
+        coordinates: MuJoCo joint -> joint and coordinate in the builder.
         tendons: MuJoCo tendon -> joint index in the builder.
-        offsets: MuJoCo tendon -> constant length that the builder's coordinate lacks, m.
+        offsets: MuJoCo tendon -> constant length (m): MuJoCo's tendon length minus the coordinate of the builder's
+            joint.
         shapes: MuJoCo geom -> index of its first shape.
-        parts: MuJoCo geom -> indices of all its shapes. A decomposed mesh has several.
+        parts: MuJoCo geom -> indices of all its shapes. A decomposed mesh has several shapes.
         pieces: MuJoCo mesh -> its triangles for drawing.
         actuators: number of actuators.
-        controls: number of a ctrl of MuJoCo and its command.
-        activations: number of an activation of MuJoCo, its command, and its minimum and maximum.
+        controls: (index in MuJoCo's ctrl, command in the model) of each command.
+        activations: (index in MuJoCo's act, command in the model, minimum, maximum) of each activation.
     """
 
     def __init__(self, mj: ModuleType, model: Any, options: Options, builder: ModelBuilder, report: ImportReport):
@@ -113,22 +116,22 @@ class Context:
         self._used: dict[str, set[str]] = {}
 
     def off(self, *names: str) -> bool:
-        """Return True if the model disables one of the parts, such as "LIMIT"."""
+        """Return True if the model disables one of these features of MuJoCo, such as "LIMIT"."""
         bits = self.mj.mjtDisableBit
         passive = getattr(bits, "mjDSBL_PASSIVE", 0)  # springs and dampers together, before MuJoCo 3.4
         return any(int(self.m.opt.disableflags) & int(getattr(bits, f"mjDSBL_{name}", passive)) for name in names)
 
     def field(self, name: str, default: Any = 0.0) -> Any:
-        """Return a field of the model that older versions of MuJoCo lack."""
+        """Return a field of the model, or ``default`` if this version of MuJoCo lacks the field."""
         return getattr(self.m, name, default)
 
     def name(self, kind: str, index: int) -> str:
-        """Return the name in the file, or kind and number. ``kind`` is as in mjtObj: "BODY", "GEOM", ..."""
+        """Return an element's name in the file, or kind and number. ``kind`` is as in mjtObj: "BODY", "GEOM", ..."""
         found = self.mj.mj_id2name(self.m, getattr(self.mj.mjtObj, f"mjOBJ_{kind}"), index)
         return found or f"{kind.lower()}{index}"
 
     def label(self, space: str, text: str) -> str:
-        """Return an unused label of the builder's ``space`` for a name: a word without dots and spaces."""
+        """Return a label for a name: without dots and spaces, and unused in the builder's name space ``space``."""
         label, used = word(text, space), self._used.setdefault(space, set())
         while label in used:
             label += "_"
@@ -136,23 +139,23 @@ class Context:
         return label
 
     def lost(self, severity: str, kind: str, index: int, what: str, effect: str = "", fix: str = "") -> None:
-        """Report a fact about element ``index`` of a kind in mjtObj."""
+        """Add a finding about element ``index``. ``kind`` is the element's kind as in mjtObj, such as "BODY"."""
         self.losses.add(severity, kind.lower(), self.name(kind, index), what, effect, fix)
 
     def limited(self, flag: Any, bounds: Any) -> tuple[float, float]:
-        """Return the two bounds in rising order, or infinite bounds if ``flag`` is false."""
+        """Return the two bounds, lower one first, or infinite bounds if ``flag`` is false."""
         if not flag:
             return -math.inf, math.inf
         lower, upper = sorted(float(x) for x in bounds)
         return lower, upper
 
     def site(self, site: int) -> tuple[int, Transform]:
-        """Return body index and frame of a site."""
+        """Return the builder's body (index) of a MuJoCo site, and the pose of the site in the body's frame."""
         body, place = self.homes[int(self.m.site_bodyid[site])]
         return body, place * frame(self.m.site_pos[site], self.m.site_quat[site])
 
     def carried(self, b: int) -> list[int]:
-        """Return a MuJoCo body and all bodies that it carries."""
+        """Return a MuJoCo body and all its descendants in the tree."""
         found = {b}
         for child in range(b + 1, self.m.nbody):  # parents come first
             if int(self.m.body_parentid[child]) in found:

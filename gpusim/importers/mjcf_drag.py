@@ -8,7 +8,7 @@ from gpusim.importers.mjcf_context import Context, vector
 
 
 def add_drag(context: Context) -> None:
-    """Add drag to all bodies that forces move, if the model has a fluid."""
+    """Add drag to all dynamic bodies if the model has a fluid."""
     m, builder = context.m, context.builder
     density, viscosity = float(m.opt.density), float(m.opt.viscosity)
     if not density and not viscosity:

@@ -1,8 +1,8 @@
-"""Collision filters of the MJCF importer, and the friction of pairs that the shapes' materials cannot express.
+"""Collision filters of the MJCF importer, and friction of pairs of geoms that the shapes' materials cannot express.
 
-Two geoms collide if contype of one and conaffinity of the other share a bit. Geoms with the same partners form one
-named group. MuJoCo also excludes collisions of bodies with their parents and of listed pairs of bodies. It adds listed
-pairs of geoms.
+Two geoms collide if contype of one and conaffinity of the other share a bit. Geoms that collide with the same geoms
+form one named collision group. MuJoCo also excludes collisions between a body and its parent, and between the pairs of
+bodies in <exclude>. The pairs of geoms in <pair> collide in addition.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ MOST_GROUPS = 30
 
 
 class Filters:
-    """Groups of the geoms of one model.
+    """Collision groups of the geoms of one model.
 
     Attributes:
         geoms: geoms that may collide.
         number: geom -> number of its group.
-        meets: (groups, groups) whether two groups collide.
-        alone: (groups,) True for geoms without bits, which only collide in listed pairs.
-        named: False if there are too many groups for the builder. Then only pairs are written.
+        meets: (groups, groups), True if two groups collide.
+        alone: (groups,) True for groups whose geoms have contype = conaffinity = 0. They collide only in the pairs of
+            <pair>.
+        named: False if the model has more groups than the builder supports. Then each pair of geoms gets its own
+            collision rule.
     """
 
     def __init__(self, context: Context):
@@ -63,14 +65,14 @@ class Filters:
         return bool(one[0] & two[1] or two[0] & one[1])
 
     def group_of(self, g: int) -> str:
-        """Return the name of the group of a geom."""
+        """Return the name of the collision group that contains a geom."""
         return self._name(self.number[g]) if self.named else self.context.report.robot_name
 
     def _name(self, number: int) -> str:
         return f"{self.context.report.robot_name}_{number}"
 
     def write(self) -> None:
-        """Write rules of groups, pairs that collide, and pairs that do not."""
+        """Write the collision rules of groups, the pairs that collide, and the pairs that do not collide."""
         builder = self.context.builder
         used = sorted({self.number[g] for g in self.context.shapes}) if self.named else []
         for i in used:

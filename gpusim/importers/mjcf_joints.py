@@ -1,8 +1,8 @@
 """Joints of the MJCF importer.
 
-A joint's frame is at its anchor, with the axes that its body has at qpos0, rotated back by ``ref``. So
-``joint.<label>.position`` is MuJoCo's qpos. Several hinges and slides of a body become one d6 joint if that is the same
-mechanism. Otherwise light links connect single joints.
+A joint's frame is at the joint's anchor, with the axes that the joint's body has at qpos0, rotated back by ``ref``.
+Therefore ``joint.<label>.position`` is MuJoCo's qpos. Several hinges and slides of a body become one d6 joint if a d6
+joint moves in the same way. Otherwise they become single joints with light links between them.
 """
 
 from __future__ import annotations

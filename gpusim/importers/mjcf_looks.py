@@ -34,8 +34,9 @@ class GeomLook:
     """Look of a geom or a site.
 
     Attributes:
-        rgba: color and opacity, 0 to 1.
-        options: arguments of ``add_visual`` except the color, those that differ from an opaque paint.
+        rgba: color and opacity (0 to 1).
+        options: arguments of ``add_visual`` for transparency, texture and finish. Empty for an opaque geom with the
+            default finish.
     """
 
     rgba: Array
@@ -43,25 +44,25 @@ class GeomLook:
 
     @property
     def color(self) -> tuple[float, float, float]:
-        """Color, sRGB."""
+        """Color (sRGB, 0 to 1)."""
         red, green, blue = (float(c) for c in np.clip(self.rgba[:3], 0.0, 1.0))
         return red, green, blue
 
     @property
     def is_default(self) -> bool:
-        """Whether it is the gray of a geom without a color."""
+        """Whether the look is MuJoCo's default gray for a geom without a color."""
         return not self.options and np.allclose(self.rgba, _DEFAULT_RGBA)
 
 
 def geom_look(context: Context, g: int) -> GeomLook:
-    """Return the look of a geom: its own color or the material's color, and the material's texture and finish."""
+    """Return the look of a geom: color of the geom or else of the material, and the material's texture and finish."""
     look = _look(context, context.m.geom_rgba[g], int(context.m.geom_matid[g]))
     texture = _texture(context, g, int(context.m.geom_matid[g]))
     return look if texture is None else GeomLook(look.rgba, {**look.options, "texture": texture})
 
 
 def site_look(context: Context, s: int) -> GeomLook:
-    """Return the look of a site: its own color or the material's color, and the material's finish."""
+    """Return the look of a site: color of the site or else of the material, and the material's finish."""
     return _look(context, context.m.site_rgba[s], int(context.m.site_matid[s]))
 
 

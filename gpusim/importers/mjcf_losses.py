@@ -9,7 +9,7 @@ from gpusim.importers.mjcf_shapes import is_soft
 
 
 def report_losses(context: Context) -> None:
-    """Add findings for all parts of the model that no other file of the importer reads."""
+    """Add findings for all elements of the model that no other module of the importer reads."""
     _options(context)
     _joints(context)
     _tendons(context)
@@ -113,14 +113,14 @@ def _effort_ranges(context: Context) -> None:
 
 
 def compensates(context: Context, j: int) -> bool:
-    """Return whether the actuator force of a joint includes the compensation of gravity."""
+    """Return whether gravity compensation counts as actuator force of a joint (``actuatorgravcomp``)."""
     below = context.carried(int(context.m.jnt_bodyid[j]))
     on = context.field("jnt_actgravcomp", np.zeros(context.m.njnt))[j]
     return bool(on) and bool(np.any(context.m.body_gravcomp[below]))
 
 
 def driven(context: Context, a: int) -> tuple[set[int], int]:
-    """Return the joints that an actuator drives, and its tendon or -1."""
+    """Return the joints that an actuator drives, and the index of its tendon, or -1 without a tendon."""
     m, kinds, target = context.m, context.mj.mjtTrn, int(context.m.actuator_trnid[a][0])
     kind, wraps = kinds(int(m.actuator_trntype[a])), context.mj.mjtWrap
     if kind in (kinds.mjTRN_JOINT, kinds.mjTRN_JOINTINPARENT):

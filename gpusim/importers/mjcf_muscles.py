@@ -1,4 +1,4 @@
-"""Muscles of the MJCF importer: MuJoCo's muscle with its activation, on a joint or a tendon."""
+"""Muscles of the MJCF importer: MuJoCo's muscle model, with activation dynamics, on a joint or a tendon."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _MIN = 1e-15
 
 
 def is_muscle(context: Context, a: int) -> bool:
-    """Return whether the force of an actuator has a muscle's curves."""
+    """Return whether an actuator's force follows the curves of MuJoCo's muscle model."""
     return int(context.m.actuator_gaintype[a]) == int(context.mj.mjtGain.mjGAIN_MUSCLE)
 
 
 def unknown_muscle(context: Context, a: int) -> str:
-    """Return what the builder lacks for a muscle, or an empty string."""
+    """Return the feature of a muscle that the builder does not support, or an empty string."""
     m, mj = context.m, context.mj
     if m.actuator_dyntype[a] != mj.mjtDyn.mjDYN_MUSCLE:
         return "a muscle's curves with other activation dynamics"
@@ -35,7 +35,7 @@ def unknown_muscle(context: Context, a: int) -> str:
 
 
 def add_muscle(context: Context, a: int, joint: int, axis: int, offset: float, label: str) -> None:
-    """Add a muscle on a coordinate. MuJoCo's length is ``offset`` longer than the coordinate."""
+    """Add a muscle on a joint coordinate. MuJoCo's actuator length is the coordinate plus ``offset``."""
     m = context.m
     gear, at = float(m.actuator_gear[a][0]), int(m.actuator_actadr[a])
     lower, upper, force, scale, lmin, lmax, vmax, fpmax, fvmax = (float(x) for x in m.actuator_gainprm[a][:9])

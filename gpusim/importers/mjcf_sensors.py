@@ -1,4 +1,4 @@
-"""Sensors of the MJCF importer: ``report.sensors`` maps each to a signal of the model."""
+"""Sensors of the MJCF importer: ``report.sensors`` maps each sensor to a signal of the model."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _FAR = 1000.0
 
 
 def add_sensors(context: Context) -> None:
-    """Name the signal of every sensor, and report those without one."""
+    """List the signal of every sensor in ``report.sensors``, and add a finding for each sensor without a signal."""
     m, mj = context.m, context.mj
     for s in range(m.nsensor):
         kind = str(mj.mjtSensor(int(m.sensor_type[s])).name).removeprefix("mjSENS_").lower()

@@ -1,4 +1,4 @@
-"""Shapes of the MJCF importer: colliding geoms, with materials by MuJoCo's friction rule."""
+"""Shapes of the MJCF importer: colliding geoms, with materials that follow MuJoCo's rule for friction."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def touching(context: Context) -> list[int]:
 
 
 def effective_friction(dimension: Any, friction: Any) -> tuple[float, float, float]:
-    """Return sliding, spinning and rolling friction that act with a contact dimension (condim)."""
+    """Return sliding, spinning and rolling friction. The ones that the contact dimension (condim) omits are 0."""
     slide, spin, roll = (float(x) for x in friction)
     return (slide if dimension >= 3 else 0.0, spin if dimension >= 4 else 0.0, roll if dimension >= 6 else 0.0)
 
 
 def add_shapes(context: Context, group_of: Callable[[int], str]) -> None:
-    """Add a shape for every geom that may collide. ``group_of`` names its collision group."""
+    """Add a shape for every geom that may collide. ``group_of`` returns the name of a geom's collision group."""
     m = context.m
     for g in touching(context):
         body, place = context.homes[int(m.geom_bodyid[g])]
@@ -95,7 +95,7 @@ def _add_shape(context: Context, g: int, body: int, common: dict[str, Any]) -> i
 
 
 def faces(context: Context, g: int) -> Array:
-    """Return the triangles of a mesh geom, (n, 3)."""
+    """Return the triangles (n, 3) of a mesh geom."""
     m, k = context.m, int(context.m.geom_dataid[g])
     first = int(m.mesh_faceadr[k])
     return np.array(m.mesh_face[first : first + int(m.mesh_facenum[k])], int)
@@ -123,7 +123,7 @@ def _add_hull(context: Context, g: int, body: int, common: dict[str, Any]) -> in
 
 
 def field_sizes(context: Context, g: int) -> dict[str, Any]:
-    """Return the size arguments of a height field: heights (rows, columns), spacing and base, m."""
+    """Return the arguments that define a height field: heights (rows, columns), spacing and base, all in m."""
     m, h = context.m, int(context.m.geom_dataid[g])
     rows, columns, first = int(m.hfield_nrow[h]), int(m.hfield_ncol[h]), int(m.hfield_adr[h])
     heights = np.array(m.hfield_data[first : first + rows * columns], float).reshape(rows, columns)
@@ -133,7 +133,7 @@ def field_sizes(context: Context, g: int) -> dict[str, Any]:
 
 
 def vertices(context: Context, g: int) -> Array:
-    """Return the vertices of a mesh geom, (n, 3)."""
+    """Return the vertices (n, 3) of a mesh geom."""
     m, k = context.m, int(context.m.geom_dataid[g])
     first = int(m.mesh_vertadr[k])
     return np.array(m.mesh_vert[first : first + int(m.mesh_vertnum[k])], float)

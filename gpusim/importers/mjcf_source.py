@@ -27,7 +27,7 @@ class Compiled:
         mujoco: the package.
         model: the MjModel.
         source: name of the file, or a short description of other input.
-        warnings: warnings of the compiler.
+        warnings: warnings of MuJoCo's compiler.
     """
 
     mujoco: ModuleType
@@ -118,7 +118,7 @@ def _compiled(
 
 
 def model_name(model: Any) -> str:
-    """Return the name of a compiled model, the first in its table of names."""
+    """Return the name of a compiled model: the first entry in MuJoCo's table of names."""
     return bytes(model.names).split(b"\0", 1)[0].decode(errors="replace")
 
 

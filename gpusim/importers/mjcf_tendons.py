@@ -1,7 +1,7 @@
 """Springs of joints, tendons and gravity compensation of the MJCF importer.
 
 A fixed tendon is a weighted sum of joint coordinates. A spatial tendon is a weighted sum of distances between its
-sites, or of lengths around its geoms. A pulley divides the weights behind it.
+sites, or of lengths around its geoms. A pulley divides the weights of the segments that follow it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def add_springs(context: Context) -> None:
 
 
 def add_gravity_compensation(context: Context) -> None:
-    """Add an upward force for every part with ``gravcomp``, in bodies whose parts have different values."""
+    """Add forces for ``gravcomp`` if the MuJoCo bodies merged into one body have different values."""
     m, gravity = context.m, context.builder.gravity
     for body, own in context.members.items():
         if context.builder.bodies[body].kinematic or gravity_share(context, own[0]) is not None:

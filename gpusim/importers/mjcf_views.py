@@ -83,9 +83,10 @@ def add_lights(context: Context) -> None:
 
 
 def add_headlight(context: Context) -> None:
-    """Add the headlight if the model has other lights. Without them, the viewer's key light shines.
+    """Add MuJoCo's headlight if the model has other lights. A model without lights gets the viewer's key light instead.
 
-    MuJoCo adds lights in sRGB, and the viewer in linear colors. So a weak light counts less here.
+    MuJoCo adds the light colors in sRGB, but the viewer adds them in linear RGB. The intensity is converted
+    accordingly.
     """
     head = context.m.vis.headlight
     strength = float(np.max(head.diffuse))

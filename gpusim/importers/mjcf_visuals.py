@@ -36,10 +36,10 @@ _KINDS = {
 
 
 def add_visuals(context: Context) -> None:
-    """Add the geoms and sites of the shown groups.
+    """Add visuals for the geoms and sites of the visible groups.
 
-    If all visible geoms of a body collide and have plain colors, these shapes are drawn instead of visuals. Shapes of
-    hidden geoms are not drawn, unless the model has no visible geom or a skin that would hide them.
+    If all visible geoms of a body collide and have plain colors, the viewer draws the body's shapes instead of visuals.
+    The viewer does not draw the shapes of hidden geoms, except in a model without visible geoms or with a skin.
     """
     m, groups = context.m, context.options.visual_groups
     looks = {g: geom_look(context, g) for g in range(m.ngeom) if m.geom_group[g] in groups}

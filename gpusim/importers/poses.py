@@ -16,11 +16,12 @@ def add_poses(
     poses: Mapping[str, Mapping[str, float]],
     roots: Mapping[str, Transform] | None = None,
 ) -> None:
-    """Add the postures of a file to the model, with followers at the positions of their leaders.
+    """Add the postures of a file to the model. The leaders determine the positions of their followers (``<mimic>``).
 
     Args:
         builder: receives the postures.
-        report: has all joints. It receives the names, and a finding for each position outside of the limits.
+        report: describes all joints. It receives the names of the postures, and a finding for each position outside the
+            joint's limits.
         poses: posture -> joint label -> position (rad or m).
         roots: posture -> pose of a floating base in the world.
     """

@@ -1,4 +1,4 @@
-"""Report of an import: findings, merged links, limits, commands, names."""
+"""Report of an import: findings, merged links, joint limits, commands and names."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SEVERITIES = ("motion", "contact", "look", "info")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that the import changed, repaired or left out.
+    """One difference between the file and the model: something that the import changed, repaired or omitted.
 
     Attributes:
-        severity: what it affects. "motion": motion without contacts. "contact": contacts only. "look": appearance only.
-            "info": nothing, such as a corrected typo.
+        severity: what the difference affects. "motion": the motion, also without contacts. "contact": only contacts.
+            "look": only the appearance. "info": nothing, as for a corrected typo.
         element: kind and name in the file, for example "joint 'knee'". Empty for the file itself.
-        what: what the file has.
-        effect: what the model has instead. May be empty.
+        what: what the file contains.
+        effect: what the model contains instead. May be empty.
         fix: what the user can do. May be empty.
     """
 
@@ -49,13 +49,12 @@ class Finding:
 class CommandInfo:
     """The command of an actuator of the file.
 
-    The model takes ``sim.control[command] = factor * clip(value, lower, upper) + offset``, where ``value`` is in the
-    file's units.
+    Set ``sim.control[command] = factor * clip(value, lower, upper) + offset``, where ``value`` is in the file's units.
 
     Attributes:
         command: name in ``sim.control``.
-        factor, offset: map from the file's units to the command's.
-        lower, upper: range of the file's value, infinite if unlimited.
+        factor, offset: linear map from a value in the file's units to the command.
+        lower, upper: range of ``value`` in the file's units, infinite if unlimited.
     """
 
     command: str
@@ -73,8 +72,8 @@ class JointLimits(NamedTuple):
     """Effort and velocity limits of a joint in the file, ``inf`` if missing.
 
     Attributes:
-        effort: N m for a revolute joint, N for a prismatic joint.
-        velocity: rad/s for a revolute joint, m/s for a prismatic joint.
+        effort: maximum effort: N m for a revolute joint, N for a prismatic joint.
+        velocity: maximum speed: rad/s for a revolute joint, m/s for a prismatic joint.
     """
 
     effort: float = math.inf
@@ -101,13 +100,14 @@ class JointInfo:
         child: label of the child body.
         lower, upper: position limits (rad or m), infinite if unlimited.
         limits: effort and velocity limits.
-        damping: N m s/rad or N s/m.
-        friction: dry friction, N m or N.
-        mimic: the joint that it follows, or None.
+        damping: viscous damping (N m s/rad or N s/m).
+        friction: dry friction (N m or N).
+        mimic: the joint that this joint follows, or None.
         initial_position: position (rad or m) in the imported pose, nonzero only for followers with an offset.
-        load_inertia: inertia about the joint's axis (kg m2) of all bodies behind it, in the imported pose. For a
-            prismatic joint it is their mass (kg). Use it to scale gains.
-        axis: number of its coordinate. Several joints of an MJCF body become one joint with several coordinates.
+        load_inertia: inertia (kg m2) about the joint's axis of all bodies that the joint carries, in the imported pose.
+            For a prismatic joint: the mass (kg) of these bodies. Use this value to scale gains.
+        axis: number of the coordinate in the builder's joint, usually 0. Several joints of an MJCF body become one
+            joint with several coordinates.
     """
 
     label: str
@@ -127,7 +127,7 @@ class JointInfo:
 
 
 class Findings:
-    """Base of reports: a list of findings."""
+    """Base class of reports: a list of findings."""
 
     findings: list[Finding]
 
@@ -139,16 +139,16 @@ class Findings:
 
     @property
     def exact(self) -> bool:
-        """Return True if the file and the model move alike: no finding has severity "motion"."""
+        """Return True if no finding has severity "motion". Then the model moves as the file describes."""
         return not any(finding.severity == "motion" for finding in self.findings)
 
     @property
     def warnings(self) -> list[str]:
-        """Return one sentence for each kind of finding. It describes the first element and names the others."""
+        """Merge similar findings into one sentence. It describes the first element and names the other elements."""
         return one_for_each_fact(finding.sentence for finding in self.findings)
 
     def first_loss(self) -> str:
-        """Return the first finding of severity "motion" and the number of others, or an empty text."""
+        """Return the first finding of severity "motion" and the number of further ones, or an empty text."""
         lost = one_for_each_fact(finding.sentence for finding in self.findings if finding.severity == "motion")
         return lost[0] + (f" (and {len(lost) - 1} more)" if len(lost) > 1 else "") if lost else ""
 
@@ -166,19 +166,21 @@ class ImportReport(Findings):
         total_mass: mass of all bodies (kg), including repaired values.
         added_mass: mass (kg) that repairs added.
         findings: all changes, repairs and ignored elements, in the order of the import.
-        merged: link name -> label of the body that it was merged into.
-        link_frames: link name -> (4, 4) pose of the link's frame in the frame of its body, for every link.
+        merged: name of a merged link -> label of the body that now contains the link.
+        link_frames: link name -> (4, 4) pose of the link's frame in the frame of the body that contains the link. It
+            lists every link.
         shapes: link name -> indices of its shapes in the builder.
-        overlaps: pairs of links -> overlap (m) in the imported pose. With self-collisions on, these pairs are excluded.
+        overlaps: pair of links -> overlap (m) in the imported pose. These pairs do not collide, even with
+            self-collisions enabled.
         visuals: link name -> indices of its visuals in the builder.
-        triangles: number of triangles of all visuals, with 32 segments around a circle.
-        joints: joint label -> JointInfo, in the order of the builder.
+        triangles: number of triangles of all visuals, if a circle is drawn with 32 segments.
+        joints: joint label -> JointInfo, in the order of the builder's joints.
         joint_limits: joint label -> (effort, velocity) of every movable joint.
-        ignored: element name -> number of ignored elements.
-        commands: actuator in the file -> its command in the model.
-        poses: names of the postures in the file, in its order. ``sim.reset(pose=name)`` takes them.
+        ignored: element name, such as "sensor" -> number of ignored elements.
+        commands: actuator in the file -> command in the model that drives it.
+        poses: names of the postures, in the order of the file. Start in one with ``sim.reset(pose=name)``.
         cameras: names of the cameras in the file.
-        sensors: sensor in the file -> its signal in the model. ``report.sensors["gyro"].read(sim)`` returns its value.
+        sensors: sensor in the file -> signal in the model. ``report.sensors["gyro"].read(sim)`` returns its value.
     """
 
     source: str
@@ -204,7 +206,7 @@ class ImportReport(Findings):
     sensors: dict[str, SensorInfo] = field(default_factory=dict)
 
     def displace(self, pose: Transform) -> None:
-        """Move the file's world: frames of links that merged into it, and sensors."""
+        """Move the file's world by ``pose``: transform the sensors and the frames of links merged into the world."""
         place = np.eye(4)
         place[:3, :3], place[:3, 3] = pose.matrix(), pose.position
         for link in [link for link, body in self.merged.items() if body == "world"]:
@@ -214,7 +216,7 @@ class ImportReport(Findings):
     def add_mimic(
         self, follower: tuple[int, int], leader: tuple[int, int], multiplier: float, offset: float = 0.0
     ) -> None:
-        """Write into the facts about a joint that it follows another one. Both are joint index and coordinate."""
+        """Record in the report that a joint follows a leader. Both are pairs (joint index, coordinate)."""
         names = {(info.index, info.axis): name for name, info in self.joints.items()}
         if follower in names and leader in names:
             name, mimic = names[follower], Mimic(names[leader], multiplier, offset)
@@ -237,7 +239,7 @@ class ImportReport(Findings):
         self.add(severity, element, *rest.split("; ", 2))
 
     def raise_if_not_exact(self) -> None:
-        """Raise an error that names what would change the motion, for ``strict=True``.
+        """Raise an error that describes the first finding of severity "motion". ``strict=True`` uses this check.
 
         Raises:
             ModelError: a finding has severity "motion".
@@ -255,7 +257,7 @@ class ImportReport(Findings):
         return json.dumps(_finite(content), indent=2)
 
     def body_of(self, link: str) -> str:
-        """Return the label of the body that contains ``link``. It is "world" for a root link that is the world.
+        """Return the label of the body that contains ``link``, or "world" for a root link that represents the world.
 
         Raises:
             UnknownNameError: no such link in the file.
@@ -290,7 +292,7 @@ class ImportReport(Findings):
 
 
 def combined(reports: Sequence[ImportReport]) -> ImportReport | None:
-    """Return one report about the models of one file, or None if there are none. Names have their prefixes."""
+    """Combine the reports about the models of one file into one, with prefixed names. Return None without reports."""
     if len(reports) < 2:
         return reports[0] if reports else None
     made = ImportReport("", "", "", None, all(report.fixed_base for report in reports))
@@ -325,7 +327,7 @@ _DETAILS = re.compile(r""" \([^()]*\)|'[^']*'|"[^"]*"|[-+]?\b(?:\d[\w.+-]*|inf|n
 
 
 def one_for_each_fact(sentences: Iterable[str], shown: int = 3) -> list[str]:
-    """Merge sentences that differ only in names and numbers: the first sentence, plus the other names."""
+    """Merge sentences that differ only in names and numbers: append the names to the first sentence."""
     facts: dict[str, dict[str, str]] = {}
     for sentence in sentences:
         name = re.search("'[^']*'", sentence)

@@ -42,24 +42,26 @@ def load_sdf(
 ) -> tuple[ModelBuilder, ImportReport]:
     """Read models or a world from an SDF file (Gazebo) or from SDF text.
 
-    A body's frame is its link's frame. Joints start at 0, in the poses of the links. Labels are the names in the
-    file, with the models around them ("robot::arm"), except a model that is the only one of the file. Links of
-    static models join the world. Included models are searched in ``asset_dirs``, in the folders above the file and
-    in GZ_SIM_RESOURCE_PATH.
+    A body's frame is its link's frame. Joints start at 0, in the poses of the links. Labels are the names in the file,
+    with the names of the enclosing models as a prefix ("robot::arm"). If the file has only one model, labels have no
+    prefix. Links of static models become part of the world. The importer searches for included models in
+    ``asset_dirs``, in the folders above the file and in GZ_SIM_RESOURCE_PATH.
 
-    Friction is as in Gazebo: 1 by default, and a pair has the smaller coefficient of its two shapes. Links of one model
-    collide only if both have <self_collide>. Sensors become sites with their frames, and cameras. Plugins do not run.
-    The report lists everything that the model lacks.
+    Friction is as in Gazebo. The default coefficient is 1. A pair of shapes has the smaller of their two coefficients.
+    Links of one model collide only if both have <self_collide>. Each sensor becomes a site at the sensor's frame, and
+    sensors that take images also become cameras. Plugins do not run. The report lists everything that the model lacks.
 
     Args:
         path_or_string: a path, a model's folder, or SDF text (a string that starts with "<").
-        fixed_base: True fixes the first link of each model that floats. False leaves out fixed joints to the world.
-            None: as the file says.
-        gravity: gravitational acceleration in the world frame, m/s2. Default: that of the file, or (0, 0, -9.8).
+        fixed_base: True fixes the first link of each floating model to the world. False omits fixed joints to the
+            world. None: as in the file.
+        gravity: gravitational acceleration (m/s2) in the world frame. Default: the value in the file, or (0, 0, -9.8)
+            without one.
         xform: pose of the file's world in the world. Default: the world frame.
         merge_fixed: merge links at fixed joints into one body. ``report.merged`` and ``report.link_frames`` list them.
         keep: patterns of links that stay bodies, such as ``["imu*"]``.
-        collisions: read the shapes. Their labels are the links' names, with a number from the second one on.
+        collisions: read the shapes. The first shape of a link has the label of the link. The labels of further shapes
+            end with a number.
         self_collisions: enable collisions between links of a model, except neighbors and links that overlap at the
             start. None: as the file says.
         visuals: read visuals.
@@ -68,7 +70,7 @@ def load_sdf(
         asset_dirs: folders to search for models, packages and meshes.
         assets: files in memory, name -> content.
         pose: SDF has no named postures, so only None is possible.
-        strict: raise an error if the model would not move as the file says.
+        strict: raise an error if the model would not move as the file describes.
 
     Returns:
         The builder, which you can extend, and the report.

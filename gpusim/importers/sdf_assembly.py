@@ -37,7 +37,7 @@ AXES_IN_MODEL = (1, 4)
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint of the file. A parent or child that is None is the world. ``pose`` is that of its frame in the world."""
+    """A joint of the file. ``parent`` and ``child`` are None for the world. ``pose``: joint frame in the world."""
 
     node: Node
     scope: Scope
@@ -50,7 +50,7 @@ class Joint:
 
 @dataclass
 class Assembly:
-    """The links and joints of a file, and the builder that they go to."""
+    """The links and joints of a file, and the builder that receives them."""
 
     builder: ModelBuilder
     report: ImportReport
@@ -218,7 +218,7 @@ class Assembly:
         self.report.joints[label] = JointInfo(label, index, "fixed", parent="world", child=link.root.label)
 
     def weigh(self) -> None:
-        """Compute the load of each joint: all bodies behind it, along the joints that carry them first."""
+        """Compute the load inertia of each joint from all bodies that the joint carries."""
         placed = self.placed
         carrier: dict[int, Placed] = {}
         for item in placed:
@@ -251,7 +251,7 @@ class Assembly:
         return float(axis @ inertia @ axis)
 
     def add_sensors(self) -> None:
-        """Add the frames and the cameras of the links' sensors."""
+        """Add a site for each sensor of a link, and a camera for each sensor that takes images."""
         for link in self.links.values():
             for node in link.node.all("sensor"):
                 add_sensor(self.builder, link.body, link.frame, node, link.label, self.report)

@@ -1,4 +1,4 @@
-"""Links of SDF: their poses and masses, and the bodies that they become."""
+"""Links of SDF: their poses and masses, and their conversion to bodies."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ class Link:
 
     Attributes:
         node: <link>.
-        scope: its model.
-        label: its name in the builder, with the models around it.
+        scope: the model that contains the link.
+        label: label in the builder: the names of the enclosing models and of the link.
         pose: pose in the world.
-        mass: mass properties in the link's frame, or None to compute them from its shapes (<inertial auto="true">).
-        static: it does not move.
-        carrier: the link that it is merged into, or itself.
+        mass: mass properties in the link's frame, or None to compute them from the link's shapes (<inertial
+            auto="true">).
+        static: True if the link does not move.
+        carrier: the link that this link is merged into, or this link itself.
         body: body index, -1 for a static link.
     """
 
@@ -68,12 +69,12 @@ class Link:
 
     @property
     def kinematic(self) -> bool:
-        """Return whether only its velocities move the link, not forces."""
+        """Return whether the link is kinematic: moved only by its velocities, not by forces."""
         return self.node.flag("kinematic")
 
 
 def read_links(world: Scope, report: ImportReport) -> dict[tuple[Scope, str], Link]:
-    """Return all links by their model and name."""
+    """Return (model, link name) -> link, for all links."""
     models = [scope for scope in world.all_models() if scope.is_model]
     tops = list(world.models.values())
     alone = tops[0].path() if len(tops) == 1 else None
@@ -98,7 +99,7 @@ def read_links(world: Scope, report: ImportReport) -> dict[tuple[Scope, str], Li
 
 
 def scoped_label(scope: Scope, name: str, alone: str | None) -> str:
-    """Return a label with the names of the models around it, except the only model of the file (``alone``)."""
+    """Return a label: the names of the enclosing models, except the only model of a file (``alone``), and ``name``."""
     path = scope.path()
     if alone is not None and (path == alone or path.startswith(f"{alone}::")):
         path = path[len(alone) :].lstrip(":")
@@ -146,7 +147,7 @@ def merge(parent: Link, child: Link) -> None:
 
 
 def add_bodies(builder: ModelBuilder, links: Iterable[Link], report: ImportReport) -> None:
-    """Add the body of every link that moves, with repaired mass properties."""
+    """Add a body for every link that moves, with repaired mass properties."""
     groups: dict[Link, list[Link]] = {}
     for link in links:
         if link.static:
@@ -203,7 +204,7 @@ def _add_body(
 
 
 def complete_masses(builder: ModelBuilder, links: Iterable[Link], report: ImportReport) -> None:
-    """Compute the masses of <inertial auto="true"> from the shapes, scaled to a given mass."""
+    """Compute mass properties for <inertial auto="true"> from the shapes. Scale them if the file gives a mass."""
     for link in links:
         if link.static or link.root is not link or builder.bodies[link.body].complete:
             continue
@@ -220,7 +221,7 @@ def complete_masses(builder: ModelBuilder, links: Iterable[Link], report: Import
 
 
 def add_weightless(builder: ModelBuilder, links: Sequence[Link], report: ImportReport) -> None:
-    """Remove the gravity of bodies, or cancel that of a part by a force at the part's center of mass."""
+    """Disable gravity for bodies. For a link merged into a heavier body, cancel the weight of the link by a force."""
     gravity = np.asarray(builder.gravity)
     heavy = {link.root for link in links if link.node.flag("gravity", True) and (link.mass is None or link.mass.mass)}
     for link in links:

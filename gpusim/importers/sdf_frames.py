@@ -1,4 +1,4 @@
-"""Names and poses of SDF: worlds, models inside models, frames, and models from other files."""
+"""Names and poses in SDF files: worlds, nested models, frames, and included models."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ POSED = ("link", "frame", "joint")
 
 @dataclass(eq=False)
 class Scope:
-    """A model, or the world: elements with names, and the models inside.
+    """Name space of a model or of the world: its elements with names, and its nested models.
 
     Attributes:
         node: <model> or <world>, or <sdf> without a world.
         name: name of the model.
-        parent: scope around it, or None for the outermost.
-        folder: folder of its file.
-        version: version of SDF of its file.
+        parent: enclosing scope, or None for the outermost scope.
+        folder: folder of the model's file.
+        version: SDF version of the model's file.
         pose_node: <pose> of the model, or None.
-        placement: frame of the model that its pose places, or empty for the model's frame.
-        static: the model does not move.
-        models: models inside, by name.
+        placement: name of the frame in the model that <pose> refers to (``placement_frame``). Empty: the model's frame.
+        static: True if the model does not move.
+        models: nested models by name.
         base: pose of the world's frame.
-        needs_ground: the file includes Gazebo's ground plane, which is not found.
+        needs_ground: True if the file includes Gazebo's ground plane, and no file of that model was found.
     """
 
     node: Node
@@ -52,11 +52,11 @@ class Scope:
         return self.parent is not None
 
     def all_models(self) -> list[Scope]:
-        """Return this scope and all models inside, at any depth."""
+        """Return this scope and all nested models at any depth."""
         return [self, *(inner for model in self.models.values() for inner in model.all_models())]
 
     def path(self) -> str:
-        """Return the names of the models from the outermost to this one, "a::b"."""
+        """Return the names of the nested models, from the outermost one to this one, as "a::b"."""
         if self.parent is None:
             return ""
         above = self.parent.path()
@@ -67,7 +67,7 @@ class Scope:
         return self.base if self.parent is None else self.parent.world_pose() * self.in_parent()
 
     def in_parent(self) -> Transform:
-        """Return the pose of the model's frame in the frame of the scope around it."""
+        """Return the pose of the model's frame in the frame of the enclosing scope."""
         assert self.parent is not None
 
         def find() -> Transform:
@@ -77,7 +77,7 @@ class Scope:
         return self.parent._once(f"model {self.name}", find, self.node)
 
     def posed(self, node: Node | None, default: str = "") -> Transform:
-        """Return the pose of a <pose> element in the scope's frame. ``default``: its reference frame by default."""
+        """Return the pose of a <pose> element in the scope's frame. ``default``: frame without relative_to."""
         relative = node.get("relative_to") if node is not None else ""
         pose = Transform() if node is None else node.pose()
         frame = relative or default
@@ -144,7 +144,7 @@ def _origin_of(node: Node) -> str:
 
 
 def read_scopes(root: Node, folder: Path, search: Search, base: Transform, report: ImportReport) -> Scope:
-    """Return the world of an <sdf> element, or a scope of its models, with included models read.
+    """Return the scope of an <sdf> element: its world, or all its models. Also read the included models.
 
     ``base``: pose of the world's frame.
     """
@@ -242,7 +242,7 @@ def _missing(uri: str, scope: Scope, report: ImportReport) -> None:
 
 
 def model_file(search: Search, uri: str, folder: Path) -> Path | None:
-    """Return the SDF file of a model's URI, or None. A folder's model.config names its newest file."""
+    """Return the SDF file for the URI of a model, or None. In a folder, model.config names the newest file."""
     name = uri
     if "://" in uri and not uri.startswith(("model://", "package://", "file://")):
         name = "model://" + re.sub(r"/\d+$", "", uri.rstrip("/")).rpartition("/")[2]  # Fuel: .../models/NAME/VERSION

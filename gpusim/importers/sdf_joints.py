@@ -24,7 +24,7 @@ SINGLE_AXIS = ("revolute", "continuous", "prismatic")
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of a joint. ``direction`` (3,) is in the joint's frame, at the start."""
+    """An axis of a joint. ``direction`` (3,) is in the joint's frame in the starting pose."""
 
     node: Node | None
     direction: np.ndarray
@@ -37,14 +37,14 @@ class Axis:
     rest: float = 0.0
 
     def reversed(self) -> Axis:
-        """Return the axis of the joint with parent and child exchanged. Its coordinate stays the same."""
+        """Return the axis for the joint with parent and child exchanged. The joint coordinate keeps its sign."""
         same = {name: value for name, value in vars(self).items() if name != "direction"}
         return Axis(direction=-self.direction, **same)
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A joint between two bodies of the builder, with its frame in each of them. -1 is the world."""
+    """A joint between two bodies of the builder (-1: the world), with the pose of the joint frame in each body."""
 
     node: Node
     label: str
@@ -56,7 +56,7 @@ class Placed:
 
     @property
     def kind(self) -> str:
-        """Return the type in the file."""
+        """Return the joint type in the file."""
         return self.node.get("type")
 
 
@@ -65,7 +65,7 @@ def read_axes(node: Node, old_frame: bool, rotation: Callable[[str], np.ndarray]
 
     Args:
         node: the <joint>.
-        old_frame: axes that name no frame are in the model's frame, as in SDF up to 1.4.
+        old_frame: True: axes without a named frame are in the model's frame, as in SDF up to 1.4.
         rotation: returns the (3, 3) rotation of a named frame in the joint's frame.
         report: receives findings.
     """
@@ -224,12 +224,12 @@ _ADD: dict[str, Callable[[ModelBuilder, Placed, ImportReport], int]] = {
 
 
 def clean(name: str) -> str:
-    """Return a name as a label. Signal names have no dots and spaces."""
+    """Convert a name to a label, without dots and spaces, which signal names cannot contain."""
     return re.sub(r"[.\s]+", "_", name.strip())
 
 
 def describe(joint: Placed, index: int, parent: str, child: str, load: float) -> JointInfo:
-    """Return the report's facts about a joint."""
+    """Return the entry about a joint for the report."""
     axis = joint.axes[0] if joint.axes else Axis(None, np.zeros(3))
     free = joint.kind == "continuous"
     return JointInfo(
@@ -264,10 +264,10 @@ def add_couplings(builder: ModelBuilder, joints: list[Placed], gears: list[Gear]
     """Add the couplings of <mimic> and of gearboxes.
 
     Args:
-        builder: has the joints.
+        builder: already contains the joints.
         joints: all joints that the builder has.
         gears: all gearboxes.
-        report: has the joints' indices.
+        report: contains the joints' indices.
     """
     for joint in joints:
         for number, axis in enumerate(joint.axes):

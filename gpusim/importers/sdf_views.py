@@ -26,7 +26,7 @@ _FORWARD = Transform.from_matrix(
 def add_sensor(
     builder: ModelBuilder, body: int, frame: Transform, node: Node, owner: str, report: ImportReport
 ) -> None:
-    """Add a site with the frame of a sensor. A sensor that takes images gets a camera too.
+    """Add a site at the frame of a sensor. A sensor that takes images also gets a camera.
 
     Args:
         builder: receives the site and the camera.

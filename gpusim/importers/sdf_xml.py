@@ -1,4 +1,4 @@
-"""Reader of SDF text: a small tree of elements with their lines, and checked numbers, flags and poses."""
+"""Reader of SDF text: a tree of XML elements with their line numbers, and checked numbers, flags and poses."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Node:
     """An XML element.
 
     Attributes:
-        tag: name in the file, with its prefix.
+        tag: name of the element in the file, with its namespace prefix.
         attrib: attributes.
-        line: line in the file.
+        line: line number in the file.
         source: file or text, for messages.
         text: text before the first child.
-        children: elements inside, in order.
-        folder: folder of its file, if it was moved to a model of another file.
+        children: child elements, in the order of the file.
+        folder: folder of the element's original file, if the element was moved into a model of another file.
     """
 
     tag: str
@@ -58,12 +58,12 @@ class Node:
         return None
 
     def words(self, path: str) -> str:
-        """Return the text at a path without spaces around it, or an empty text."""
+        """Return the text at a path without leading and trailing spaces, or an empty text."""
         found = self.find(path)
         return "" if found is None else found.text.strip()
 
     def every(self, *tags: str) -> Iterator[Node]:
-        """Yield all elements inside with one of these tags, at any depth."""
+        """Yield all descendants with one of these tags, at any depth."""
         for child in self.children:
             if child.tag in tags:
                 yield child
@@ -71,7 +71,7 @@ class Node:
 
     @property
     def title(self) -> str:
-        """Return kind and name for messages, such as ``joint 'knee'``."""
+        """Return the element's tag and name for messages, such as ``joint 'knee'``."""
         name = self.get("name")
         return f"{self.tag} {name!r}" if name else f"<{self.tag}>"
 
@@ -80,7 +80,7 @@ class Node:
         return ModelError(" ".join(f"SDF {self.source} line {self.line}: {text}".split()))
 
     def number(self, path: str, default: float) -> float:
-        """Return the number at a path, or ``default`` if it is missing or empty."""
+        """Return the number at a path, or ``default`` if the element is missing or empty."""
         found = self.find(path)
         if found is None or not found.text.strip():
             return default
@@ -88,12 +88,12 @@ class Node:
         return value
 
     def vector(self, path: str, default: tuple[float, ...]) -> tuple[float, ...]:
-        """Return the numbers at a path, as many as in ``default``, or ``default`` if it is missing or empty."""
+        """Return ``len(default)`` numbers at a path, or ``default`` if the element is missing or empty."""
         found = self.find(path)
         return default if found is None or not found.text.strip() else found.numbers(len(default))
 
     def flag(self, path: str, default: bool = False) -> bool:
-        """Return the truth value at a path, or ``default`` if it is missing or empty."""
+        """Return the truth value at a path, or ``default`` if the element is missing or empty."""
         text = self.words(path).lower()
         if text in ("", "true", "1", "false", "0"):
             return default if not text else text in ("true", "1")
@@ -101,7 +101,7 @@ class Node:
         raise found.error(f'{self.title}: <{found.tag}> "{text[:40]}" is neither true nor false')
 
     def numbers(self, count: int, least: int | None = None) -> tuple[float, ...]:
-        """Return the numbers of the text, ``count`` of them, or at least ``least``.
+        """Return the numbers in the text: exactly ``count``, or from ``least`` to ``count`` of them.
 
         Raises:
             ModelError: a different number of words, or a word that is not a number.

@@ -1,4 +1,4 @@
-"""Sensors of an import report: how to read the value of a sensor of the file from the signals of the model."""
+"""Sensors of an import report. They compute the value of a sensor of the file from signals of the model."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class SensorInfo:
-    """The signal of a sensor of the file.
+    """Map from a signal of the model to the value of a sensor of the file.
 
     Attributes:
         signal: name of the signal. Empty for a sum over bodies (``SubtreeInfo``).
         index: component of the signal, or -1 for all.
-        form: how the file writes the value: "" as the signal, "wxyz" a quaternion with w first, "local" a vector along
-            the axes of ``axes``, "x", "y" or "z" that axis of the orientation, "size" the length of the vector.
-        axes: signal of an orientation, for "local".
+        form: form of the sensor's value. "": the signal itself. "wxyz": a quaternion with w first. "local": a vector in
+            the axes of ``axes``. "x", "y" or "z": this axis of the orientation. "size": the length of the vector.
+        axes: name of the signal with an orientation, used by the form "local".
         offset: number to add to the value, m or rad.
         reference: label of a site. The value of a frame sensor is relative to this site, along the site's axes. Empty:
             the world.
         lower, upper: range of the value, infinite if unlimited.
-        noise: standard deviation of each number, in its unit.
+        noise: standard deviation of each number of the value, in the unit of the value.
     """
 
     signal: str
@@ -41,17 +41,17 @@ class SensorInfo:
     noise: float = 0.0
 
     def read(self, sim: Any, rng: np.random.Generator | None = None) -> np.ndarray:
-        """Return the value in every world in the form of the file, (num_worlds,) or (num_worlds, n).
+        """Return the sensor's value in every world, (num_worlds,) or (num_worlds, n), in the file's form.
 
         Args:
             sim: the simulation of the model.
-            rng: source of the noise. None: without noise, as MuJoCo's ``sensordata``.
+            rng: random generator for the noise. None: no noise, like MuJoCo's ``sensordata``.
         """
         value = np.clip(self._value(sim), self.lower, self.upper)
         return value if rng is None else value + self.noise * rng.standard_normal(value.shape)
 
     def moved(self, prefix: str, pose: Transform) -> SensorInfo:
-        """Return the sensor of a model whose labels got a prefix and whose world lies at ``pose``."""
+        """Return the sensor after the labels of its model got ``prefix`` and the model was moved by ``pose``."""
         reference = self.reference and prefix + self.reference
         return replace(self, signal=_named(prefix, self.signal), axes=_named(prefix, self.axes), reference=reference)
 
@@ -90,14 +90,15 @@ class SensorInfo:
 
 @dataclass(frozen=True)
 class Part:
-    """A body of the file within a body of the model.
+    """A body of the file that is part of a body of the model (after merging).
 
     Attributes:
         body: label of the model's body, or empty for the world.
-        mass: kg.
-        center: its center of mass in the frame of the model's body, m.
-        inertia: rows of its inertia about its center of mass, in the same axes, kg m2.
-        com: center of mass of the model's body, m.
+        mass: mass (kg) of the file's body.
+        center: center of mass (m) of the file's body, in the frame of the model's body.
+        inertia: inertia (kg m2) of the file's body about its center of mass, as three matrix rows, in the axes of the
+            model's body.
+        com: center of mass (m) of the model's body, in the frame of that body.
     """
 
     body: str
@@ -107,7 +108,7 @@ class Part:
     com: tuple[float, ...] = (0.0, 0.0, 0.0)
 
     def moved(self, prefix: str, pose: Transform) -> Part:
-        """Return the part of a model whose labels got a prefix and whose world lies at ``pose``."""
+        """Return the part after the labels of its model got ``prefix`` and the model was moved by ``pose``."""
         if self.body:
             return replace(self, body=prefix + self.body)
         return replace(self, center=tuple(float(x) for x in pose.apply(self.center)))  # its inertia does not count
@@ -115,19 +116,19 @@ class Part:
 
 @dataclass(frozen=True)
 class SubtreeInfo(SensorInfo):
-    """A sum over a body of the file and all bodies that it carries, with the masses of the file.
+    """Sum over the subtree of a body of the file, weighted with the masses in the file.
 
     Attributes:
         quantity: "center_of_mass" (m), "linear_velocity" (m/s) of the center of mass, or "angular_momentum"
             (kg m2/s) about it, world frame.
-        parts: bodies of the file with a mass.
+        parts: bodies of the subtree that have a mass.
     """
 
     quantity: str = ""
     parts: tuple[Part, ...] = ()
 
     def moved(self, prefix: str, pose: Transform) -> SensorInfo:
-        """Return the sum in a model whose labels got a prefix and whose world lies at ``pose``."""
+        """Return the sum after the labels of its model got ``prefix`` and the model was moved by ``pose``."""
         return replace(self, parts=tuple(part.moved(prefix, pose) for part in self.parts))
 
     def _value(self, sim: Any) -> Array:

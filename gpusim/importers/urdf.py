@@ -58,39 +58,42 @@ def load_urdf(
     """Read a robot from a URDF or xacro file, or from URDF text.
 
     A body's frame is its link's frame. A joint's frame is its child link's frame. All joints start at 0 or at the
-    nearest limit (followers of ``<mimic>`` where their leaders put them). Labels are the names in the file. Shapes
-    come from <collision>, and meshes become convex hulls.
+    nearest limit. Followers of ``<mimic>`` start at the positions that their leaders determine. Labels are the names in
+    the file. Shapes come from <collision>. By default, their meshes become convex hulls.
 
     Visuals come from <visual> and only affect the viewer: box, cylinder, sphere, capsule, and meshes that trimesh reads
-    (STL, OBJ, DAE, ...). Units and axes in a DAE file are ignored. A mesh's own colors come first, then the color of
-    the <material>, which may be defined anywhere in the file, then the viewer's.
+    (STL, OBJ, DAE, ...). Units and axes in a DAE file are ignored. A visual has the colors of the mesh file if there
+    are any. Otherwise it has the color of the <material>, which may be defined anywhere in the file, or else the
+    viewer's default color.
 
     From extensions, the importer reads friction, self-collision, gravity, springs and colors in <gazebo>, the
-    <contact> of PyBullet, collision filter groups, and the transmissions with an effort interface. The report lists
-    all other extensions that act.
+    <contact> of PyBullet, collision filter groups, and the transmissions with an effort interface. The report lists all
+    other extensions that have an effect.
 
     Impossible masses and inertias are repaired, each with a finding:
 
-    * A body without mass, inertia and shapes that carries another body gets 8e-7 of its mass. The motion stays the
-    same. * Other bodies without mass get 1 % of the mean mass of the others and the inertia of a sphere of water. * A
-    zero inertia becomes that of a sphere of water. So does an inertia below a millionth of the inertia of a ball of the
-    densest metal. * Principal moments that are not positive or break the triangle rule are raised to the nearest
-    possible values.
+    * A body without mass, inertia and shapes that carries another body gets 8e-7 of the carried
+      mass. This hardly changes the motion.
+    * Other bodies without mass get 1 % of the mean mass of the bodies with mass, and the inertia of a sphere of water.
+    * A zero inertia is replaced by the inertia of a sphere of water. The same applies to an inertia below a millionth
+      of the inertia of a ball of the densest metal.
+    * Principal moments that are not positive or break the triangle rule are raised to the nearest possible values.
 
     The importer accepts errors that other readers ignore, with a finding: a repeated <axis> (the first one counts), a
     fourth number in a position, an angle or a scale, an unknown XML version, and XML errors that lose no element.
 
     Args:
         path_or_string: a path, or URDF text (a string that starts with "<"). Xacro files need the extra ``xacro``.
-        fixed_base: fix the root link to the world (None and True), or let it float. With a fixed base, a massless root
-            link named "world" is the world itself.
+        fixed_base: True or None: fix the root link to the world. False: let it float. With a fixed base, a massless
+            root link named "world" is the world itself.
         gravity: gravitational acceleration in the world frame, m/s2. Default: (0, 0, -9.81).
         xform: pose of the root link in the world. Default: the world frame.
         merge_fixed: merge links at fixed joints into one body (mass, center of mass and inertia by the parallel
-            axis theorem). ``report.merged`` and ``report.link_frames`` list them, and each becomes a site.
-            Otherwise each link is a body and each fixed joint a joint.
+            axis theorem). ``report.merged`` and ``report.link_frames`` list the merged links, and each of them becomes
+            a site. False: each link becomes a body and each fixed joint a joint.
         keep: patterns of links that stay bodies, such as ``["imu*", "camera"]``.
-        collisions: read the shapes. Their labels are the links' names, with a number from the second one on.
+        collisions: read the shapes. The first shape of a link has the label of the link. The labels of further shapes
+            end with a number.
         self_collisions: enable collisions between the robot's links, except welded links, neighbors at a joint, and
             neighbors through links without shapes (such as the inner links of a three-hinge hip). Links that overlap
             at the start are excluded too (``report.overlaps``), since hulls are thicker than meshes and contact could
@@ -100,10 +103,10 @@ def load_urdf(
         actuators: add a joint force for each transmission with an effort interface. ``report.commands`` lists them.
         asset_dirs: folders to search for ``package://name/...`` and relative names, in addition to the folders above
             the file and those in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH.
-        assets: files in memory, name -> content. They are searched too, also for ``path_or_string`` and ``srdf``.
-        pose: start in this posture of the SRDF file, or at these positions: joint label -> rad or m. A floating base
-            starts where the posture has it.
-        strict: raise an error if the model would not move as the file says.
+        assets: files in memory, name -> content. ``path_or_string`` and ``srdf`` may also name such files.
+        pose: name of the posture in the SRDF file to start in, or starting positions: joint label -> rad or m. A
+            floating base starts in the base pose of the posture.
+        strict: raise an error if the model would not move as the file describes.
         srdf: path or text of an SRDF file. Its group states become ``report.poses``, and its disabled pairs of links
             do not collide.
         mappings: values of the arguments of a xacro file.

@@ -28,12 +28,12 @@ MASSLESS_SHARE = 0.01
 
 @dataclass
 class Body:
-    """A rigid body: a link and the links merged into it. Its frame is the frame of link ``name``.
+    """A rigid body: a link and the links merged into it. The body frame is the frame of link ``name``.
 
     Attributes:
-        name: name of the link that the others are merged into.
+        name: name of the link that the other links are merged into.
         pose: (4, 4) pose of the body's frame in the frame of the root link.
-        frames: link name -> (4, 4) pose of its frame in the body's frame.
+        frames: link name -> (4, 4) pose of the link's frame in the body's frame.
         mass: repaired mass properties in the body's frame.
         added_mass: mass (kg) that a repair added.
     """
@@ -47,7 +47,7 @@ class Body:
 
 @dataclass
 class Bodies:
-    """All bodies in depth-first order, and the name of the body of each link.
+    """All bodies in depth-first order, and the name of the body that contains each link.
 
     ``joints`` are the remaining joints. ``world`` is the root link's name if it represents the world, else None.
     ``still`` are the links that cannot move, since fixed joints hold them to the world.
@@ -61,7 +61,7 @@ class Bodies:
 
 
 def group_links(tree: Tree, *, fixed_base: bool, merge_fixed: bool, keep: Sequence[str] = ()) -> Bodies:
-    """Merge links along fixed joints, add their masses and repair impossible values.
+    """Merge links along fixed joints, sum their masses and repair impossible values.
 
     A massless root link "world" is the world itself if the base is fixed, as in ROS and Gazebo. Links that match a
     pattern of ``keep`` stay bodies.
@@ -91,7 +91,7 @@ def group_links(tree: Tree, *, fixed_base: bool, merge_fixed: bool, keep: Sequen
 
 
 def matching(patterns: Sequence[str], names: Iterable[str]) -> set[str]:
-    """Return the names that match a pattern such as ``"imu*"``.
+    """Return the names that match at least one pattern, such as ``"imu*"``.
 
     Raises:
         ModelError: a pattern matches no name.

@@ -1,6 +1,6 @@
-"""Checks of links and joints against the URDF specification, which also fill allowed gaps.
+"""Checks of links and joints against the URDF specification. They also fill in optional values that are missing.
 
-After ``check_document``, yourdfpy reads the tree without guesses and without tracebacks.
+After ``check_document``, yourdfpy reads the tree without guessing values and without raising errors.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _INERTIA_NAMES = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
 def check_document(document: Document) -> None:
-    """Check every link and joint of ``document`` and fill allowed gaps in place, with warnings.
+    """Check every link and joint of ``document``. Fill in missing optional values in place, with warnings.
 
     Raises:
         ModelError: a rule is broken. The message names the file, the line, the element, the rule and the fix.
@@ -63,7 +63,7 @@ def numbers(
 ) -> list[float]:
     """Return the ``count`` numbers of an attribute, or raise a ModelError.
 
-    ``owner`` is the link of an element outside the reduced tree.
+    ``owner`` is the link that contains ``element``, if the reduced tree does not contain the element.
     """
     text = element.get(name)
     words = text.split()

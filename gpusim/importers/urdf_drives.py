@@ -20,12 +20,12 @@ _RATIOS = {"mechanicalReduction", "gear_ratio"}
 
 @dataclass(frozen=True)
 class Drive:
-    """An actuator that takes the effort of a joint (N m or N).
+    """An actuator whose command is the effort (N m or N) of a joint.
 
     Attributes:
         name: name of the actuator in the file.
         joint: label of the joint.
-        limit: maximum effort, N m or N.
+        limit: maximum effort (N m or N).
     """
 
     name: str

@@ -63,7 +63,7 @@ def children(element: Element) -> Iterator[Element]:
 
 
 def value_of(document: Document, owner: str, element: Element) -> float | None:
-    """Return the number of an element, in its text or in ``value``. A finding lists one that is no number."""
+    """Return the number in an element's text or attribute ``value``. Add a finding if it is not a number."""
     text = (element.get("value") or element.text or "").strip()
     try:
         number = float(text.split()[0]) if text else math.nan

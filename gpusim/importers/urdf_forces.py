@@ -1,4 +1,4 @@
-"""Other parts of an imported robot: springs, links without gravity, sensors, and joints that close loops."""
+"""Extensions of a URDF file: springs, links without gravity, sensors, and joints that close loops."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gpusim.transform import Transform
 def add_forces(
     document: Document, tree: Tree, groups: Bodies, builder: ModelBuilder, extras: Extras, report: ImportReport
 ) -> None:
-    """Add the springs, links without gravity, sensors and joints that close loops of a file's extensions."""
+    """Add everything from a file's extensions: springs, links without gravity, sensors, and loop-closing joints."""
     for joint, (stiffness, rest) in extras.springs.items():
         if joint not in report.joints or tree.joints[joint].kind not in ("revolute", "continuous", "prismatic"):
             report.warn(f"joint {joint!r}: springStiffness needs a joint with one axis; the spring is left out")

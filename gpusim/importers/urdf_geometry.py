@@ -25,8 +25,8 @@ class Geometry:
     Attributes:
         link: name of the link.
         kind: "box", "cylinder", "sphere", "capsule" or "mesh".
-        sizes: m, as in the file. For a mesh it is the scale.
-        pose: (4, 4) in the link's frame.
+        sizes: sizes (m) as in the file. For a mesh: the scale factors.
+        pose: (4, 4) pose in the link's frame.
         mesh: file name of the mesh, as in the URDF.
     """
 
@@ -45,7 +45,7 @@ def read_geometry(document: Document, link: Element, element: Element) -> Geomet
     """Return the geometry of a <collision> or <visual> of a checked document.
 
     Raises:
-        NoGeometryError: the kind is unknown, or it has no volume.
+        NoGeometryError: the kind of geometry is unknown, or the geometry has no volume.
         ModelError: a number is invalid or missing.
     """
     geometry = child(element, "geometry")
@@ -83,7 +83,7 @@ def _solid(document: Document, link: Element, shape: Element, kind: str, pose: n
 
 
 def child(element: Element, name: str) -> Element | None:
-    """Return the first child with that name, or None."""
+    """Return the first child element with that name, or None."""
     return next((c for c in element if isinstance(c.tag, str) and local_name(c) == name), None)
 
 
@@ -101,7 +101,7 @@ def _pose(document: Document, link: Element, element: Element) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Placement:
-    """Poses of links: their bodies, the bodies' indices by name, and the root link's pose in the world (4, 4)."""
+    """The bodies that contain the links, the bodies' indices by name, and the root link's pose (4, 4) in the world."""
 
     groups: Bodies
     bodies: dict[str, int]
@@ -117,14 +117,14 @@ class Placement:
 
 
 class FreeLabels:
-    """Unique labels for the shapes or visuals of links: the link's name, with a number from the second one on."""
+    """Unique labels for the shapes or visuals of links. The first is the link's name. Further ones add a number."""
 
     def __init__(self, taken: Sequence[ShapeSpec | VisualSpec]) -> None:
         self._taken, self._seen, self._labels = taken, 0, set[str]()
         self._numbers: dict[str, int] = {}
 
     def next(self, link: str) -> str:
-        """Return a free label. It stays the same until a shape or visual uses it."""
+        """Return an unused label. Repeated calls return the same label until a shape or visual uses it."""
         self._labels.update(spec.label for spec in self._taken[self._seen :])
         self._seen = len(self._taken)
         number = self._numbers.get(link, 1)
@@ -137,7 +137,7 @@ class FreeLabels:
 
 
 def builder_sizes(geometry: Geometry) -> tuple[Any, ...]:
-    """Return the size arguments of ``add_shape_<kind>`` (not for meshes): half edges and half lengths."""
+    """Return the size arguments of ``add_shape_<kind>`` (not for meshes), such as half edges and half lengths."""
     if geometry.kind == "box":
         x, y, z = geometry.sizes
         return ((0.5 * x, 0.5 * y, 0.5 * z),)

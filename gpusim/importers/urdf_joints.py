@@ -1,4 +1,4 @@
-"""Builder calls for the bodies and joints of a URDF tree, and the report's facts about each joint."""
+"""Builder calls for the bodies and joints of a URDF tree, and the report's entry about each joint."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def emit(tree: Tree, groups: Bodies, builder: ModelBuilder, base: np.ndarray, re
     """Add every body and joint to ``builder`` and record them in ``report``.
 
     Args:
-        tree: links, joints and zero configuration.
+        tree: links and joints, with their poses in the zero configuration.
         groups: the bodies made from the links.
         builder: receives bodies and joints.
         base: (4, 4) pose of the root link in the world.
@@ -172,7 +172,7 @@ _ADD: dict[str, Callable[[ModelBuilder, Joint, int, int, Transform], int]] = {
 
 
 def carried_masses(groups: Bodies) -> dict[str, MassProperties]:
-    """Return body name -> mass properties, in the root link's frame, of that body and everything behind it."""
+    """Return body name -> mass properties of that body and all its descendants, in the root link's frame."""
     total = {name: body.mass.moved(body.pose) for name, body in groups.bodies.items()}
     # In reverse depth-first order, a joint's load is complete before it is added to the joint's parent.
     for joint in reversed(groups.joints.values()):
@@ -183,7 +183,7 @@ def carried_masses(groups: Bodies) -> dict[str, MassProperties]:
 
 
 def load_inertia(tree: Tree, joint: Joint, carried: MassProperties) -> float:
-    """Return the load of ``joint`` in the zero configuration: kg m2 about its axis, kg along it, 0 without an axis."""
+    """Return the load of ``joint`` in the zero configuration: inertia (kg m2), or mass (kg) of a slide, or 0."""
     if joint.kind not in SINGLE_AXIS:
         return 0.0
     if joint.kind == "prismatic":

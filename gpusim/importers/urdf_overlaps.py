@@ -1,4 +1,4 @@
-"""Detection of links that overlap in the imported pose, which contact forces could not separate."""
+"""Detection of links that overlap in the imported pose. Contact forces could not separate such links."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ def keep_overlapping_apart(builder: ModelBuilder, report: ImportReport, together
     """Exclude collisions between links that overlap in the imported pose, and report them.
 
     Hulls are thicker than their meshes, and files often place links inside each other on purpose (covers, gripper
-    mechanisms). Separating them would deform the robot's pose, or load joints that cannot move.
+    mechanisms). Contact forces between such links would change the robot's pose, or load joints that cannot move.
 
     Args:
         builder: has all shapes and joints of the robot.
-        report: its ``shapes`` give the shapes of each link. It receives ``overlaps`` and a warning.
+        report: ``report.shapes`` lists the shapes of each link. The function sets ``report.overlaps`` and adds a
+            warning.
         together: links that collide with each other.
     """
     shapes = {link: [builder.shapes[i] for i in indices] for link, indices in report.shapes.items() if link in together}

@@ -30,9 +30,9 @@ class CollisionRules:
     """How links collide.
 
     Attributes:
-        meshes: form of meshes, "hull" or "decompose".
+        meshes: collision shapes of meshes, "hull" or "decompose".
         together: links that collide with each other.
-        apart: pairs of these links that do not.
+        apart: pairs of these links that do not collide.
         material: returns the material of a link's shapes, or None for the default.
     """
 
@@ -69,11 +69,11 @@ def add_shapes(
 
     Args:
         collisions: collision geometry of the links.
-        placement: poses and bodies of the links.
+        placement: poses of the links, and the bodies that contain them.
         builder: receives the shapes.
         search: search path for meshes.
-        rules: materials, forms of meshes, and links that collide with each other.
-        report: receives the indices and warnings about unreadable meshes and overlapping links.
+        rules: materials, collision shapes of meshes, and links that collide with each other.
+        report: receives the indices of the shapes, and warnings about unreadable meshes and overlapping links.
     """
     labels = FreeLabels(builder.shapes)
     for collision in collisions:

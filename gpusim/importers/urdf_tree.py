@@ -1,7 +1,7 @@
 """Tree of links and joints from a checked document, in depth-first order, with the pose of every link.
 
-Frames follow URDF: a joint's frame is its child link's frame. ``origin`` is the pose of that frame in the parent link's
-frame at joint position 0.
+Frames follow URDF: a joint's frame is the frame of its child link. ``origin`` is the pose of the child link's frame in
+the parent link's frame at joint position 0.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ class Tree:
     Attributes:
         name: name of the robot.
         root: name of the root link.
-        links: links by name. joints: by name.
-        positions: joint name -> position at the start: 0 or the position in the given pose, within the joint's limits.
-        poses: link name -> (4, 4) pose in the frame of the root link, at the start.
-        warnings: (sentence, severity) each.
+        links, joints: links and joints by name.
+        positions: joint name -> starting position: 0 or the position in the given pose, clipped to the joint's limits.
+        poses: link name -> (4, 4) starting pose in the frame of the root link.
+        warnings: a pair (sentence, severity) for each warning.
     """
 
     name: str
@@ -252,7 +252,7 @@ def _warn_outside(tree: Tree, joint: Joint, position: float) -> None:
 
 
 def motion(joint: Joint, position: float) -> np.ndarray:
-    """Return the (4, 4) displacement of the child's frame at ``position`` (rad or m), in its frame at position 0."""
+    """Return the (4, 4) pose of the child's frame at ``position`` (rad or m), relative to its pose at position 0."""
     result = np.eye(4)
     if joint.kind == "prismatic":
         result[:3, 3] = position * joint.axis

@@ -34,11 +34,11 @@ _SEGMENTS = 48
 
 @dataclass(frozen=True)
 class Paint:
-    """A material, with None for what it lacks.
+    """A material. Properties that the file does not define are None.
 
     Attributes:
         color: sRGB, 0 to 1.
-        alpha: opacity, if it is below 1.
+        alpha: opacity, or None for 1 (opaque).
         texture: file name in the URDF, or the image.
     """
 
@@ -134,11 +134,11 @@ def add_visuals(
 
     Args:
         looks: visuals of the links.
-        placement: poses and bodies of the links.
+        placement: poses of the links, and the bodies that contain them.
         builder: receives the visuals. It already has the shapes.
         search: search path for meshes.
-        colors: link -> color that replaces that of its visuals.
-        report: receives the indices and a warning for every unreadable mesh.
+        colors: link -> color that replaces the colors of the link's visuals.
+        report: receives the indices of the visuals, and a warning for every unreadable mesh.
     """
     meshes: dict[tuple[Any, ...], Any] = {}
     pictures: dict[str, Any] = {}
@@ -171,7 +171,7 @@ def add_visuals(
 
 
 def count_triangles(visual: VisualSpec) -> int:
-    """Return the number of triangles that draw a visual."""
+    """Return the number of triangles of a visual."""
     if visual.kind == "mesh":
         return sum(len(piece.triangles) for piece in visual.params["pieces"])
     return len(shape_type(visual.kind).mesh(visual.params)[1])

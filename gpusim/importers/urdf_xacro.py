@@ -21,7 +21,7 @@ def expand(
         path_or_text: path, or text.
         mappings: values of <xacro:arg> by name.
         search: finds the packages of ``$(find package)``.
-        is_text: ``path_or_text`` is text.
+        is_text: True if ``path_or_text`` is text, not a path.
 
     Raises:
         ModelError: xacro is missing, the template has an error, or a package is not found.

@@ -1,7 +1,7 @@
 """Reader that turns URDF text into a reduced XML tree with the elements that the importer uses.
 
-yourdfpy fills gaps with guesses (an inertia of 1 kg m2, for example) and raises tracebacks on other errors. The
-importer therefore checks the specification first and reports the line in the file.
+yourdfpy guesses missing values (an inertia of 1 kg m2, for example) and raises unclear errors for other faults. The
+importer therefore first checks the file against the specification and reports the line of each fault.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Element = Any  # lxml.etree._Element. lxml comes with yourdfpy, an optional depe
 
 @dataclass
 class Source:
-    """Source of the text, named at the start of every message, and its format."""
+    """Source of the URDF text (named at the start of every message), and its format."""
 
     name: str
     form: str = "URDF"
@@ -40,7 +40,7 @@ class Document:
     Attributes:
         source: source of the text.
         robot: the <robot> element, reduced to what the importer reads.
-        warnings: (sentence, severity) for every filled gap.
+        warnings: (sentence, severity) for every missing value that was filled in.
         ignored: element name -> number of dropped elements.
         collisions: (<link>, <collision>) as in the file.
         visuals: (<link>, <visual>) as in the file.
@@ -102,7 +102,7 @@ _VERSION = re.compile(rb"""(?<=<\?xml)(\s+version\s*=\s*)["'](?!1\.\d+["'])([^"'
 def parse_xml(
     path_or_text: str | os.PathLike[str], form: str = "URDF", name: str | os.PathLike[str] = ""
 ) -> tuple[Element, Source, list[tuple[str, str]]]:
-    """Return the outermost element of a file or text, its source, and (warning, severity) pairs.
+    """Return the outermost XML element of a file or text, the source of the text, and pairs (warning, severity).
 
     Raises:
         ModelError: no such file, or not XML. The message starts with ``form`` and the path, or ``name``.

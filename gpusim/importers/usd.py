@@ -58,29 +58,30 @@ def load_usd(
     pose: str | None = None,
     strict: bool = False,
 ) -> tuple[ModelBuilder, ImportReport]:
-    """Read a USD file with USD physics (UsdPhysics), by usd-core's own parser.
+    """Read a USD file with USD physics (UsdPhysics), with the physics parser of usd-core.
 
-    The model has SI units and z up: lengths, masses and angles are converted, and y-up files are rotated. Labels are
-    the names of the prims. A joint's frame is its first frame in the file, and its coordinates are 0 where its two
-    frames coincide. If the pose of a body does not fit its joints, the joints determine the pose, with a warning.
-    Drives become servos (``add_tracking_servo``), and ``report.commands`` maps ``<joint's path>:<axis>`` to their
-    commands.
+    The model has SI units and z up. The importer converts lengths, masses and angles, and rotates files with y up.
+    Labels are the names of the prims. The file defines two frames for each joint. The first one becomes the joint's
+    frame. The joint coordinates are 0 where the two frames coincide. If the pose of a body does not fit its joints, the
+    joints determine the pose, with a warning. Drives become servos (``add_tracking_servo``), and ``report.commands``
+    maps ``<joint's path>:<axis>`` to their commands.
 
     Args:
         path: a .usd, .usda, .usdc or .usdz file, or text that starts with "#usda".
         fixed_base: True fixes the root of every tree of joints to the world, False releases it. None: as in the file.
-        gravity: gravitational acceleration in the world frame, m/s2. None: the file's, 9.81 downward by default.
+        gravity: gravitational acceleration (m/s2) in the world frame. None: the value in the file, or 9.81 downward
+            without one.
         xform: pose of the file's world in the world.
-        merge_fixed: merge bodies at fixed joints into one body. ``report.merged`` lists them.
+        merge_fixed: merge bodies at fixed joints into one body. ``report.merged`` lists the merged bodies.
         keep: patterns such as ``"camera*"`` of bodies that are not merged, by name or path.
         collisions: read the colliders.
         self_collisions: False lets the links of an articulation pass through each other, True lets them collide. None:
             as in the file (``physxArticulation:enabledSelfCollisions``, ``newton:selfCollisionEnabled``).
         visuals: read the visible prims of purpose "default" and "render", with colors, textures and normals.
-        meshes: "hull" takes the convex hull of a colliding mesh, "decompose" divides it into convex pieces by coacd.
+        meshes: "hull": a mesh collides as its convex hull. "decompose": as several convex pieces (needs coacd).
         actuators: read drives and actuators.
         asset_dirs: folders to search for references and payloads.
-        assets: files in memory, by their relative names.
+        assets: files in memory, relative name -> content.
         pose: USD has no named postures, so any name is an error.
         strict: raise an error if anything that changes the motion cannot be imported.
 
@@ -88,7 +89,8 @@ def load_usd(
         The builder, which you can extend, and the report.
 
     Raises:
-        ModelError: usd-core or the file is missing, the file cannot be read or has no physics, or ``strict``.
+        ModelError: usd-core or the file is missing, the file cannot be read or has no physics, or ``strict`` and the
+            report is not exact.
     """
     import_pxr()
     if meshes not in MESHES:

@@ -1,4 +1,4 @@
-"""Drives and actuators of a USD file, and the joint properties in attributes of PhysX, MuJoCo and Newton."""
+"""Drives and actuators of a USD file, and joint properties in attributes of PhysX, MuJoCo and Newton."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def effort_unit(stage: UsdStage, dof: Dof) -> float:
 
 
 def read_passive(stage: UsdStage, joint: UsdJoint, dof: Dof) -> Passive:
-    """Return damping, friction, armature, spring and effort range of a coordinate from the vendors' attributes."""
+    """Return damping, friction, armature, spring and effort range of a coordinate, from custom attributes."""
     path, effort = dof.path, effort_unit(stage, dof)
     inertia = stage.kilograms * stage.meters ** (0 if dof.linear else 2)
     per = stage.kilograms if dof.linear else effort
@@ -89,11 +89,11 @@ class Actuators:
     """Adds the actuators of a file to a builder.
 
     Attributes:
-        stage, builder: the file and the model.
+        stage, builder: the USD file, and the builder of the model.
         joints: joints of the file.
         indices: id of a joint -> index in the builder.
         passive: id of a coordinate -> its passive properties.
-        load: load behind a coordinate.
+        load: function that returns the load (kg m2 or kg) of a coordinate.
     """
 
     stage: UsdStage
@@ -243,7 +243,7 @@ def _list(value: Any, default: Sequence[float]) -> np.ndarray:
 def add_damping(
     stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]
 ) -> None:
-    """Damp bodies without joints by PhysX's rates, 1/s: a force of rate times mass, a torque of rate times inertia."""
+    """Damp bodies without joints as PhysX does. Force = rate * mass * velocity, with the rate in 1/s."""
     tied = {path for joint in joints for path in joint.bodies}
     for body in bodies.values():
         if body.path in tied or body.kinematic or body.host != body.path:

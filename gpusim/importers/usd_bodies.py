@@ -29,12 +29,12 @@ class UsdBody:
         path, label: names in the file and in the model.
         pose: in the builder's world.
         mass: mass properties in the body's frame.
-        kinematic: only its velocities move it, not forces.
+        kinematic: True if forces do not move the body, only its velocities do.
         linear, angular: velocities in the builder's world, m/s and rad/s.
-        host: path of the body that it is merged into. Its own path if it is not merged.
+        host: path of the body that this body is merged into. If it is not merged: the path of this body.
         offset: pose of this body in the host's frame.
         index: index in the builder, -1 before it is added.
-        gravity_scale: share of gravity that acts on it.
+        gravity_scale: share of gravity that acts on the body.
     """
 
     path: str

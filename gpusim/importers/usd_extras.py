@@ -130,7 +130,7 @@ def _prims(names: list[str]) -> str:
 
 
 def report_unread(stage: UsdStage) -> None:
-    """Add findings for the attributes of vendors that the importer did not read, one for each effect."""
+    """Add findings about attributes of PhysX, MuJoCo and Newton that the importer did not read, one for each effect."""
     unread = _Unread()
     for prim in stage.prims():
         path, name = str(prim.GetPath()), prim.GetName()

@@ -1,4 +1,4 @@
-"""Joints of a USD file: which motions they leave free, and where they hold the two bodies."""
+"""Joints of a USD file: their degrees of freedom, and the poses that they allow for their two bodies."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ WORLD = ""
 
 @dataclass
 class Dof:
-    """One free motion of a joint.
+    """One degree of freedom of a joint.
 
     Attributes:
-        name: its name in attributes of the file: "angular", "linear", "rotX", "transX", ...
+        name: name of the degree of freedom in attributes of the file: "angular", "linear", "rotX", "transX", ...
         axis: unit vector in the joint frame.
-        linear: a translation (m), otherwise a rotation (rad).
-        unit: factor from the file's unit to m or rad. Negative if ``axis`` is opposite to the file's.
-        lower, upper: limits, m or rad, infinite if unlimited.
-        drive: the parser's drive, or None.
-        state: the position that the file gives the joint, m or rad, or None for that of the bodies.
-        rate: the velocity that the file gives the joint, m/s or rad/s.
+        linear: True for a translation (m), False for a rotation (rad).
+        unit: factor from the file's unit to m or rad. Negative if ``axis`` is opposite to the axis in the file.
+        lower, upper: limits (m or rad), infinite if unlimited.
+        drive: drive as usd-core's parser returns it, or None.
+        state: joint position (m or rad) in the file. None: the position follows from the poses of the bodies.
+        rate: joint velocity (m/s or rad/s) in the file.
         path, label: path and label of the joint's prim.
     """
 
@@ -50,7 +50,7 @@ class Dof:
 
 @dataclass
 class UsdJoint:
-    """A joint. ``kind`` names a kind of joint of the builder. ``frames`` are in the bodies, or in the world."""
+    """A joint. ``kind``: kind of joint in the builder. ``frames``: joint frame in each body, or in the world."""
 
     path: str
     label: str
@@ -73,7 +73,7 @@ class UsdJoint:
 
     @property
     def holds(self) -> bool:
-        """Return whether the joint determines its child's pose, apart from its free motions."""
+        """Return whether the joint coordinates determine the pose of the child."""
         return self.kind not in ("distance", "free")
 
 
@@ -82,7 +82,7 @@ def read_joints(stage: UsdStage, bodies: set[str]) -> list[UsdJoint]:
 
     Args:
         stage: the file.
-        bodies: paths of the rigid bodies. Other ends of joints are the world.
+        bodies: paths of the rigid bodies. A joint that names any other prim is connected to the world.
     """
     order = {str(prim.GetPath()): number for number, prim in enumerate(stage.prims())}
     found = [(path, kind, joint) for kind in TYPES for path, joint in stage.of(kind)]
@@ -290,7 +290,7 @@ _MAKERS = {
 
 
 def held_pose(joint: UsdJoint, pose: Transform) -> Transform:
-    """Return the pose nearest to ``pose`` that the joint allows, of the second joint frame in the first one."""
+    """Return the allowed pose of the second joint frame in the first one that is nearest to ``pose``."""
     if not joint.holds:
         return pose
     slides, turns = [d for d in joint.dofs if d.linear], [d for d in joint.dofs if not d.linear]
@@ -335,14 +335,14 @@ def twist(pose: Transform, axis: Array) -> float:
 
 
 def gimbal_angles(rotation: Array) -> tuple[float, float, float]:
-    """Return the angles of rotations about x, the new y and the newest z that make ``rotation`` (3, 3)."""
+    """Return the intrinsic x-y-z Euler angles (rad) of ``rotation`` (3, 3)."""
     middle = math.asin(float(np.clip(rotation[0, 2], -1.0, 1.0)))
     first = math.atan2(-rotation[1, 2], rotation[2, 2])
     return first, middle, math.atan2(-rotation[0, 1], rotation[0, 0])
 
 
 def coordinate_name(joint: UsdJoint, dof: Dof) -> str:
-    """Return the name of one coordinate of several: that of its prim, or ``<joint>:<axis>``."""
+    """Return the name of a coordinate of a joint with several: the name of its prim, or ``<joint>:<axis>``."""
     own = len({one.path for one in joint.dofs}) == len(joint.dofs)
     return dof.label if own else f"{joint.label}:{dof.name}"
 
@@ -353,6 +353,6 @@ def reversed_joint(joint: UsdJoint) -> UsdJoint:
 
 
 def rotation_gap(pose: Transform) -> float:
-    """Return the angle of a rotation, rad."""
+    """Return the angle (rad) of a rotation."""
     trace = float(np.trace(matrix_from_quaternion(pose.rotation)))
     return math.acos(min(1.0, max(-1.0, 0.5 * (trace - 1.0))))

@@ -35,7 +35,7 @@ _COORDINATES = "st"
 
 @dataclass(frozen=True)
 class Placing:
-    """Texture coordinates: the primvar ``name``, scaled, rotated by ``angle`` (rad) and moved, as by UsdTransform2d."""
+    """Texture coordinates: the primvar ``name``, scaled, rotated by ``angle`` (rad), shifted, as in UsdTransform2d."""
 
     name: str = _COORDINATES
     scale: tuple[float, float] = (1.0, 1.0)
@@ -43,7 +43,7 @@ class Placing:
     shift: tuple[float, float] = (0.0, 0.0)
 
     def apply(self, uv: Array) -> Array:
-        """Return the image coordinates (..., 2)."""
+        """Return the texture coordinates (..., 2) in the image for values ``uv`` of the primvar."""
         c, s = math.cos(self.angle), math.sin(self.angle)
         placed: Array = (uv * self.scale) @ np.array([[c, s], [-s, c]]) + self.shift
         return placed
@@ -67,7 +67,7 @@ class Surface:
 
 
 def prim_surface(stage: UsdStage, prim: Any) -> Surface:
-    """Return the surface of a prim: that of its material, or the mean of its displayColor and displayOpacity."""
+    """Return the look of a prim: the look of its material, or the means of its displayColor and displayOpacity."""
     found = bound_surface(stage, prim)
     if found is not None and (found.color is not None or found.look.texture is not None):
         return found
@@ -87,7 +87,7 @@ def _mean(prim: Any, name: str, count: int) -> Array | None:
 
 
 def bound_surface(stage: UsdStage, prim: Any) -> Surface | None:
-    """Return the surface of a prim's material, or None if it has none. Materials are read once."""
+    """Return the look of a prim's material, or None without a material. Each material is read only once."""
     from pxr import UsdShade
 
     material = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()[0]
@@ -221,7 +221,7 @@ def _texture(stage: UsdStage, name: str, asset: Any) -> Texture | None:
 
 
 def srgb(linear: Array) -> Color:
-    """Return linear RGB, which USD uses, as sRGB."""
+    """Convert linear RGB, which USD uses, to sRGB."""
     linear = np.clip(linear, 0.0, 1.0)
     r, g, b = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1.0 / 2.4) - 0.055)
     return round(float(r), 4), round(float(g), 4), round(float(b), 4)

@@ -17,9 +17,9 @@ class Triangles:
     """Triangles of a mesh.
 
     Attributes:
-        points: (n, 3), coordinates of the prim.
-        triangles: (m, 3) indices of points.
-        faces: (m,) face of each triangle.
+        points: (n, 3) vertices in the prim's coordinates.
+        triangles: (m, 3) indices into ``points``.
+        faces: (m,) index of the mesh face that contains each triangle.
         corners: (m, 3) index of each corner among the corners of all faces.
     """
 
@@ -30,7 +30,7 @@ class Triangles:
 
 
 def read_mesh(stage: UsdStage, path: str) -> Triangles:
-    """Return the triangles of a mesh. A mesh with inconsistent arrays has none."""
+    """Return the triangles of a mesh. The result is empty if the arrays of the mesh are inconsistent."""
     from pxr import UsdGeom
 
     mesh = UsdGeom.Mesh(stage.prim(path))
@@ -53,9 +53,9 @@ def read_mesh(stage: UsdStage, path: str) -> Triangles:
 
 
 def fans(counts: Array) -> tuple[Array, Array]:
-    """Divide polygons into triangles from their first corner.
+    """Divide each polygon into a fan of triangles around the polygon's first corner.
 
-    Return the triangles (m, 3), as indices of the corners of all polygons, and their polygons (m,).
+    Return the triangles (m, 3), as indices of corners of all polygons, and the polygon index (m,) of each triangle.
     """
     starts = np.cumsum(counts) - counts
     per_face = np.maximum(counts - 2, 0)
@@ -84,7 +84,7 @@ def face_surfaces(stage: UsdStage, path: str, faces: Array) -> list[tuple[Array,
 
 
 def corner_values(mesh: Triangles, primvar: Any, count: int) -> Array | None:
-    """Return the values (m, 3, count) of a primvar at the corners of the triangles, or None if they do not fit."""
+    """Return a primvar's values (m, 3, count) at the corners of the triangles, or None if the sizes do not fit."""
     values = primvar.ComputeFlattened() if primvar and primvar.HasValue() else None
     if values is None:
         return None
@@ -102,9 +102,9 @@ def corner_values(mesh: Triangles, primvar: Any, count: int) -> Array | None:
 
 
 def corner_normals(stage: UsdStage, path: str, mesh: Triangles) -> Array | None:
-    """Return the normals (m, 3, 3) of a mesh at the corners of the triangles, prim's coordinates, or None.
+    """Return a mesh's normals (m, 3, 3) at the corners of the triangles, in the prim's coordinates, or None.
 
-    By the rules of USD, a mesh that is subdivided has no normals.
+    In USD, a mesh with a subdivision scheme has no normals.
     """
     from pxr import UsdGeom
 

@@ -39,19 +39,18 @@ LAID = {
 
 @dataclass
 class Collider:
-    """A collider of the file as one or more shapes.
+    """A collider of the file, converted to one or more shapes.
 
     Attributes:
         path: path of its prim.
-        body: path of its rigid body, or WORLD.
-        forms: kind, checked parameters and pose in the body (or in the builder's world) of each shape.
-        enabled: it collides. A disabled collider only counts for the mass.
+        body: path of the rigid body that carries the collider, or WORLD.
+        forms: kind of shape, checked parameters, and pose in the body (or in the builder's world), for each shape.
+        enabled: True if the collider collides. A disabled collider only counts for the mass.
         material: material of its surface.
         groups: paths of its collision groups.
-        filtered: paths that it does not collide with.
-        mesh: points in the body's frame and triangles of the mesh, if the mass is that of the mesh itself, not of
-            ``forms``.
-        shapes: indices in the builder.
+        filtered: paths of prims that the collider does not collide with.
+        mesh: vertices (in the body's frame) and triangles of the mesh, if they define the mass instead of ``forms``.
+        shapes: indices of the shapes in the builder.
     """
 
     path: str
@@ -247,7 +246,7 @@ def _material(stage: UsdStage, path: str, item: Any, materials: Mapping[str, Any
 
 
 def measure(collider: Collider) -> tuple[float, Array, Array, Transform] | None:
-    """Return volume (m3), center (m) and inertia of density 1 about it (m5) of a collider, and its pose in its body."""
+    """Return a collider's volume (m3), centroid (m), inertia (m5) about it for density 1, and pose in the body."""
     if collider.mesh is not None and len(collider.mesh[1]):
         points, triangles = collider.mesh
         volume, center, inertia = solid(points, triangles)
@@ -289,7 +288,7 @@ def filter_pairs(
     joints: Sequence[UsdJoint],
     self_collisions: bool | None,
 ) -> None:
-    """Apply collision groups, filtered pairs, self-collision settings and joints whose bodies collide."""
+    """Apply collision groups, filtered pairs, self-collision settings, and joints that let their two bodies collide."""
     silent = _without_self_collisions(stage, bodies, self_collisions)
     _set_groups(stage, builder, colliders, silent)
     owned = _shapes_under(bodies, colliders)

@@ -1,4 +1,4 @@
-"""USD stage for the importer: opened file, units, axes, and the objects that usd-core's physics parser finds."""
+"""USD stage of the importer: the open file, its units and axes, and objects from usd-core's physics parser."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class UsdStage:
 
     Attributes:
         meters, kilograms: the file's units.
-        world: pose of the file's world in the builder's world. It rotates a y-up file upright.
+        world: pose of the file's world in the builder's world. For a file with y up, it contains the rotation to z up.
         found: object type, such as "RevoluteJoint" -> list of (path, descriptor) of usd-core's physics parser.
-        surfaces: path of a material -> its look, after its first use.
+        surfaces: path of a material -> look of the material. A material is added when it is first used.
         assets: files in memory.
         search: search path for other files.
     """
@@ -128,14 +128,14 @@ class UsdStage:
         return Transform.from_matrix(_rigid(matrix))
 
     def frame(self, position: Any, rotation: Any, path: str) -> Transform:
-        """Return a pose of the parser, for the prim at ``path``: position in the file's unit, and a quaternion."""
+        """Convert a pose from the parser (position in the file's unit, quaternion), for the prim at ``path``."""
         numbers = [*map(float, position), *_xyzw(rotation)]
         if not all(math.isfinite(number) for number in numbers):
             raise ModelError(f"prim '{path}': its position or rotation is not finite; correct it in the file")
         return Transform([self.meters * float(x) for x in position], _xyzw(rotation))
 
     def label(self, space: str, path: str) -> str:
-        """Return a free label: the prim's name, or more of its path if the name is taken."""
+        """Return an unused label: the name of the prim, or a longer part of its path if the name is already used."""
         taken, parts = self._labels.setdefault(space, set()), path.strip("/").split("/")
         names = ["_".join(parts[-count:]) for count in range(1, len(parts) + 1)]
         name = next((name for name in names if name not in taken), names[-1])
@@ -145,7 +145,7 @@ class UsdStage:
         return name
 
     def content(self, asset: Any) -> bytes:
-        """Return the content of a file that an attribute names (``Sdf.AssetPath``), also one within a package.
+        """Return the content of a file that an attribute names (``Sdf.AssetPath``). It may be part of a .usdz package.
 
         Raises:
             ModelError: there is no such file.
@@ -162,7 +162,7 @@ class UsdStage:
         return Path(self.search.need(name)).read_bytes()
 
     def gravity(self) -> tuple[float, float, float]:
-        """Return the gravity of the file's first scene, m/s2, along z of the builder's world for an upright file."""
+        """Return the gravity vector (m/s2) of the file's first physics scene, in the builder's axes (z up)."""
         size, direction = 9.81, np.array([0.0, 0.0, -1.0])
         scenes = self.of("Scene")
         for path, scene in scenes[:1]:

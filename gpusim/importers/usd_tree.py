@@ -1,4 +1,4 @@
-"""Trees of bodies in a USD file: bases, poses from the joints, and the load behind each joint."""
+"""Trees of bodies in a USD file: bases, poses from the joints, and the load of each joint."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Tree:
 
     Attributes:
         order: paths of all hosts, parents first.
-        carrier: path -> the joint that carries the body, for all except roots.
-        roots: path of each root -> number of bodies below it, itself included.
+        carrier: path of a body -> joint that carries the body, for all bodies except floating roots.
+        roots: path of each root -> number of bodies in its tree, including the root.
         grounded: roots that a joint holds to the world.
     """
 
@@ -38,7 +38,7 @@ class Tree:
 
 
 def on_hosts(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]) -> list[UsdJoint]:
-    """Return the joints with each body replaced by the body that it is merged into."""
+    """Return the joints after replacing each merged body by the body that contains it."""
 
     def end(path: str, frame: Transform) -> tuple[str, Transform]:
         return (path, frame) if path == WORLD else (bodies[path].host, bodies[path].offset * frame)
@@ -51,7 +51,7 @@ def on_hosts(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]) -> list[
 
 
 def span(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], first: Sequence[str]) -> Tree:
-    """Return the spanning tree. Joints to the world come first, then ``first`` and other bodies become roots."""
+    """Return the spanning tree. It grows from joints to the world, then from ``first``, then from the other bodies."""
     tree, ends = Tree(), _ends(joints)
     hosts = [path for path, body in bodies.items() if body.host == path]
     children = {joint.bodies[1] for joint in joints if not joint.excluded}
@@ -98,7 +98,7 @@ def _grow(tree: Tree, root: str, ends: Mapping[str, list[tuple[UsdJoint, str]]],
 def set_base(
     bodies: Mapping[str, UsdBody], joints: list[UsdJoint], tree: Tree, fixed_base: bool | None
 ) -> list[UsdJoint]:
-    """Return the joints with each tree's base fixed or free, as asked. None keeps the file's bases."""
+    """Return the joints after fixing (True) or freeing (False) the base of each tree. None keeps the file's bases."""
     if fixed_base is True:
         for root in tree.roots:
             if root not in tree.grounded and _is_robot(bodies, joints, root):
@@ -128,7 +128,7 @@ def _base_joint(body: UsdBody, kind: str) -> UsdJoint:
 
 
 def place(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], tree: Tree, report: ImportReport) -> None:
-    """Move bodies to where their joints hold them, and report bodies that moved and loops that are open."""
+    """Move bodies to the poses that their joints require. Report moved bodies, and loops that do not close."""
     moved = {}
     for path in tree.order:
         joint = tree.carrier.get(path)
@@ -176,7 +176,7 @@ def _check_loop(bodies: Mapping[str, UsdBody], joint: UsdJoint, report: ImportRe
 
 
 def carried_masses(bodies: Mapping[str, UsdBody], tree: Tree) -> dict[str, MassProperties]:
-    """Return path -> mass properties, in the world, of that body and all bodies behind it."""
+    """Return path of a body -> mass properties of that body and all its descendants, in the world."""
     total = {path: bodies[path].mass.moved(_matrix(bodies[path].pose)) for path in tree.order}
     for path in reversed(tree.order):
         joint = tree.carrier.get(path)
@@ -188,7 +188,7 @@ def carried_masses(bodies: Mapping[str, UsdBody], tree: Tree) -> dict[str, MassP
 
 
 def load_of(bodies: Mapping[str, UsdBody], carried: Mapping[str, MassProperties], joint: UsdJoint, axis: int) -> float:
-    """Return the load of a joint's coordinate: kg m2 about the axis, or kg along it. Without load it is 0."""
+    """Return the load of a joint coordinate: inertia (kg m2) about a rotation axis, or mass (kg). 0 without load."""
     child = joint.bodies[1] if joint.bodies[1] != WORLD else joint.bodies[0]
     load, dof = carried.get(child), joint.dofs[axis]
     if load is None:
@@ -202,7 +202,7 @@ def load_of(bodies: Mapping[str, UsdBody], carried: Mapping[str, MassProperties]
 
 
 def set_rates(bodies: Mapping[str, UsdBody], tree: Tree) -> None:
-    """Add the velocities that the file gives joints to those of all bodies behind them."""
+    """Add the joint velocities in the file to the velocities of all bodies that the joints carry."""
     if not any(dof.rate for joint in tree.carrier.values() for dof in joint.dofs):
         return
     for path in tree.order:

@@ -24,7 +24,7 @@ _SQUARE = 90.0
 
 
 def body_frame(stage: UsdStage, bodies: Mapping[str, UsdBody], path: str) -> tuple[int, Transform]:
-    """Return the body that carries a prim (-1: the world), and the frame of the prim in it."""
+    """Return the index of the body that carries a prim (-1: the world), and the pose of the prim in the body."""
     owner = stage.prim(path)
     while owner and not owner.IsPseudoRoot() and str(owner.GetPath()) not in bodies:
         owner = owner.GetParent()
@@ -62,7 +62,7 @@ def _add_camera(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, Usd
 
 
 def add_lights(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody]) -> None:
-    """Add all visible lights with a direction or a position. The strongest light of each kind has the intensity 1."""
+    """Add all visible lights with a direction or a position. The strongest light of each type gets intensity 1."""
     found: dict[str, list[tuple[Any, float]]] = {}
     for prim in stage.prims():
         kind = str(prim.GetTypeName())

@@ -36,9 +36,10 @@ def _triangles(visual: VisualSpec) -> int:
 def add_visuals(
     stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody], colliders: Mapping[str, Collider]
 ) -> None:
-    """Add what a renderer of the file shows: prims of purpose "default" or "render" that are visible.
+    """Add visuals for all visible prims of purpose "default" or "render".
 
-    A visible collider of a basic shape colors its shape. Bodies with other visible prims get visuals.
+    If the visible prims of a body are colliders with basic shapes, the collision shapes get their colors. Otherwise the
+    body gets visuals.
     """
     shown: dict[str, list[Any]] = {}
     for prim in stage.prims():

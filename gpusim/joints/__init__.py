@@ -1,4 +1,4 @@
-"""Joints, one file each. Each defines its locked rows, its coordinates and its limits."""
+"""Joints, one file for each kind. It defines the constraint rows, the coordinates and their limits."""
 
 from gpusim.description.registry import discover
 

@@ -30,9 +30,10 @@ from gpusim.typing import Array, Vector
 
 @register
 class Ball(JointType):
-    """Ball joint with three point rows. Its coordinates are the rotation vector's components and its length.
+    """Ball joint with three point rows. The coordinates are the components and the length of the rotation vector.
 
-    With ``params["cone_axis"]`` (unit vector in the joint frame) the chord of the cone's angle is a fifth coordinate.
+    With ``params["cone_axis"]`` (unit vector in the joint frame), a fifth coordinate is the chord of the angle between
+    this axis in the parent and in the child.
     """
 
     name: ClassVar[str] = "ball"
@@ -45,7 +46,7 @@ class Ball(JointType):
         return self.coordinates if "cone_axis" in joint.params else self.coordinates[:4]
 
     def moves(self, joint: JointSpec) -> int:
-        """Return 3: the length of the rotation vector and the cone only have limits."""
+        """Return 3: the other coordinates (length of the rotation vector, and cone) only have limits."""
         return 3
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
@@ -59,7 +60,7 @@ class Ball(JointType):
 
 
 def cone_of(joint: JointSpec) -> tuple[float, Array]:
-    """Return the limit of a ball joint's cone, rad, or infinity, and its axis in the joint frame."""
+    """Return the limit of a ball joint's cone (rad), or infinity, and its axis in the joint frame."""
     axis = joint.params.get("cone_axis")
     if axis is None:
         return np.inf, np.array([0.0, 0.0, 1.0])
@@ -86,14 +87,14 @@ def add_joint_ball(
     """Add a ball joint.
 
     Args:
-        limit: greatest angle of the whole relative rotation, rad (like MuJoCo's ball range).
-        cone_limit: greatest angle between ``cone_axis`` in the parent and in the child, rad, below pi. Rotation about
-            the axis stays free, as in USD's spherical joint. The signal ``joint.<label>.cone_limit`` may
-            differ per world.
-        cone_axis: in the joint frame.
-        damping: viscous, about the parent's axes, N m s/rad.
-        friction: dry, about the parent's axes, N m.
-        armature: inertia of a rotor that turns with the child, about any axis, kg m2.
+        limit: greatest angle of the whole relative rotation, rad (like the range of MuJoCo's ball joint).
+        cone_limit: greatest angle between ``cone_axis`` in the parent and in the child (rad), below pi. Rotation about
+            the axis stays free, as in USD's spherical joint. The signal ``joint.<label>.cone_limit`` may differ per
+            world.
+        cone_axis: axis of the cone, in the joint frame.
+        damping: viscous damping about the parent's axes (N m s/rad).
+        friction: dry friction about the parent's axes (N m).
+        armature: inertia of a rotor that turns with the child, about any axis (kg m2).
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:

@@ -37,7 +37,7 @@ class Bushing(JointType):
     sets_pose: ClassVar[bool] = False
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return no row."""
+        """Return no rows: the joint locks nothing."""
         return []
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
@@ -59,11 +59,11 @@ def add_bushing(
     solver: str | None = None,
     at: Anchor | None = None,
 ) -> int:
-    """Add a bushing, a soft joint: -K (translations, rotation vector) - C (their rates) acts on the child.
+    """Add a bushing, a soft joint: the wrench -K q - C q' acts on the child. q: translations, rotation vector.
 
-    With diagonal matrices each motion has a separate spring: ``spring.<label>_x.force`` to ``_rz`` read its effort.
-    Full matrices are one element, read by ``bushing.<label>.force_x`` to ``.torque_z``. ``joint.<label>.position``
-    reads all six deflections.
+    With diagonal matrices each motion has a separate spring, with the signals ``spring.<label>_x.force`` to
+    ``spring.<label>_rz.force``. Full matrices make one element, with the signals ``bushing.<label>.force_x`` to
+    ``bushing.<label>.torque_z``. ``joint.<label>.position`` reads all six deflections q.
 
     Args:
         parent: body index, -1 for the world.
@@ -71,10 +71,10 @@ def add_bushing(
         parent_xform: joint frame in the parent's body frame, whose axes are the directions of the springs.
         child_xform: joint frame in the child's body frame.
         stiffness: K, N/m and N m/rad: six numbers, for x, y, z and the rotations about them, or a symmetric 6x6 matrix.
-        damping: C, N s/m and N m s/rad, in the same form, or one number for all.
+        damping: C, N s/m and N m s/rad: six numbers, a symmetric 6x6 matrix, or one number for all.
         label: unique name.
         solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`). None: the simulation chooses.
-        at: alternative to the frames: its pose in the world (:meth:`ModelBuilder.add_joint`).
+        at: alternative to both frames: pose of the bushing in the world (see :meth:`ModelBuilder.add_joint`).
 
     Returns:
         The joint's index.

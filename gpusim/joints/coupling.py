@@ -1,4 +1,4 @@
-"""Couplings of joint coordinates: gear, mimic and linear coupling, one row over the bodies of their joints."""
+"""Couplings of joint coordinates: gear, mimic and linear coupling. Each is one row over the joints' bodies."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def add_gear(
     axis_b: int = 0,
     label: str | None = None,
 ) -> int:
-    """Couple two joint coordinates so that ``velocity_b = ratio * velocity_a``. Their starting offset is kept.
+    """Couple two joint coordinates: ``velocity_b = ratio * velocity_a``. They keep their initial offset.
 
     Args:
         joint_a: driving joint.
         joint_b: driven joint.
-        ratio: not zero, negative for external teeth.
-        axis_a, axis_b: which coordinate of each joint.
+        ratio: gear ratio, not zero, negative for external teeth.
+        axis_a, axis_b: index of the coordinate of each joint.
         label: unique name.
 
     Returns:
@@ -50,9 +50,9 @@ def add_mimic(
     Args:
         joint: the joint that follows.
         leader: the joint that leads.
-        multiplier: not zero.
-        offset: rad or m.
-        axis, leader_axis: which coordinate of each joint.
+        multiplier: factor of the leading coordinate, not zero.
+        offset: offset of the following coordinate (rad or m).
+        axis, leader_axis: index of the coordinate of each joint.
         label: unique name.
 
     Returns:
@@ -93,11 +93,11 @@ def add_linear_coupling(
 ) -> int:
     """Lock a weighted sum of joint coordinates, ``sum of factor * q = offset``, like an ideal gear train.
 
-    Its force on each coordinate is one number times the factor, so the coupling conserves power between the joints.
+    The force on each coordinate is one common force times the coordinate's factor. So the coupling conserves power.
 
     Args:
-        terms: (joint, factor) or (joint, axis, factor) each. A tendon is replaced by its terms.
-        offset: m or rad. Default: the sum in the starting pose.
+        terms: list of (joint, factor) or (joint, axis, factor). A tendon in the list is replaced by its own terms.
+        offset: value of the sum (m or rad). Default: the sum in the starting pose.
         label: unique name.
 
     Returns:
@@ -116,7 +116,7 @@ def add_linear_coupling(
 def checked_terms(
     builder: ModelBuilder, element: str, terms: Sequence[tuple[int, float] | tuple[int, int, float]]
 ) -> list[Term]:
-    """Return terms as (joint, axis, factor), with a tendon replaced by its terms.
+    """Return terms as (joint, axis, factor). A tendon is replaced by its own terms.
 
     Raises:
         ModelError: invalid terms. The message names ``element``.

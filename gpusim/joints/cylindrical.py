@@ -36,7 +36,7 @@ class Cylindrical(JointType):
         return [*frames.point_rows((0, 1)), *frames.parallel_axis_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return translation and angle."""
+        """Return the translation along the axis and the angle about it."""
         return [frames.translation(2), frames.angle()]
 
 
@@ -61,10 +61,10 @@ def add_joint_cylindrical(
 
     Args:
         axis: common axis in the joint frame.
-        limit_lower, limit_upper: (translation, angle), m and rad, or one number for both.
-        damping: viscous, (N s/m, N m s/rad).
-        friction: dry, (N, N m).
-        limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
+        limit_lower, limit_upper: limits of the translation (m) and of the angle (rad), or one number for both.
+        damping: viscous damping of the translation (N s/m) and of the rotation (N m s/rad), or one number for both.
+        friction: dry friction of the translation (N) and of the rotation (N m), or one number for both.
+        limit_restitution: ratio of the speed after an impact on a limit to the speed before the impact, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Joint of several axes: translations along the parent's axes, then successive rotations, without intermediate links.
+"""Joint with several axes: translations along the parent's axes, then successive rotations, without intermediate links.
 
 Other simulators call it D6, a gimbal (three rotations), or several hinges and slides on one body. Each axis has its own
 limits, damping, friction, armature and drives.
@@ -141,29 +141,29 @@ def add_joint_d6(
     solver: str | None = None,
     at: Anchor | None = None,
 ) -> int:
-    """Add a joint of several axes: translations, then rotations about axes that each carry the next (a gimbal).
+    """Add a joint with several axes: translations, then rotations that each carry the next axis (a gimbal).
 
-    It replaces a chain of sliders and hinges with massless links. Its coordinates, velocities, servos and motors are
-    numbered: translations in their order, then rotations. With three rotations, the middle angle is between -1.57 and
-    1.57 rad (a quarter turn). At these two angles the first and the last axis align (gimbal lock). Beyond them, the
-    first and the last angle jump by half a turn. Use limits of the middle angle to keep a machine away from them.
+    It replaces a chain of sliders and hinges with massless links. Its coordinates are numbered: first the translations
+    in their order, then the rotations. With three rotations, the middle angle is between -1.57 and 1.57 rad (a quarter
+    turn). At these two angles the first and the last axis align (gimbal lock). Beyond these two angles, the first and
+    the last angle jump by half a turn. Limit the middle angle to keep a machine away from gimbal lock.
 
     Args:
         linear_axes: up to three perpendicular directions in the joint frame, fixed in the parent.
         angular_axes: up to three perpendicular axes in the joint frame, at zero angles. The first is fixed in the
             parent, the last in the child.
-        limit_lower, limit_upper: one number for each coordinate, or one for all, m or rad.
-        damping: viscous, N s/m or N m s/rad.
-        friction: dry, N or N m.
-        armature: added inertia of the coordinate (geared rotors), kg or kg m2.
-        limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
+        limit_lower, limit_upper: one number for each coordinate, or one for all (m or rad).
+        damping: viscous damping (N s/m or N m s/rad).
+        friction: dry friction (N or N m).
+        armature: inertia (kg or kg m2) that is added to the coordinate, for example of a geared rotor.
+        limit_restitution: ratio of the speed after an impact on a limit to the speed before the impact, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:
         The joint's index.
 
     Raises:
-        ModelError: no axis, more than three of a kind, axes that are not perpendicular.
+        ModelError: no axis, more than three linear or angular axes, or axes that are not perpendicular.
     """
     element = self.element("joint", label)
     linear, angular = _axes(element, "linear_axes", linear_axes), _axes(element, "angular_axes", angular_axes)

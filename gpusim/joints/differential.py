@@ -1,13 +1,13 @@
 """Differential gear and anti-roll bar, built from tendons and couplings.
 
-With the angles l and r of the two sides and that of the input, s:
+With the angles l and r of the two sides and the angle s of the input:
 
     open          s = ratio (l + r)/2
     limited slip  the same, and dry friction or viscous damping on l - r
     locked        the same, and l - r stays at its starting value
 
-A power balance gives the torques: each side gets ratio/2 of the input's torque, and the torque that slows the faster
-side drives the slower one.
+A power balance gives the torques. Each side gets ratio/2 times the input's torque. The friction torque that slows the
+faster side drives the slower side.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ KINDS = ("open", "limited_slip", "locked")
 
 @dataclass(frozen=True)
 class Differential:
-    """Differential, by the indices of its parts.
+    """Indices of the joints and tendons of a differential.
 
     Attributes:
-        input: joint whose coordinate drives it: the shaft, or a tendon if none was given.
+        input: joint whose coordinate drives the differential: the given shaft, or else a tendon.
         slip: tendon of the difference of the two sides, for brakes that lock it, with signals
             ``joint.<label>_slip...``.
     """
@@ -50,16 +50,16 @@ def add_differential(
     """Add a differential between two joints that turn the same way, such as the spins of two wheels.
 
     Args:
-        left, right: joints. Their first coordinates count.
+        left, right: joints of the two sides. The differential uses their first coordinates.
         shaft: joint of the input. Default: motors and brakes drive ``differential.input`` itself.
-        ratio: turns of the input over the mean turn of both sides, not zero.
+        ratio: rotation of the input divided by the mean rotation of both sides, not zero.
         kind: "open", "limited_slip" or "locked".
-        preload: breakaway torque of a limited slip, N m between the two sides.
-        viscosity: of a limited slip, N m s/rad between the two sides.
-        label: names its parts: coupling ``<label>``, tendons ``<label>_input`` and ``<label>_slip``.
+        preload: breakaway torque between the two sides of a limited-slip differential (N m).
+        viscosity: viscous damping between the two sides of a limited-slip differential (N m s/rad).
+        label: name for the coupling ``<label>`` and the tendons ``<label>_input`` and ``<label>_slip``.
 
     Returns:
-        Indices of its input and of the tendon between its sides.
+        Indices of the input and of the tendon between the two sides.
 
     Raises:
         ModelError: an unknown kind or joint, the same joint twice, or slip torques for a kind without any.
@@ -107,17 +107,17 @@ def add_anti_roll_bar(
     right_axis: int = 0,
     label: str | None = None,
 ) -> int:
-    """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as travels of wheels.
+    """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as the travels of wheels.
 
     Args:
         left, right: joints whose coordinates rise together when the vehicle heaves.
-        stiffness: force or torque per difference of the coordinates, N/m or N m/rad.
+        stiffness: force or torque per difference of the coordinates (N/m or N m/rad).
         damping: N s/m or N m s/rad.
-        left_axis, right_axis: which coordinate of each joint.
+        left_axis, right_axis: index of the coordinate of each joint.
         label: unique name. The tendon is ``<label>_difference``, signals are ``torsion_spring.<label>...``.
 
     Returns:
-        Index of the spring.
+        Index of the spring (an actuator).
     """
     element = self.element("actuator", label, "anti_roll_bar")
     left = self.check_joint(element, "left", left, left_axis)

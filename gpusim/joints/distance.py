@@ -1,4 +1,4 @@
-"""Distance joint: a rod (fixed distance between two points) or a rope (greatest distance)."""
+"""Distance joint: a rod (fixed distance between two points) or a rope (limited distance)."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Distance(JointType):
     picture: ClassVar[str | None] = "line"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return one line row for a rod, unless its length was written."""
+        """Return one line row for a rod, or no rows for a rope and for a rod whose length was written."""
         locked = params["rod"] is not None and "moves" not in params
         return [LineRow(frames.point_a, frames.point_b, params["rod"])] if locked else []
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the parameters of a rod with its length as both limits, or None for a rope."""
+        """Return the parameters of a rod with the length of the rod as both limits, or None for a rope."""
         if params["rod"] is None:
             return None
         limits = {name: np.array([params["rod"]]) for name in ("limit_lower", "limit_upper")}
@@ -65,30 +65,30 @@ def add_joint_distance(
     at_a: Vector | None = None,
     at_b: Vector | None = None,
 ) -> int:
-    """Add a distance joint between the origins of the two joint frames: a rope, a rod, or a part of a tendon.
+    """Add a distance joint between the origins of the two joint frames: a rope, a rod, or a segment of a tendon.
 
-    ``joint.<label>.tension`` reads its pull, N.
+    ``joint.<label>.tension`` reads the pull of the joint (N).
 
     Args:
         parent: body index, -1 for the world.
         child: body index.
-        parent_xform: its origin is the first point, in the parent's body frame.
-        child_xform: its origin is the second point, in the child's body frame.
-        min_distance: least distance, m, 0 for a rope.
-        max_distance: greatest distance, m, equal to min_distance for a rod. Without both, the joint only measures the
-            distance, for example as part of a tendon (a rope over pulleys). If you write ``joint.<label>.limit_upper``
-            at run time, the limit moves to the new length over the next step, like a winch. Both limits of a rod are
-            its length, so writing one sets both.
-        damping: viscous along the line, N s/m.
+        parent_xform: joint frame in the parent's body frame. Its origin is the first point.
+        child_xform: joint frame in the child's body frame. Its origin is the second point.
+        min_distance: least distance (m), 0 for a rope.
+        max_distance: greatest distance (m), equal to min_distance for a rod. Without both limits, the joint only
+            measures the distance, for example as a segment of a tendon (a rope over pulleys). If you write
+            ``joint.<label>.limit_upper`` at run time, the limit moves to the new length over the next step, like a
+            winch. Both limits of a rod are its length, so writing one sets both.
+        damping: viscous damping along the line (N s/m).
         label, solver: see ``add_joint``.
-        at_a, at_b: alternative to parent_xform and child_xform: the points in the world, at the bodies' current poses,
-            m.
+        at_a, at_b: alternative to parent_xform and child_xform: the points in the world frame (m), for the bodies'
+            current poses.
 
     Returns:
         The joint's index.
 
     Raises:
-        ModelError: min above max, a negative length, or a rod of no length.
+        ModelError: ``min_distance`` is above ``max_distance``, a length is negative, or a rod has length zero.
     """
     element = self.element("joint", label)
     least = validate.not_negative(element, "min_distance", min_distance)

@@ -1,4 +1,4 @@
-"""Free joint: locks nothing and names a floating base. Damping, friction and armature act on all its motions."""
+"""Free joint of a floating base: locks nothing. Damping, friction and armature act on all six motions."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _MOTIONS = (*(TRANSLATION,) * 3, *(ROTATION,) * 3)
 
 @register
 class Free(JointType):
-    """Free joint that locks nothing. Its position is the pose of the child's joint frame in the parent's.
+    """Free joint that locks nothing. Its position is the pose of the child's joint frame in the parent's joint frame.
 
-    It has coordinates only if damping, friction or armature act on them. Only their rates have a meaning then.
+    It has coordinates only if it has damping, friction or armature. Only the rates of these coordinates have a meaning.
     """
 
     name: ClassVar[str] = "free"
@@ -41,11 +41,11 @@ class Free(JointType):
     bears: ClassVar[bool] = False
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return no row."""
+        """Return no rows: the joint locks nothing."""
         return []
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
-        """Return three translations along the parent's axes and three rotations about them, or nothing."""
+        """Return three translations along the parent's axes and three rotations about these axes, or an empty tuple."""
         return _MOTIONS if joint.params else ()
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
@@ -91,9 +91,9 @@ def add_joint_free(
     axes of the parent's joint frame (like MuJoCo's free joint).
 
     Args:
-        damping: viscous, one number or six: N s/m for the translations, N m s/rad for the rotations.
-        friction: dry, one number or six: N, N m.
-        armature: added inertia, one number or six: kg, kg m2.
+        damping: viscous damping, one number or six: N s/m for the translations, N m s/rad for the rotations.
+        friction: dry friction, one number or six: N for the translations, N m for the rotations.
+        armature: added inertia, one number or six: kg for the translations, kg m2 for the rotations.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:

@@ -23,7 +23,7 @@ from gpusim.transform import Transform
 
 @register
 class Latch(Bushing):
-    """Bushing without springs, whose limits hold its coordinates while it is attached."""
+    """Bushing without springs. While the latch is attached, limits hold its coordinates."""
 
     name: ClassVar[str] = "latch"
     switched: ClassVar[bool] = True
@@ -50,27 +50,27 @@ def add_latch(
 ) -> int:
     """Add a latch: a weld between two bodies that is switched while the simulation runs.
 
-    ``sim.write("joint.<label>.attached", 1.0, worlds)`` locks the pose that the bodies have relative to each other, and
-    0 releases them. A reset returns to ``attached``. The bodies' shapes collide in both states.
+    ``sim.write("joint.<label>.attached", 1.0, worlds)`` locks the current relative pose of the bodies, and 0 releases
+    them. A reset restores the state ``attached``. The bodies' shapes collide in both states.
 
-    With ``break_force`` or ``break_torque`` a closed latch opens after a step in which its mean load was greater, in
-    that world only. It stays open until a reset or a write of ``attached``. Such a latch has a force sensor with its
-    label: ``sensor.<label>.force`` and ``.torque`` read the load.
+    With ``break_force`` or ``break_torque``, an attached latch opens after a step whose mean load exceeds one of them,
+    in that world only. It stays open until a reset or a write of ``attached``. Such a latch has a force sensor with the
+    same label: ``sensor.<label>.force`` and ``sensor.<label>.torque`` read the load.
 
     Args:
-        attached: whether the latch is closed at the start. Then its two frames must coincide.
-        break_force: greatest force, N.
-        break_torque: greatest torque about the joint's point on the parent, N m.
+        attached: whether the latch is attached at the start. If True, its two frames must coincide.
+        break_force: greatest force (N).
+        break_torque: greatest torque about the joint's point on the parent (N m).
         at: pose of the latch in the world, as in ``add_joint``. Default without frames: the pose of the child.
-        rotation: False: the latch holds its point only, like a ball joint.
+        rotation: False: the latch holds only the position of its point, like a ball joint.
         parent, child, parent_xform, child_xform, label, solver: see ``add_joint``.
 
     Returns:
         The joint's index.
 
     Raises:
-        ModelError: ``attached`` or ``rotation`` is neither True nor False, a limit is not positive, or a sensor has the
-            label.
+        ModelError: ``attached`` or ``rotation`` is neither True nor False, a limit is not positive, or a sensor already
+            has the label.
     """
     element = self.element("joint", label)
     body = self.check_body(element, "child", child)

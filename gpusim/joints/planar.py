@@ -60,10 +60,10 @@ def add_joint_planar(
 
     Args:
         axis: normal of the plane in the joint frame. For the z axis the translations are along x and y.
-        limit_lower, limit_upper: (translation, translation, angle), m and rad, or one number for all.
-        damping: viscous, (N s/m, N s/m, N m s/rad).
-        friction: dry, (N, N, N m).
-        limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
+        limit_lower, limit_upper: limits of the two translations (m) and of the angle (rad), or one number for all.
+        damping: viscous damping of the two translations (N s/m) and of the rotation (N m s/rad), or one number for all.
+        friction: dry friction of the two translations (N) and of the rotation (N m), or one number for all.
+        limit_restitution: ratio of the speed after an impact on a limit to the speed before the impact, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:

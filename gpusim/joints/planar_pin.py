@@ -1,4 +1,4 @@
-"""Planar pin: two points coincide as seen along an axis. It closes a loop of links that move in one plane.
+"""Planar pin: two points coincide in the view along an axis. It closes a loop of links that move in one plane.
 
 In such a loop, the other three rows of a revolute joint would be redundant. ADAMS calls it the inline primitive,
 Modelica RevolutePlanarLoopConstraint.
@@ -28,7 +28,7 @@ from gpusim.typing import Vector
 
 @register
 class PlanarPin(JointType):
-    """Planar pin with two point rows across the parent's axis."""
+    """Planar pin with two point rows, perpendicular to the parent's axis."""
 
     name: ClassVar[str] = "planar_pin"
     coordinates: ClassVar[tuple[str, ...]] = (ANGLE,)
@@ -62,17 +62,18 @@ def add_joint_planar_pin(
     solver: str | None = None,
     at: Anchor | None = None,
 ) -> int:
-    """Add a planar pin: it closes a loop of links whose other joints keep them in the plane across ``axis``.
+    """Add a planar pin: it closes a loop of links whose other joints keep them in the plane normal to ``axis``.
 
-    It locks neither the distance along the axis nor tilts. The angle is meant for axes that stay parallel.
+    The planar pin locks neither the distance along the axis nor a tilt. The angle is only valid while the axes of both
+    bodies stay parallel.
 
     Args:
         axis: axis of rotation in the joint frame, fixed in the parent.
-        limit_lower, limit_upper: range of the coordinate, rad.
-        damping: viscous, N m s/rad.
-        friction: dry, N m.
-        armature: added inertia of the coordinate, kg m2.
-        limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
+        limit_lower, limit_upper: range of the coordinate (rad).
+        damping: viscous damping (N m s/rad).
+        friction: dry friction (N m).
+        armature: inertia (kg m2) that is added to the coordinate, for example of a geared rotor.
+        limit_restitution: ratio of the speed after an impact on a limit to the speed before the impact, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:

@@ -61,11 +61,11 @@ def add_joint_prismatic(
 
     Args:
         axis: direction of translation in the joint frame.
-        limit_lower, limit_upper: range of the coordinate, m.
-        damping: viscous, N s/m.
-        friction: dry, N.
-        armature: added inertia of the coordinate, kg.
-        limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
+        limit_lower, limit_upper: range of the coordinate (m).
+        damping: viscous damping (N s/m).
+        friction: dry friction (N).
+        armature: inertia (kg) that is added to the coordinate, for example of a geared rotor.
+        limit_restitution: ratio of the speed after an impact on a limit to the speed before the impact, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:

@@ -61,11 +61,11 @@ def add_joint_revolute(
 
     Args:
         axis: axis of rotation in the joint frame.
-        limit_lower, limit_upper: range of the coordinate, rad.
-        damping: viscous, N m s/rad.
-        friction: dry, N m.
-        armature: added inertia of the coordinate, kg m2.
-        limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
+        limit_lower, limit_upper: range of the coordinate (rad).
+        damping: viscous damping (N m s/rad).
+        friction: dry friction (N m).
+        armature: inertia (kg m2) that is added to the coordinate, for example of a geared rotor.
+        limit_restitution: ratio of the speed after an impact on a limit to the speed before the impact, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:

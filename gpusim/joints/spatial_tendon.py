@@ -1,4 +1,4 @@
-"""Spatial tendon: a rope over points, spheres, cylinders and pulleys, as a tendon over the lengths of its parts."""
+"""Spatial tendon: a rope over points, spheres, cylinders and pulleys. It is a tendon over its segments' lengths."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpusim.typing import Vector
 
 @dataclass(frozen=True)
 class Pulley:
-    """Pulley in a path: the lengths behind it count 1/divisor, as in MuJoCo. The path continues at the next point."""
+    """Pulley in a path. Lengths behind it are divided by ``divisor``, as in MuJoCo. The next point starts a branch."""
 
     divisor: float
 
@@ -37,22 +37,23 @@ def add_spatial_tendon(
 ) -> int:
     """Add a tendon along a path of points, spheres and cylinders, without friction (MuJoCo's spatial tendon).
 
-    Each part between two points becomes a joint ``<label>_part<number>``: a distance, or a wrapped rope. Parts between
-    points of one body without a wrap have a constant length. The coordinate leaves these lengths out.
+    Each segment between two points becomes a joint ``<label>_part<number>``: a distance joint or a wrapped rope.
+    Segments between points of one body without a wrap have a constant length. The coordinate excludes these lengths.
 
     Args:
-        path: points as (body, point in its frame, m), with a :class:`gpusim.Wrap` between two of them where the rope
-            may wrap around it, and :class:`gpusim.Pulley` where a part of the path ends and another one begins.
-        limit_lower, limit_upper: of the length, m. Written at run time, they move to the new value over the next
-            step, like a winch.
+        path: points as (body, point in the body frame in m). Put a :class:`gpusim.Wrap` between two points if the rope
+            may wrap around a surface there. Put a :class:`gpusim.Pulley` where one branch of the path ends and the next
+            one begins.
+        limit_lower, limit_upper: limits of the length (m). If you write them at run time, they move to the new value
+            over the next step, like a winch.
         damping, friction, armature, limit_restitution, label, solver: see :meth:`add_tendon`.
 
     Returns:
-        An index for the ``joint`` argument of every actuator on a coordinate.
+        An index that you can pass as the ``joint`` argument of any actuator on a joint coordinate.
 
     Raises:
-        ModelError: a path that does not begin and end with points, two wraps without a point between them, or no part
-            whose length changes.
+        ModelError: a path that does not begin and end with points, two wraps without a point between them, or no
+            segment whose length can change.
     """
     element = self.element("joint", label)
     name = label or f"joint{len(self.joints)}"

@@ -2,9 +2,9 @@
 
     q = sum of factor_k q_k
 
-It locks nothing. Limits, damping, friction and armature act on the sum, and so do springs, motors, servos and brakes on
-its coordinate. An anti-roll bar is a spring on ``q_left - q_right``. A limited-slip clutch is dry friction on the
-difference of two wheels' angles.
+It locks nothing. Limits, damping, friction and armature act on the sum q. Springs, motors, servos and brakes can act on
+it too. An anti-roll bar is a spring on ``q_left - q_right``. A limited-slip clutch is dry friction on the difference of
+two wheels' angles.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from gpusim.transform import Transform
 
 @register
 class Tendon(JointType):
-    """Tendon that locks nothing, with one coordinate over the bodies of all its joints."""
+    """Tendon that locks nothing. It has one coordinate, which moves the bodies of all its joints."""
 
     name: ClassVar[str] = "tendon"
     coordinates: ClassVar[tuple[str, ...]] = (SUM,)
@@ -42,7 +42,7 @@ class Tendon(JointType):
     pulls: ClassVar[bool] = True
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return no row."""
+        """Return no rows: the joint locks nothing."""
         return []
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
@@ -51,17 +51,17 @@ class Tendon(JointType):
         return [Coordinate(SUM, none, none, none, none, none, terms=tuple(params["terms"]))]
 
     def unit_of(self, joint: JointSpec, axis: int) -> str:
-        """Return the unit of its terms."""
+        """Return the unit of the tendon's terms."""
         return str(joint.params["unit"])
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Return True: it holds no body, so its joints decide."""
+        """Return True: a tendon holds no body. The joints in its terms decide whether bodies collide."""
         return True
 
     def moved(
         self, params: dict[str, Any], first_joint: int, first_body: int, parent: int, pose: Transform
     ) -> dict[str, Any]:
-        """Shift its joint indices for another builder."""
+        """Return the parameters with joint indices for another builder."""
         return params | {"terms": [(joint + first_joint, axis, factor) for joint, axis, factor in params["terms"]]}
 
 
@@ -81,18 +81,18 @@ def add_tendon(
     """Add a tendon: a weighted sum of joint coordinates, as a coordinate for actuators, limits and friction.
 
     Args:
-        terms: (joint, factor) or (joint, axis, factor) each. A tendon is replaced by its terms.
-        limit_lower, limit_upper: of the sum, m or rad. Written at run time, they move to the new value over the next
-            step, like a winch.
-        damping: viscous, N s/m or N m s/rad of the sum's rate.
-        friction: dry, N or N m.
-        armature: inertia that moves with the sum, kg or kg m2.
-        limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
-        label: unique name, for signals such as ``joint.<label>.position``. ``joint.<label>.tension`` is the pull.
+        terms: list of (joint, factor) or (joint, axis, factor). A tendon in the list is replaced by its own terms.
+        limit_lower, limit_upper: limits of the sum (m or rad). If you write them at run time, they move to the new
+            value over the next step, like a winch.
+        damping: viscous damping of the sum (N s/m or N m s/rad).
+        friction: dry friction (N or N m).
+        armature: inertia that moves with the sum (kg or kg m2).
+        limit_restitution: ratio of the speed after an impact on a limit to the speed before the impact, 0 to 1.
+        label: unique name, for signals such as ``joint.<label>.position`` and ``joint.<label>.tension`` (the pull).
         solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`). None: the simulation chooses.
 
     Returns:
-        An index for the ``joint`` argument of every actuator on a coordinate.
+        An index that you can pass as the ``joint`` argument of any actuator on a joint coordinate.
 
     Raises:
         ModelError: no term, a factor that is zero, or an unknown joint or coordinate.

@@ -25,9 +25,10 @@ from gpusim.typing import Vector
 
 @register
 class Universal(JointType):
-    """Universal joint with three point rows and one right angle between the parent's first and the child's second axis.
+    """Universal joint with three point rows, and one row that keeps the two axes perpendicular.
 
-    With the cross in place the relative rate is q1' a1 + q2' a2, a1 in the parent and a2 in the child.
+    If this row holds, the relative angular velocity is q1' a1 + q2' a2. The first axis a1 is fixed in the parent, the
+    second axis a2 in the child.
     """
 
     name: ClassVar[str] = "universal"
@@ -39,7 +40,7 @@ class Universal(JointType):
         return [*frames.point_rows(), frames.perpendicular_row(0, 1)]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the rotation about the parent's first axis, then about the child's second one."""
+        """Return the rotation about the first axis (parent), then the rotation about the second axis (child)."""
         a, b = frames.axes_a, frames.axes_b
         none = np.zeros(3)
         return [
@@ -72,11 +73,11 @@ def add_joint_universal(
     Args:
         axis: first axis, fixed in the parent, in the joint frame.
         axis2: second axis, fixed in the child, in the joint frame, perpendicular to the first.
-        limit_lower, limit_upper: (first, second), rad, or one number for both.
-        damping: viscous, N m s/rad.
-        friction: dry, N m.
-        armature: added inertia of the coordinate, kg m2.
-        limit_restitution: speed after over speed before an impact on a limit, 0 to 1.
+        limit_lower, limit_upper: limits of the first and the second angle (rad), or one number for both.
+        damping: viscous damping (N m s/rad).
+        friction: dry friction (N m).
+        armature: inertia (kg m2) that is added to the coordinate, for example of a geared rotor.
+        limit_restitution: ratio of the speed after an impact on a limit to the speed before the impact, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:

@@ -27,7 +27,7 @@ from gpusim.typing import Array, Vector
 
 @register
 class WrappedRope(JointType):
-    """Rope that locks nothing, with its length as one coordinate. Parent and child are two of its three bodies."""
+    """Rope that locks nothing. Its one coordinate is the length. The rope acts on parent, child and the wrap's body."""
 
     name: ClassVar[str] = "wrapped_rope"
     coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)
@@ -38,22 +38,22 @@ class WrappedRope(JointType):
     picture: ClassVar[str | None] = "wrap"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return no row."""
+        """Return no rows: the joint locks nothing."""
         return []
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the length of the path."""
+        """Return the coordinate for the length of the path."""
         none = np.zeros(3)
         return [Coordinate(DISTANCE, none, none, none, none, none, path=params["path"])]
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Return True: a rope holds no body away from another."""
+        """Return True: a rope does not keep bodies apart."""
         return True
 
     def moved(
         self, params: dict[str, Any], first_joint: int, first_body: int, parent: int, pose: Transform
     ) -> dict[str, Any]:
-        """Shift its body indices and its points on the world for another builder."""
+        """Return the parameters with body indices and world points for another builder."""
         return params | {"path": params["path"].moved(first_body, parent, pose)}
 
 
@@ -75,26 +75,28 @@ def add_joint_wrapped_rope(
     """Add a rope from a point on ``parent`` over a sphere or cylinder to a point on ``child``, without friction.
 
     Its coordinate is the length of the rope. A rope over several sheaves is a spatial tendon
-    (:meth:`ModelBuilder.add_spatial_tendon`). ``joint.<label>.tension`` reads its pull, N.
+    (:meth:`ModelBuilder.add_spatial_tendon`). ``joint.<label>.tension`` reads the pull of the rope (N).
 
     Args:
         parent: body of the first point, -1 for the world.
         child: body of the second point, -1 for the world. It may be the same as ``parent``.
-        around: sphere or cylinder, on any body. Both points must stay outside of its radius, else the rope is straight.
-        point_a: first point in the parent's body frame, m. Default: its origin.
-        point_b: second point in the child's body frame, m.
-        max_length: greatest length, m. Without it, the rope only measures its length, for example as a part of a
-            tendon. If you write ``joint.<label>.limit_upper`` at run time, the limit moves to the new length over the
-            next step, like a winch.
-        damping: viscous, N s/m of the length's rate.
+        around: sphere or cylinder, on any body. Both points must stay outside of its radius, otherwise the rope is
+            straight.
+        point_a: first point in the parent's body frame (m). Default: its origin.
+        point_b: second point in the child's body frame (m).
+        max_length: greatest length (m). Without a greatest length, the rope only measures its length, for example as a
+            segment of a tendon. If you write ``joint.<label>.limit_upper`` at run time, the limit moves to the new
+            length over the next step, like a winch.
+        damping: viscous damping along the rope (N s/m).
         label, solver: see ``add_joint``.
-        at_a, at_b: alternative to point_a and point_b: the points in the world, at the bodies' current poses, m.
+        at_a, at_b: alternative to point_a and point_b: the points in the world frame (m), for the bodies' current
+            poses.
 
     Returns:
         The joint's index.
 
     Raises:
-        ModelError: an invalid ``around``, no length, or all points are on one body.
+        ModelError: ``around`` is invalid, the rope has no length, or all points are on one body.
     """
     element = self.element("joint", label)
     greatest = validate.number(element, "max_length", max_length, infinite=True)
@@ -129,7 +131,7 @@ def checked_wrap(builder: ModelBuilder, element: str, wrap: Wrap) -> Wrap:
     """Return a sphere or cylinder with checked values.
 
     Raises:
-        ModelError: no Wrap, or an invalid value in it. The message names ``element``.
+        ModelError: not a Wrap, or a Wrap with an invalid value. The message names ``element``.
     """
     if not isinstance(wrap, Wrap):
         raise validate.fail(element, f"around = {wrap!r} is no Wrap", "give gpusim.Wrap(body, radius)")

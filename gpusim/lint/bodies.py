@@ -58,7 +58,7 @@ def overlaps(subject: Subject) -> None:
 
 
 def mass_ratios(subject: Subject) -> None:
-    """Report joints between bodies of very different mass."""
+    """Report joints between bodies with very different masses."""
     bodies = subject.model.bodies
     for joint in subject.model.joints:
         ends = [bodies[k] for k in (joint.parent, joint.child) if k != WORLD and not bodies[k].kinematic]
@@ -105,7 +105,7 @@ def _compare(subject: Subject, body: BodySpec, points: Array) -> None:
 
 
 def thick_hulls(subject: Subject) -> None:
-    """Report bodies whose hulls are much larger than the closed meshes that are drawn."""
+    """Report bodies whose convex hulls are much larger than the closed meshes that are drawn."""
     for index, body in enumerate(subject.model.bodies):
         shapes = subject.shapes_of(index)
         visuals = [visual for visual in subject.model.visuals if visual.body == index]
@@ -152,12 +152,12 @@ def falling(subject: Subject) -> None:
 
 
 def fallen(builder: ModelBuilder, sim: Simulation, known: Sequence[Finding] = ()) -> list[Finding]:
-    """Report bodies that fall freely at the end of a run and have passed everything that could catch them.
+    """Report bodies that fall freely at the end of a run and are below all shapes on which they could land.
 
     Args:
         builder: the model.
-        sim: its simulation, after a run from the start pose.
-        known: findings of ``check_model``. Bodies that it reported are not repeated.
+        sim: simulation of the model, after a run from the start pose.
+        known: findings of ``check_model``. Bodies with such a finding are not reported again.
     """
     subject, size = Subject(builder, sim.config.dt), float(np.linalg.norm(builder.gravity))
     catching = [s for s in subject.model.shapes if s.body == WORLD or subject.model.bodies[s.body].kinematic]

@@ -1,4 +1,4 @@
-"""Comparison of an imported MJCF or URDF file with MuJoCo: poses, mass matrix, motion."""
+"""Compare an imported MJCF or URDF file with MuJoCo: poses, mass matrix, motion."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ _FILES = (".xml", ".mjcf", ".urdf")
 
 @dataclass
 class Comparison:
-    """Differences from MuJoCo. None: not compared, see ``skipped``.
+    """Differences from MuJoCo. A value of None was not compared, see ``skipped``.
 
     Attributes:
-        bodies: number of bodies that both have.
-        poses: greatest difference of positions (m) and axes at random postures.
-        mass_matrix: greatest difference of its numbers, relative to the diagonal.
-        motion: greatest distance (m) after 0.5 s of motion without contacts, limits, friction and actuators.
+        bodies: number of bodies that both simulators have.
+        poses: maximum difference of positions (m) and axes at random postures.
+        mass_matrix: maximum difference of an entry of the mass matrix, relative to the diagonal.
+        motion: maximum distance (m) of a body from its position in MuJoCo, after 0.5 s of motion without contacts,
+            limits, friction and actuators.
         skipped: reasons why something was not compared.
     """
 
@@ -50,7 +51,7 @@ class Comparison:
 
     @property
     def failures(self) -> list[str]:
-        """Return the differences that are too large, in words."""
+        """Return the differences that are too large, as text."""
         limits = (("poses", POSE_LIMIT), ("mass_matrix", MASS_LIMIT), ("motion", MOTION_LIMIT))
         given = [(name, getattr(self, name), limit) for name, limit in limits]
         return [
@@ -64,11 +65,11 @@ def compare_with_mujoco(path: str | Path, seed: int = 0) -> Comparison:
     """Load a file in both simulators and compare them.
 
     Args:
-        path: an MJCF or URDF file.
-        seed: of the random postures.
+        path: path of an MJCF or URDF file.
+        seed: seed of the random postures.
 
     Raises:
-        ModelError: MuJoCo is not installed, the file cannot be read here, or it is of another kind.
+        ModelError: MuJoCo is not installed, gpusim cannot read the file, or the file has another format.
     """
     if Path(path).suffix.lower() not in _FILES:
         raise ModelError(f"--against mujoco: {str(path)!r} is no {', '.join(_FILES)} file; leave the option out")
@@ -245,7 +246,7 @@ class _Pair:
         return pose_error, mass_error
 
     def motion(self, rng: np.random.Generator) -> float:
-        """Return the greatest distance of bodies after free motion from a random posture at rest, m.
+        """Return the greatest distance of bodies after free motion from a random posture at rest (m).
 
         Raises:
             ModelError: MuJoCo is unstable.

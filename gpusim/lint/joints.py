@@ -39,7 +39,7 @@ def outside_limits(subject: Subject) -> None:
 
 
 def open_loops(subject: Subject) -> None:
-    """Report joints that are built open, and whether assembly can close them."""
+    """Report joints with a gap in the built poses, and whether assembly can close the gap."""
     if not subject.model.topology.num_constraints:
         return
     sim = subject.simulation()
@@ -58,7 +58,7 @@ def open_loops(subject: Subject) -> None:
 
 
 def redundant_rows(subject: Subject) -> None:
-    """Report loops with more constraints than they need. Their forces are not unique."""
+    """Report loops with redundant constraints, whose constraint forces are not unique."""
     try:
         tree = subject.tree
         if not tree.loop_rows:

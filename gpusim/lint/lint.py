@@ -25,23 +25,23 @@ CHECKS = (
 
 
 def check_model(builder: ModelBuilder, report: ImportReport | None = None, *, dt: float = 1e-3) -> list[Finding]:
-    """Look for what is legal in a model but probably wrong.
+    """Report parts of a model that are legal but probably wrong.
 
     * joints that start outside of their limits
-    * joints that are built open, and loops that cannot close or that have more constraints than they need
+    * joints with a gap in the built poses, and loops that cannot close or have redundant constraints
     * shapes that overlap at the start
-    * mass ratios of bodies at a joint, and inertias and centers of mass that do not fit the shapes of their body
-    * hulls that are much larger than the mesh that is drawn
-    * gains that are too stiff for the step
-    * bodies that nothing holds and that fall forever
+    * large mass ratios of bodies at a joint, and inertias and centers of mass that do not fit the shapes of a body
+    * convex hulls that are much larger than the mesh that is drawn
+    * gains that are too stiff for the time step
+    * bodies that nothing supports and that fall forever
 
     Args:
-        builder: the model. It is not changed.
-        report: report of the import, whose known overlaps are not repeated.
-        dt: time step of the runs, s.
+        builder: builder of the model. It is not changed.
+        report: report of the import. Overlaps that it contains are not reported again.
+        dt: time step of the runs (s).
 
     Returns:
-        The findings. Their severity says what they affect: "motion", "contact", or "info".
+        The findings. The severity of a finding is what it affects: "motion", "contact", or "info" (nothing).
 
     Raises:
         ModelError: the model is invalid.

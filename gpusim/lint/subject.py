@@ -1,4 +1,4 @@
-"""The model that lint looks at, in its start pose."""
+"""The model that lint checks, in its start pose."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from gpusim.typing import Array
 
 @dataclass
 class Subject:
-    """A builder with what lint derives from it once.
+    """Builder of a model, with data that all lint checks derive from it and share.
 
     Attributes:
         builder: the model's builder.
-        dt: time step of its runs, s.
-        findings: findings so far.
+        dt: time step of the runs (s).
+        findings: list of the findings so far.
     """
 
     builder: ModelBuilder
@@ -40,7 +40,7 @@ class Subject:
 
     @cached_property
     def tree(self) -> Tree:
-        """Its joints as a tree."""
+        """The model's joints as a tree."""
         return Tree(self.model)
 
     def simulation(self) -> Simulation:
@@ -52,7 +52,7 @@ class Subject:
         self.findings.append(Finding(severity, element, what, effect, fix))
 
     def points(self, shape: ShapeSpec) -> Array:
-        """Return points on the surface of a shape, in its body's frame, m, (n, 3)."""
+        """Return points (n, 3) on the surface of a shape, in the body frame (m)."""
         vertices, _ = shape_type(shape.kind).mesh(shape.params, 32)
         return np.asarray(shape.xform.apply(np.asarray(vertices, float)))
 
@@ -61,7 +61,7 @@ class Subject:
         return [shape for shape in self.model.shapes if shape.body == body]
 
     def grounded(self) -> set[int]:
-        """Return the bodies that joints connect to the world or to a kinematic body, directly or through others."""
+        """Return the bodies that joints connect to the world or a kinematic body, directly or through other bodies."""
         return grounded(self.model)
 
     def pose(self, body: int) -> Transform:

@@ -1,4 +1,4 @@
-"""Machine files: whole machines as YAML. A file composes model files, calls of the builder and block diagrams."""
+"""Machine files: whole machines as YAML. A file combines model files, calls of builder methods, and block diagrams."""
 
 from gpusim.machine_files.loader import load_machine, machine_values
 from gpusim.machine_files.schema import machine_schema

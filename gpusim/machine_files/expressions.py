@@ -1,4 +1,4 @@
-"""Expressions of machine files: arithmetic on named values, without access to Python."""
+"""Expressions of machine files: arithmetic with named values, without access to Python."""
 
 from __future__ import annotations
 
@@ -63,16 +63,16 @@ _CALLABLE = "gpusim.machines"
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     """Return the value of an expression.
 
-    An expression has numbers, names, vectors ``[x, y, z]``, ``+ - * / % **``, comparisons, ``a if c else b``, indices,
-    attributes of results, and the functions of ``FUNCTIONS``. Names and attributes with a leading underscore, and all
-    other functions, are unknown.
+    An expression may contain numbers, names, vectors ``[x, y, z]``, ``+ - * / % **``, comparisons, ``a if c else b``,
+    indices, attributes of results, and the functions of ``FUNCTIONS``. Names and attributes with a leading underscore,
+    and all other functions, are unknown.
 
     Args:
         text: the expression, without the leading "=".
-        names: values by name.
+        names: known values by name.
 
     Raises:
-        ModelError: it breaks a rule.
+        ModelError: the expression breaks a rule.
     """
     if len(text) > _LONGEST:
         raise validate.fail("expression", f"has {len(text)} letters", f"give at most {_LONGEST}")
@@ -193,7 +193,7 @@ def attribute(value: Any, name: str) -> Any:
     """Return a public attribute of a result, such as ``wheel.spin``.
 
     Raises:
-        ModelError: not a result, or no such attribute.
+        ModelError: the value is not a result, or has no such attribute.
     """
     if not type(value).__module__.startswith(_READABLE):
         raise ModelError(f"{_word(value)} has no attribute '{name}'; give a result of a call")
@@ -204,14 +204,14 @@ def attribute(value: Any, name: str) -> Any:
 
 
 def vector(value: Any) -> Any:
-    """Return a list of numbers as an array, and anything else unchanged."""
+    """Return a list of numbers as an array. Return any other value unchanged."""
     if isinstance(value, list | tuple) and value and len(value) <= _MOST_NUMBERS and all(map(_is_scalar, value)):
         return np.array(value, float)
     return value
 
 
 def filled(text: str, names: Mapping[str, Any]) -> str:
-    """Return a text with the values of names in braces: "leg_{n}" becomes "leg_2". Other braces stay."""
+    """Replace names in braces by their values: "leg_{n}" becomes "leg_2". Braces around unknown text stay."""
 
     def shown(match: re.Match[str]) -> str:
         value = names.get(match[1])

@@ -1,4 +1,4 @@
-"""Reader of machine files: sections and calls. docs/guides/machine_files.md shows their form."""
+"""Reader of machine files. docs/guides/machine_files.md shows their sections and calls."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _CONTROL = ("as", "for", "if", "add", "values")
 
 
 def methods() -> dict[str, tuple[Callable[..., Any], int]]:
-    """Return the calls of ``add`` by key: the function, and the number of its leading arguments that are the builder.
+    """Return the functions that ``add`` can call, by key, with the number of leading builder arguments.
 
-    ``add_servo`` has the key ``servo``. Methods with another first word keep their name.
+    The key of ``add_servo`` is ``servo``. Methods that do not start with ``add_`` keep their name.
     """
     found: dict[str, tuple[Callable[..., Any], int]] = {}
     for name in sorted(dir(ModelBuilder)):
@@ -55,8 +55,8 @@ def load_machine(path: str | os.PathLike[str], **values: Any) -> Scene:
     """Build the scene of a machine file.
 
     Args:
-        path: the .yaml file. Paths in it are relative to its folder.
-        values: replace numbers and texts of its section ``values``.
+        path: path of the .yaml file. Paths in the file are relative to its folder.
+        values: values that replace numbers and texts in the section ``values`` of the file.
 
     Returns:
         The scene, with a builder that you can still extend.
@@ -76,7 +76,7 @@ def load_machine(path: str | os.PathLike[str], **values: Any) -> Scene:
 
 
 def machine_values(path: str | os.PathLike[str]) -> list[str]:
-    """Return the names of the numbers, truth values and texts in the section ``values`` of a file that can be read."""
+    """Return the names of the numbers, booleans and texts in the section ``values`` of a readable file."""
     found = yaml_text.parse(bounded_text(Path(path)), str(path)).get("values") or {}
     plain = {key: value for key, value in found.items() if isinstance(value, bool | int | float | str)}
     return [key for key, value in plain.items() if not str(value).startswith("=")]
@@ -85,7 +85,10 @@ def machine_values(path: str | os.PathLike[str]) -> list[str]:
 def machine_from_text(
     text: str, name: str, folder: Path, stem: str = "machine", values: Mapping[str, Any] | None = None
 ) -> Scene:
-    """Build the scene of a machine file's text, see :func:`load_machine`. ``name`` names the file in messages."""
+    """Build the scene of a machine file from its text, see :func:`load_machine`.
+
+    Error messages use ``name`` as the name of the file.
+    """
     found = yaml_text.parse(text, name)
     if not isinstance(found, dict):
         rule = "is empty" if found is None else "is no mapping"

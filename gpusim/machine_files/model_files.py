@@ -1,4 +1,4 @@
-"""Model files of other programs, by their suffix."""
+"""Read model files of other programs. The suffix selects the importer."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def load_model(path: str | Path, **options: Any) -> tuple[ModelBuilder, ImportRe
     """Read a model file.
 
     Args:
-        path: the file.
-        options: arguments of the importer, such as ``fixed_base``.
+        path: path of the file.
+        options: keyword arguments of the importer, such as ``fixed_base``.
 
     Returns:
         The builder and the report of the import.
 
     Raises:
-        ModelError: a kind of file that cannot be read, or an error of the importer.
+        ModelError: gpusim cannot read this type of file, or the importer raised an error.
     """
     if Path(path).suffix.lower() not in SUFFIXES:
         raise ModelError(f"model file {str(path)!r} is no {', '.join(SUFFIXES)} file; name one of these kinds")

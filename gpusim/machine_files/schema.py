@@ -20,7 +20,7 @@ _TABLES: dict[str, Any] = {"type": "object", "additionalProperties": _LIST}
 
 
 def machine_schema() -> dict[str, Any]:
-    """Return the JSON schema of machine files. Editors use it to complete and check names."""
+    """Return the JSON schema of machine files. Editors use the schema to complete and check names."""
     calls = {key: _call(function, first) for key, (function, first) in methods().items()}
     control = {
         "as": {"type": "string", "description": "Name of the result, for expressions."},

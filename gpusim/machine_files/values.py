@@ -1,4 +1,4 @@
-"""Values of machine files, converted to the arguments of builder methods: labels to indices, mappings to records."""
+"""Convert values of machine files to arguments of builder methods: labels to indices, mappings to records."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ _FILES = ("mesh", "file", "path", "source")
 
 
 def words(annotation: Any) -> set[str]:
-    """Return the names in an annotation."""
+    """Return the names in a type annotation."""
     return set(re.findall(r"[A-Za-z_][\w.]*", annotation if isinstance(annotation, str) else str(annotation)))
 
 
 def records_of(annotation: Any) -> list[str]:
-    """Return the names of the records that an argument takes."""
+    """Return the names of the record types that an argument accepts."""
     found = words(annotation)
     return [*(name for name in RECORDS if name in found), *(n for a in found & _ALIASES.keys() for n in _ALIASES[a])]
 
 
 def space_of(name: str, annotation: Any) -> str | None:
-    """Return what a label given for an argument names ("body", "joint", ...), or None if texts stay texts."""
+    """Return the type of element ("body", "joint", ...) that an argument names by label. None: text stays text."""
     found = words(annotation)
     return _SPACES.get(name, "actuator") if "int" in found and "str" not in found else None
 
@@ -63,9 +63,9 @@ class Values:
     """Converter of the values of one file.
 
     Attributes:
-        builder: builder whose labels they name.
+        builder: builder in which labels are searched.
         names: values, results and loop variables by name.
-        folder: folder of the file.
+        folder: folder of the machine file.
     """
 
     def __init__(self, builder: Any, folder: Path) -> None:
@@ -85,7 +85,7 @@ class Values:
         """Return the index of an element by label. "world" is body -1.
 
         Raises:
-            UnknownNameError: no such label.
+            UnknownNameError: there is no such label.
         """
         known: dict[str, int] = self.builder._labels[space]
         if space == "body" and label == "world":
@@ -95,15 +95,15 @@ class Values:
         return known[label]
 
     def convert(self, value: Any, name: str = "", annotation: Any = "Any") -> Any:
-        """Return an argument.
+        """Convert a value of the file to an argument and return the argument.
 
         Args:
-            value: value of the file.
-            name: name of the argument, which decides what a label names.
-            annotation: type of the argument.
+            value: value in the file.
+            name: name of the argument. It determines the type of element that a label names.
+            annotation: type annotation of the argument.
 
         Raises:
-            ModelError: an unknown label, name or key.
+            ModelError: a label, name or key is unknown.
         """
         if isinstance(value, str):
             return self._text(value, name, annotation)
@@ -147,10 +147,10 @@ class Values:
         return {key: self.convert(item, key) for key, item in value.items()}
 
     def pose(self, value: Any) -> Transform:
-        """Return a transform from position, and rotation (x, y, z, w), rpy, or axis and angle (rad).
+        """Return the transform with a position and a rotation: quaternion xyzw, rpy, or axis and angle (rad).
 
         Raises:
-            ModelError: an unknown key, or two rotations.
+            ModelError: a key is unknown, or the mapping has two rotations.
         """
         if not isinstance(value, dict):
             return Transform(self.convert(value))
@@ -178,13 +178,13 @@ class Values:
         """Call a function with the values of a mapping.
 
         Args:
-            what: its name, for messages.
-            function: the function.
-            given: mapping of arguments. None means no arguments.
-            first: 1 if the builder is the first argument.
+            what: name of the function for messages.
+            function: function to call.
+            given: arguments by name. None: no arguments.
+            first: 1 if the builder is the first argument, else 0.
 
         Raises:
-            ModelError: an unknown or missing argument, or one that breaks a rule.
+            ModelError: an argument is unknown or missing, or breaks a rule.
         """
         if given is None:
             given = {}
@@ -226,7 +226,7 @@ _ONLY_BY_NAME = inspect.Parameter.KEYWORD_ONLY
 
 
 class Located(ModelError):
-    """An error with the line of the file where it is."""
+    """Error with its line in the file."""
 
     def __init__(self, line: int, text: str) -> None:
         super().__init__(text)
@@ -234,6 +234,9 @@ class Located(ModelError):
 
 
 def located(error: GpusimError, line: int, prefix: str = "") -> Located:
-    """Return an error with a line, which the innermost part of the file sets, and a prefix for its text."""
+    """Return an error with its line in the file, and with a prefix for its text.
+
+    If the error already has a line, from a nested part of the file, this line is kept.
+    """
     known = error.line if isinstance(error, Located) else 0
     return Located(known or line, f"{prefix}{error}")

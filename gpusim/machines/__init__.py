@@ -1,4 +1,4 @@
-"""Macros for machine parts: suspensions, wheels, omni wheels, steering, hitches, tracks, arms and their hydraulics."""
+"""Macros that add parts of machines: suspensions, wheels, omni wheels, steering, hitches, tracks, hydraulic arms."""
 
 from gpusim.machines.arm_cylinders import (
     ArmCylinder,

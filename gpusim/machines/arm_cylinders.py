@@ -43,13 +43,14 @@ class Spool:
     """The spool valve of a drive.
 
     Attributes:
-        flow: of the fully open supply edge at ``drop``, m3/s.
-        drop: Pa.
-        drain: gain of the edges to the tank relative to the supply edges. It also sizes the holding valves. A cylinder
-            with a thick rod returns more oil than it takes, by the ratio of its areas: give that ratio.
+        flow: flow (m3/s) through the fully open supply edge at the pressure drop ``drop``.
+        drop: pressure drop (Pa) at which ``flow`` applies.
+        drain: flow gain of the edges to the tank, divided by the gain of the supply edges. It also sizes the holding
+            valves. A cylinder with a thick rod can return more oil than it receives. Then set ``drain`` to the ratio of
+            the cylinder's areas.
         compensated: the flow depends only on the command, not on the load. The pump must supply ``drop`` more than the
             load pressure.
-        frequency: of the spool, rad/s.
+        frequency: natural frequency (rad/s) of the spool.
     """
 
     flow: float
@@ -59,7 +60,7 @@ class Spool:
     frequency: float = 60.0
 
     def gain(self, element: str) -> float:
-        """Return K of the supply edge, m3/s/sqrt(Pa), after checking the parameters."""
+        """Check the parameters and return the flow gain K of the supply edge (m3/s/sqrt(Pa))."""
         flow, drop = (validate.positive(element, f"spool.{n}", getattr(self, n)) for n in ("flow", "drop"))
         validate.positive(element, "spool.drain", self.drain)
         return orifice_gain(flow, drop)
@@ -67,12 +68,12 @@ class Spool:
 
 @dataclass(frozen=True)
 class PowerPack:
-    """A circuit with one pump on a line.
+    """A hydraulic circuit with one pump on a line.
 
     Attributes:
-        circuit: for further parts.
-        line: node that supplies the valves.
-        pump: index of the pump.
+        circuit: the circuit, to which you can add further components.
+        line: node of the circuit that supplies the valves.
+        pump: index of the pump in the circuit.
     """
 
     circuit: HydraulicCircuit
@@ -82,13 +83,14 @@ class PowerPack:
 
 @dataclass(frozen=True)
 class Drive:
-    """A cylinder or motor with its valve.
+    """A cylinder or motor with its spool valve.
 
     Attributes:
-        label: of the valve's command.
-        index: of the cylinder or motor among the actuators.
-        node_a, node_b: nodes of its two sides.
-        port_a, port_b: nodes at the valve. They differ from the sides if a holding valve is in between.
+        label: label of the valve's command.
+        index: index of the cylinder or motor among the actuators.
+        node_a, node_b: nodes of the two chambers of the cylinder, or of the two sides of the motor.
+        port_a, port_b: nodes at the spool valve's ports. They differ from ``node_a`` and ``node_b`` if a holding valve
+            is in between.
         valve: index of the valve.
     """
 
@@ -103,23 +105,24 @@ class Drive:
 
 @dataclass(frozen=True)
 class ArmCylinder:
-    """A cylinder of an arm between two of its parts.
+    """A cylinder between two parts of an arm.
 
     Attributes:
-        label: of the valve's command.
+        label: label of the valve's command.
         start, end: parts that carry the barrel and the rod, such as "base" and "boom".
-        pins: on both parts, (x, z) in their frames, m. A pin on the base is in the arm's frame.
-        bore, rod: diameters, m.
-        stroke: m.
-        spool: the valve.
-        extension: of the piston in the initial pose, m. Default: half of the stroke.
-        retracted: alternative to ``extension``: distance of the pins at zero stroke, m.
+        pins: positions (x, z) (m) of the pins on ``start`` and ``end``, in the frames of these parts. A pin on the base
+            is in the arm's frame.
+        bore, rod: diameters (m) of the bore and the rod.
+        stroke: stroke (m) of the piston.
+        spool: the spool valve.
+        extension: extension (m) of the rod in the initial pose. Default: half of the stroke.
+        retracted: alternative to ``extension``: distance (m) between the pins when the rod is fully retracted.
         holding: counterbalance valves.
-        relief: pressure at which the ports' relief valves open, Pa. At 2e6 Pa more they pass the spool's flow. None: no
-            valves.
-        back_pressure: initial pressure of the chamber that carries no load, Pa.
-        viscous_friction, dry_friction, piston_mass: N s/m, N, kg.
-        dead_volume: minimum volume of each chamber, m3.
+        relief: opening pressure (Pa) of the relief valves at the ports. At 2e6 Pa above this pressure, they pass the
+            flow of the spool. None: no relief valves.
+        back_pressure: initial pressure (Pa) of the chamber that carries no load.
+        viscous_friction, dry_friction, piston_mass: friction (N s/m and N) and mass (kg) of the piston.
+        dead_volume: minimum volume (m3) of each chamber.
     """
 
     label: str
@@ -141,25 +144,26 @@ class ArmCylinder:
     dead_volume: float = 2e-4
 
     def areas(self, element: str) -> tuple[float, float]:
-        """Return the areas of the piston and of its ring, m2."""
+        """Return the area of the piston and the area of the ring around the rod (m2)."""
         return piston_areas(element, self.bore, self.rod)
 
     def lowering(
         self, force: float, command: float = 1.0, line_pressure: float | None = None, return_pressure: float = RETURN
     ) -> Lowering:
-        """Compute how fast the cylinder lowers a load through its holding valve (equations in holding.py).
+        """Compute the speed at which the cylinder lowers a load through its holding valve (equations in holding.py).
 
-        It assumes that the pump has enough flow and power and that the relief valves stay closed.
+        The method assumes that the pump has enough flow and power and that the relief valves stay closed.
 
         Args:
-            force: of the load, N, positive if it presses on the chamber with the holding valve.
-            command: of the lever, as a fraction of its travel, 0 to 1.
-            line_pressure: before the spool, Pa. Below full flow, a pump keeps at least its cut-off pressure minus
-                ``band``. Default, only for compensated spools: as much as the lever needs.
-            return_pressure: of the line to the tank, Pa, as in ``add_power_pack``.
+            force: force (N) of the load, positive if the load pressurizes the chamber with the holding valve.
+            command: command of the spool, as a fraction of the lever's travel, 0 to 1.
+            line_pressure: pressure (Pa) at the spool's inlet. Below full flow, a pump keeps at least its cut-off
+                pressure minus ``band``. The default works only for compensated spools: the pressure that the command
+                needs.
+            return_pressure: pressure (Pa) of the line to the tank, as in ``add_power_pack``.
 
         Returns:
-            The steady speed and the pressures. ``pump`` is the line pressure that it needs.
+            The steady speed and the pressures. ``pump`` is the line pressure that this speed needs.
 
         Raises:
             ModelError: the cylinder does not have exactly one holding valve, the valve does not hold the load, the
@@ -208,14 +212,14 @@ class ArmCylinder:
 
 
 def spool_of(element: str, spool: Any) -> Spool:
-    """Return ``spool`` after checking its type."""
+    """Check the type of ``spool`` and return it."""
     if not isinstance(spool, Spool):
         raise validate.fail(element, f"spool = {spool!r} is no Spool", "give gpusim.machines.Spool(flow)")
     return spool
 
 
 def piston_areas(element: str, bore: Any, rod: Any) -> tuple[float, float]:
-    """Return the areas of the piston and of the ring around the rod, m2, from diameters."""
+    """Return the area of the piston and the area of the ring around the rod (m2) for two diameters (m)."""
     big, small = validate.positive(element, "bore", bore), validate.positive(element, "rod", rod)
     if small >= big:
         raise validate.fail(element, f"rod = {small:g} is not below bore = {big:g}", "give a thinner rod")
@@ -223,7 +227,7 @@ def piston_areas(element: str, bore: Any, rod: Any) -> tuple[float, float]:
 
 
 def holding_pressures(force: float, areas: tuple[float, float], back_pressure: float) -> tuple[float, float]:
-    """Return the chamber pressures that give a cylinder force ``force``, N. The lower one is ``back_pressure``."""
+    """Return the chamber pressures (Pa) for a cylinder force ``force`` (N). The lower pressure is ``back_pressure``."""
     least = back_pressure * (areas[0] - areas[1])
     if force >= least:
         return (force + back_pressure * areas[1]) / areas[0], back_pressure
@@ -247,11 +251,11 @@ def add_power_pack(
 
     Args:
         b: the builder.
-        flow, pressure, power, control, margin, band: of the pump, as in ``HydraulicCircuit.add_pump``.
-        volume: of the line, m3.
-        relief: pressure at which the line's relief valve opens, Pa. At 2e6 Pa more it passes the pump's flow. Default:
-            1.1 times ``pressure``.
-        return_pressure: of the line to the tank, absolute, Pa. It keeps cylinders from running dry.
+        flow, pressure, power, control, margin, band: parameters of the pump, as in ``HydraulicCircuit.add_pump``.
+        volume: oil volume (m3) of the line.
+        relief: opening pressure (Pa) of the line's relief valve. At 2e6 Pa above this pressure, the valve passes the
+            flow of the pump. Default: 1.1 times ``pressure``.
+        return_pressure: absolute pressure (Pa) of the line to the tank. It prevents cavitation in the cylinders.
         label_prefix: prefix of the labels.
 
     Raises:
@@ -282,9 +286,9 @@ def add_arm_cylinders(
     hold: bool = True,
     forces: Sequence[tuple[Any, Any, Any]] = (),
 ) -> dict[str, Drive]:
-    """Add all cylinders of an arm to a circuit, with pressures that hold its initial pose.
+    """Add all cylinders of an arm to a circuit, with initial pressures that hold the arm's initial pose.
 
-    Add links and linkages first, because the pressures come from ``arm.static(forces=...)``.
+    Add the links and linkages before the cylinders, because the pressures come from ``arm.static(forces=...)``.
 
     Args:
         b: the builder.
@@ -292,7 +296,7 @@ def add_arm_cylinders(
         pack: from ``add_power_pack``.
         cylinders: one or more for each hinge.
         hold: False: all chambers start at their back pressure.
-        forces: loads that they hold initially in addition to the arm's weight, as in ``arm.static``.
+        forces: loads that the cylinders hold initially in addition to the arm's weight, as in ``arm.static``.
 
     Returns:
         The drives by label.
@@ -383,17 +387,17 @@ def add_hydraulic_drive(
     Args:
         b: the builder.
         pack: from ``add_power_pack``.
-        joint: of a swing, a sprocket or a wheel.
-        displacement: m3/rad of the joint, gears included.
-        spool: the valve. 1 turns forward.
-        label: of the valve's command.
-        relief: pressure drop between the ports at which the relief valves open, Pa. At 2e6 more they pass the spool's
-            whole flow. None: neither relief nor anticavitation valves.
-        brake_torque: N m at ``sim.control["<label>_motor"] = 1``.
-        leakage: between the ports, m3/s/Pa.
-        viscous_friction, rotor_inertia: on the joint, N m s/rad, kg m2.
-        volume: of each side, m3.
-        back_pressure: initial pressure of both sides, Pa.
+        joint: joint that the motor drives, such as the joint of a swing, a sprocket or a wheel.
+        displacement: oil volume (m3) per rad of the joint, including gears.
+        spool: the spool valve. Command 1 rotates the joint forward.
+        label: label of the valve's command.
+        relief: pressure difference (Pa) between the ports at which the relief valves open. At 2e6 Pa more, they pass
+            the full flow of the spool. None: neither relief valves nor anticavitation valves.
+        brake_torque: torque (N m) of the brake at ``sim.control["<label>_motor"] = 1``.
+        leakage: leakage (m3/s/Pa) between the ports.
+        viscous_friction, rotor_inertia: viscous friction (N m s/rad) and inertia (kg m2) of the rotor, on the joint.
+        volume: oil volume (m3) of each side.
+        back_pressure: initial pressure (Pa) of both sides.
         axis: index of the joint's coordinate.
 
     Raises:
@@ -421,13 +425,14 @@ def guard(
 
     Args:
         pack: the circuit.
-        consumer: from its ``add_cylinder`` or ``add_motor``.
-        label: of the spool's command.
-        spool: the valve.
-        relief: opening pressure, Pa, fully open at 2e6 more. None: neither relief nor check valves.
+        consumer: cylinder or motor, as the circuit's ``add_cylinder`` or ``add_motor`` returns it.
+        label: label of the spool's command.
+        spool: the spool valve.
+        relief: opening pressure (Pa) of the relief valves. They are fully open at 2e6 Pa more. None: neither relief
+            valves nor check valves.
         holding: counterbalance valves.
-        pressure: initial pressures of both sides, Pa.
-        crossed: the relief valves lead to the other port, not to the tank.
+        pressure: initial pressures (Pa) of both sides.
+        crossed: True if the relief valves lead to the other port, False if they lead to the tank.
 
     Raises:
         ModelError: a number breaks a rule, or a holding valve opens below the pressure that it must hold.

@@ -1,7 +1,8 @@
-"""Arms of excavators and manipulators: links in one plane, and bucket linkages.
+"""Arms of excavators and manipulators: links that move in one plane, and bucket linkages.
 
-All hinges of an arm are parallel. The arm moves in the x-z plane of its frame, and angles grow from x towards z. A
-link's frame is at its hinge, along the link. Joints read zero in the initial pose. Cylinders: ``arm_cylinders.py``.
+All hinges of an arm are parallel. The arm moves in the x-z plane of its frame, and angles grow from x towards z. The
+origin of a link's frame is at the link's hinge, and the frame's x axis is along the link. All joint coordinates are
+zero in the initial pose. ``arm_cylinders.py`` adds the cylinders.
 """
 
 from __future__ import annotations
@@ -30,19 +31,20 @@ SAMPLES = 65
 
 @dataclass(frozen=True)
 class Link:
-    """A link of an arm, a box-shaped bar from its hinge along x.
+    """A link of an arm: a box-shaped bar that starts at its hinge and extends along x.
 
     Attributes:
-        label: name of the part in the arm.
-        length: to the next hinge, or to the tip, m.
-        mass: kg.
-        pose: initial angle, rad: of the first link to the arm's x, of others to the previous link.
-        limits: minimum and maximum of that angle, rad.
-        height, width: of the bar, in the plane and perpendicular to it, m.
-        com: center of mass (x, z) in its frame, m. Default: the bar's center.
-        inertia: about it, kg m2, as in ``add_body``. Default: that of the bar.
-        color: for drawing.
-        picture: whether to draw the bar. False: the viewer draws the body's shapes instead.
+        label: name of the link in the arm.
+        length: distance (m) from the link's hinge to the next hinge, or to the tip.
+        mass: mass (kg).
+        pose: initial angle (rad). For the first link: relative to the arm's x axis. For the other links: relative to
+            the previous link.
+        limits: minimum and maximum (rad) of the angle that ``pose`` defines.
+        height, width: size (m) of the bar in the arm's plane and perpendicular to the plane.
+        com: center of mass (x, z) (m) in the link's frame. Default: the center of the bar.
+        inertia: inertia (kg m2) about the center of mass, as in ``add_body``. Default: the inertia of the bar.
+        color: color for drawing.
+        picture: True: the viewer draws the bar. False: the viewer draws the body's shapes.
     """
 
     label: str
@@ -58,7 +60,7 @@ class Link:
     picture: bool = True
 
     def check(self, arm: str) -> None:
-        """Check that sizes are positive and that the pose is within its limits."""
+        """Check that sizes are positive and that ``pose`` is within ``limits``."""
         if not isinstance(self.label, str) or not self.label or self.label == BASE:
             raise validate.fail(arm, f"label = {self.label!r} names no link", 'give a word, other than "base"')
         element = f"{arm}: link '{self.label}'"
@@ -71,7 +73,7 @@ class Link:
             raise validate.fail(element, rule, "give (least, greatest) angle around the pose, rad")
 
     def center(self, element: str) -> complex:
-        """Return the center of mass in its frame."""
+        """Return the center of mass in the link's frame."""
         if self.com is None:
             return complex(0.5 * self.length)
         return complex(*validate.numbers(element, "com", self.com, 2))
@@ -91,11 +93,11 @@ class BoomArm:
     Attributes:
         label_prefix: prefix of all labels.
         base: body index, -1 for the world.
-        frame: of the arm in the base's frame.
-        bodies: indices by part: "base", links, and rockers and links of bucket linkages.
-        joints: of the links' hinges. They read zero in the initial pose.
-        links: as given.
-        mechanism: the analytic model.
+        frame: pose of the arm's frame in the base's frame.
+        bodies: body indices by name of the part: "base", links, and rockers and links of bucket linkages.
+        joints: indices of the hinges by link. Their coordinates are zero in the initial pose.
+        links: the links, as passed to ``add_boom_arm``.
+        mechanism: the analytic model of the arm.
     """
 
     label_prefix: str
@@ -114,11 +116,12 @@ class BoomArm:
     def static(
         self, turns: Mapping[str, float] | None = None, forces: Sequence[PointForce | tuple[Any, Any, Any]] = ()
     ) -> ArmStatic:
-        """Return the cylinder forces by virtual work, under the weights of links and linkages, and ``forces``.
+        """Return the cylinder forces that balance the weights of links and linkages and ``forces``, by virtual work.
 
         Args:
-            turns: joint angles by link, rad. Default: zero.
-            forces: further forces, each (part, point in its frame, force in the arm's frame), (x, z), m and N.
+            turns: joint angles (rad) by link. Default: zero.
+            forces: further forces: (name of the part, point (x, z) (m) in the part's frame, force (x, z) (N) in the
+                arm's frame).
 
         Raises:
             ModelError: no such part, a hinge that no cylinder holds, a pose that a linkage cannot reach.
@@ -130,19 +133,19 @@ class BoomArm:
             raise self._open(values) from None
 
     def point(self, part: str, point: tuple[float, float], turns: Mapping[str, float] | None = None) -> Array:
-        """Return a point (x, z) of a part in the base's frame, (3,), m, at joint angles ``turns``, rad."""
+        """Return a part's point (x, z) in the base's frame, (3,) (m), at joint angles ``turns`` (rad)."""
         here = locate(self.places(turns)[self.part(part)], complex(*validate.numbers(self.element, "point", point, 2)))
         return self.frame.apply((here.real, 0.0, here.imag))
 
     def part(self, name: Any) -> str:
-        """Return ``name`` after checking that the part exists."""
+        """Check that the part exists and return ``name``."""
         if name not in self.bodies:
             known = ", ".join(f"'{part}'" for part in self.bodies)
             raise validate.fail(self.element, f"has no part {name!r}", f"give one of {known}")
         return str(name)
 
     def places(self, turns: Mapping[str, float] | None = None) -> dict[str, Place]:
-        """Return origin and direction of every part in the arm's plane, x + iz, at joint angles ``turns``, rad."""
+        """Return the origin and direction of every part as complex numbers x + iz, at joint angles ``turns`` (rad)."""
         values = self._turns(turns)
         try:
             return self.mechanism.places(values)
@@ -167,7 +170,7 @@ class BoomArm:
         return PointForce(self.part(given[0]), (point[0], point[1]), (force[0], force[1]))
 
     def world(self, b: ModelBuilder, point: complex = 0j, angle: float = 0.0) -> Transform:
-        """Return a pose in the arm's plane as an initial pose in the world."""
+        """Convert a position and an angle in the arm's plane to an initial pose in the world."""
         start = Transform() if self.base == WORLD else b.bodies[self.base].xform
         return start * self.frame * Transform.from_axis_angle((point.real, 0.0, point.imag), AXIS, angle)
 
@@ -184,9 +187,10 @@ def add_boom_arm(
     Args:
         b: the builder.
         base: body index, -1 for the world.
-        at: the first hinge in the base's frame, m. A Transform also sets the arm's plane, by its x and z axes.
-        links: in order, from the base to the tip.
-        label_prefix: prefix of the links' labels, which bodies and joints get.
+        at: position (m) of the first hinge in the base's frame. A Transform also defines the arm's plane, by its x and
+            z axes.
+        links: the links in order, from the base to the tip.
+        label_prefix: prefix of the labels of bodies and joints. Each link's label follows the prefix.
 
     Returns:
         The arm, which ``add_bucket_linkage`` and ``add_arm_cylinders`` extend.
@@ -227,21 +231,22 @@ def add_bucket_linkage(
     stick: str | None = None,
     below: bool = False,
 ) -> None:
-    """Add a bucket at the end of a link (the stick), and its four-bar: a rocker on the stick, and a link to the bucket.
+    """Add a bucket to the end of a link (the stick), and a four-bar linkage: rocker on the stick, link to the bucket.
 
     The last joint of the loop is a planar pin, so that the loop has no redundant constraints. The new
-    parts of the arm are the bucket, "rocker" and "link". Further buckets prefix "rocker" and "link" with their name.
+    parts of the arm are the bucket, "rocker" and "link". For a second bucket, the names of rocker and link start with
+    the name of that bucket.
 
     Args:
         b: the builder.
         arm: from ``add_boom_arm``.
-        bucket: its hinge is at the stick's end.
-        at: the rocker's hinge on the stick, (x, z) in its frame, m, or x alone.
-        ear: the link's pin on the bucket, (x, z) in its frame, m.
-        rocker, link: lengths, m.
-        rocker_mass, link_mass: kg.
-        stick: name of the link that carries it. Default: the last one.
-        below: rocker and link meet on the stick's lower side (-z), not on the upper one.
+        bucket: the bucket. Its hinge is at the end of the stick.
+        at: the rocker's hinge on the stick, (x, z) (m) in the stick's frame, or only x.
+        ear: the link's pin on the bucket, (x, z) (m) in the bucket's frame.
+        rocker, link: lengths (m) of the rocker and the link.
+        rocker_mass, link_mass: masses (kg) of the rocker and the link.
+        stick: name of the arm's link that carries the bucket. Default: the last link.
+        below: True: rocker and link meet below the stick (-z). False: above the stick.
 
     Raises:
         ModelError: a number breaks a rule, or the loop does not close over the travel of the bucket.

@@ -30,8 +30,9 @@ class Swing:
     """The swing of an upper carriage, from :func:`add_swing`.
 
     Attributes:
-        joint: hinge, for a motor. It reads zero in the initial pose and grows counterclockwise seen from above.
-        brake: index of the brake, command ``<label>_brake``. None without a brake.
+        joint: hinge that a motor can drive. Its angle is zero in the initial pose, positive counterclockwise from
+            above.
+        brake: index of the brake actuator with the command ``<label>_brake``. None without a brake.
     """
 
     joint: int
@@ -53,12 +54,12 @@ def add_swing(
     Args:
         b: the builder.
         chassis: body index, -1 for the world.
-        upper: body that rotates.
-        at: center of the ring in the chassis' frame, m.
-        limits: of the angle from the initial pose, rad.
-        friction: dry, of the ring, N m.
-        brake_torque: N m at ``sim.control["<label>_brake"] = 1``. 0: no brake.
-        label: of the joint.
+        upper: the upper carriage, the body that rotates.
+        at: center (m) of the slewing ring in the chassis' frame.
+        limits: minimum and maximum angle (rad) from the initial pose.
+        friction: dry friction (N m) of the slewing ring.
+        brake_torque: torque (N m) of the brake at ``sim.control["<label>_brake"] = 1``. 0: no brake.
+        label: label of the joint.
 
     Raises:
         ModelError: a number breaks a rule.
@@ -83,11 +84,11 @@ def add_swing(
 
 @dataclass(frozen=True)
 class ServoJack:
-    """A servo that moves an outrigger: its command is the extension, m.
+    """A servo that moves an outrigger. The command is the extension (m).
 
     Attributes:
-        stiffness, damping: N/m, N s/m.
-        effort_limit: N.
+        stiffness, damping: gains of the servo (N/m and N s/m).
+        effort_limit: maximum force (N).
     """
 
     stiffness: float = 2e6
@@ -97,15 +98,15 @@ class ServoJack:
 
 @dataclass(frozen=True)
 class CylinderJack:
-    """A cylinder that moves an outrigger: its command is the valve's, 1 extends.
+    """A cylinder that moves an outrigger. The command opens the spool valve: 1 extends the outrigger.
 
     Attributes:
-        pack: circuit and line.
-        bore, rod: diameters, m.
-        spool: the valve.
-        holding: valve on chamber A, which keeps the machine up.
-        relief: pressure at which the ports' relief valves open, Pa. None: no relief valves.
-        viscous_friction, piston_mass: N s/m, kg.
+        pack: circuit and line, from ``add_power_pack``.
+        bore, rod: diameters (m) of the bore and the rod.
+        spool: the spool valve.
+        holding: holding valve on chamber A, which supports the machine.
+        relief: opening pressure (Pa) of the relief valves at the ports. None: no relief valves.
+        viscous_friction, piston_mass: friction (N s/m) and mass (kg) of the piston.
     """
 
     pack: PowerPack
@@ -123,10 +124,10 @@ class Outrigger:
     """An outrigger, from :func:`add_outrigger`.
 
     Attributes:
-        leg, foot: body indices. The same body if the foot does not tilt.
-        slide: joint of the leg. It reads the extension, initially zero, m.
+        leg, foot: body indices. They are equal if the foot does not tilt.
+        slide: joint of the leg. Its coordinate is the extension (m), initially zero.
         shape: index of the foot's shape.
-        drive: the cylinder and its valve. None with a servo.
+        drive: the cylinder and its spool valve. None with a servo.
     """
 
     leg: int
@@ -156,16 +157,18 @@ def add_outrigger(
     Args:
         b: the builder.
         chassis: body index.
-        at: initial center of the foot's sole, in the chassis' frame, m. A Transform also sets the direction.
-        stroke: of the leg, m. It starts at its upper stop.
-        foot_radius: m.
-        jack: the drive that moves it.
-        label: of bodies, joint and command. The foot has the suffix "_foot".
-        length: of the leg above the sole, m. Default: 1.5 times ``stroke``. It must be more than ``stroke``.
-        leg_mass, foot_mass: kg.
-        tilt: maximum angle of the foot to the leg, rad, about both axes across the leg. 0: foot and leg are one body.
-        material: of the foot.
-        group: of its shape.
+        at: initial center (m) of the foot's sole, in the chassis' frame. A Transform also sets the direction of the
+            leg.
+        stroke: stroke (m) of the leg. The leg starts at its upper stop.
+        foot_radius: radius (m) of the foot.
+        jack: the servo or cylinder that moves the leg.
+        label: label of the leg, its joint and the command. The label of the foot has the suffix "_foot".
+        length: length (m) of the leg above the sole, greater than ``stroke``. Default: 1.5 times ``stroke``.
+        leg_mass, foot_mass: masses (kg) of leg and foot.
+        tilt: maximum angle (rad) between foot and leg about both axes perpendicular to the leg. 0: foot and leg are one
+            body.
+        material: material of the foot.
+        group: collision group of the foot's shape.
 
     Raises:
         ModelError: a number breaks a rule.

@@ -1,4 +1,4 @@
-"""The corner's frame: checks of suspension parameters, and bodies, joints and springs that all suspensions add."""
+"""Common code of all suspensions: checks of parameters, and the bodies, joints and springs of a vehicle's corner."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Plan:
 
     Attributes:
         linkage: the mechanism.
-        given: the springs, each with its part and its preload.
-        laws: the springs of the analytic model.
-        limits: of the coordinate.
+        given: the springs, each with the part that it acts on and its preload.
+        laws: the springs in the form of the analytic model.
+        limits: minimum and maximum of the suspension's coordinate.
     """
 
     linkage: Linkage
@@ -39,13 +39,13 @@ class Plan:
 
 
 class Corner:
-    """Writer of a suspension's points, axes and parts into the builder.
+    """Writer that converts a suspension's points, axes and parts to the world and adds them to the builder.
 
     Args:
         b: the builder.
         chassis: body index, -1 for the world.
-        xform: the corner's frame in the chassis.
-        mirror: invert y.
+        xform: pose of the corner's frame in the chassis.
+        mirror: True: invert y.
         label: prefix of all labels.
         kind: name of the suspension in messages.
     """
@@ -64,13 +64,13 @@ class Corner:
         self.flip = MIRROR if mirror else np.eye(3)
 
     def center(self, hub: Hub) -> Array:
-        """Return the wheel's center after checking it."""
+        """Check the hub and return the wheel's center."""
         if not isinstance(hub, Hub):
             raise validate.fail(self.element, f"hub = {hub!r} is no Hub", "give gpusim.machines.Hub(center, mass)")
         return validate.numbers(self.element, "hub.center", hub.center, 3)
 
     def ends(self, name: str, arm: Arm) -> tuple[Array, Array]:
-        """Return inner and outer point of an arm after checking them."""
+        """Check an arm and return its inner and outer point."""
         if not isinstance(arm, Arm):
             raise validate.fail(
                 self.element, f"{name} = {arm!r} is no Arm", "give gpusim.machines.Arm(inner, outer, mass)"
@@ -78,11 +78,11 @@ class Corner:
         return arm.ends(self.element, name)
 
     def point(self, point: Array) -> Array:
-        """Return a point of the corner's frame in the world."""
+        """Convert a point from the corner's frame to the world."""
         return self.frame.apply(self.flip @ point)
 
     def body(self, name: str, solid: Solid, origin: Array | None) -> int:
-        """Add a part. Its frame is at ``origin`` (default: its center of mass) along the corner's axes."""
+        """Add a body. Its frame has the corner's axes and the origin ``origin`` (default: the center of mass)."""
         place = solid.com if origin is None else origin
         inertia = self.flip @ solid.inertia @ self.flip
         pose = Transform(self.point(place), self.frame.rotation)
@@ -116,9 +116,10 @@ class Corner:
         """Add a joint at a point. ``parent`` -1 is the chassis.
 
         Args:
-            axis: in the corner's frame. The mirror inverts the axis of a rotation, but not that of a slide.
-            travel: the joint slides along the axis.
-            limits: of its coordinates.
+            axis: axis in the corner's frame. With ``mirror``, the axis of a rotation is inverted, the axis of a slide
+                is not.
+            travel: True if the joint is a slide along the axis.
+            limits: limits of the joint's coordinates.
             second: second axis of a universal joint.
         """
         sense = 1.0 if travel or not self.mirror else -1.0
@@ -146,7 +147,7 @@ class Corner:
     def linkage(
         self, closing: Callable[[float], Moves], solids: dict[str, Solid], center: Array, steering: Steering | None
     ) -> Linkage:
-        """Return the mechanism, with the builder's gravity along -z of the corner's frame."""
+        """Return the analytic model. It assumes that gravity acts along -z of the corner's frame."""
         gravity = float(np.linalg.norm(self.b.gravity))
         return Linkage(self.element, closing, solids, center, gravity, steering)
 
@@ -158,7 +159,7 @@ class Corner:
         parts: tuple[str, ...],
         hinged: bool = True,
     ) -> Plan:
-        """Check that the loop closes, the travel's limits and the springs."""
+        """Check the closure of the loop, the limits of the travel, and the springs."""
         linkage.check()
         ends = validate.numbers(self.element, "travel", travel, 2, infinite=True)
         if not ends[0] <= 0.0 <= ends[1] or ends[0] == ends[1]:

@@ -1,12 +1,12 @@
-"""Holding valves, and the analytic lowering speed of a cylinder behind one.
+"""Holding valves, and an analytic model of the speed at which a cylinder with a holding valve lowers a load.
 
-For a load that moves steadily at speed u, chamber k carries the force L and the spool feeds chamber o:
+A load moves steadily at speed u. Chamber k carries the load's force L, and the spool feeds the other chamber o:
 
     S_k p_k = L - c u + S_o p_o        Q_k = S_k u = y K sqrt(p_k - p_hose) = s K_drain sqrt(p_hose - p_return)
     y = (p_k + R p_o - p_set)/range    Q_o = S_o u = s K_supply sqrt(p_pump - p_o)
 
-The roots are smooth at zero drop (actuators/circuit_flows.py). s is the opening of the spool and y that of the
-valve.
+The roots are smooth at zero drop (actuators/circuit_flows.py). s is the opening of the spool, and y is the opening of
+the holding valve.
 """
 
 from __future__ import annotations
@@ -31,40 +31,42 @@ MOST_PRESSURE, HALVINGS = 1e9, 80
 
 
 def orifice_gain(flow: float, drop: float) -> float:
-    """Return K of an orifice that passes ``flow`` at ``drop``: Q = K d/(d^2 + LAMINAR^2)^(1/4), m3/s/sqrt(Pa)."""
+    """Return the gain K (m3/s/sqrt(Pa)) of an orifice from one flow and drop: Q = K d/(d^2 + LAMINAR^2)^(1/4)."""
     return flow * math.hypot(drop, LAMINAR) ** 0.5 / drop
 
 
 def orifice_flow(gain: float, drop: float) -> float:
-    """Return the flow of an orifice, m3/s."""
+    """Return the flow (m3/s) of an orifice at the pressure drop ``drop`` (Pa)."""
     return gain * drop / math.hypot(drop, LAMINAR) ** 0.5
 
 
 def orifice_drop(gain: float, flow: float) -> float:
-    """Return the drop over an orifice, Pa: the inverse of :func:`orifice_flow`, d^4 = (Q/K)^4 (d^2 + LAMINAR^2)."""
+    """Return the pressure drop d (Pa) for a flow Q, from d^4 = (Q/K)^4 (d^2 + LAMINAR^2). See :func:`orifice_flow`."""
     square = (flow / gain) ** 2
     return math.sqrt(0.5 * square * (square + math.hypot(square, 2.0 * LAMINAR)))
 
 
 @dataclass(frozen=True)
 class HoldingValve:
-    """A counterbalance valve on a chamber.
+    """A counterbalance valve (holding valve) on a chamber of a cylinder.
 
-    It holds the load until the other side is pressurized, even if a hose breaks.
+    The valve holds the load until the other chamber is pressurized, even if a hose breaks.
 
-    The faster a load descends, the less it presses on the pilot's side, and the oil of both sides is a spring. A valve
-    that follows its pilot at once and opens over a small range therefore makes the load oscillate. A wide range and a
-    slow pilot damp it (tests/analytic/test_holding_stability.py has the poles). They cost pressure on the other side,
-    which ``ArmCylinder.lowering`` computes. With less pump pressure the load descends more slowly than the lever
-    commands. The open valve passes the flow of the spool's edge to the tank (``Spool.drain`` times its flow) at 3e5 Pa.
+    The pressure of the other chamber is the pilot pressure. It falls when the load descends faster, and the oil in both
+    chambers acts as a spring. A valve with a fast pilot and a small opening range therefore makes the load oscillate. A
+    wide range and a slow pilot damp the oscillation (tests/analytic/test_holding_stability.py has the poles). They
+    require more pressure in the other chamber, which ``ArmCylinder.lowering`` computes. With less pump pressure the
+    load descends more slowly than the lever commands. At a pressure drop of 3e5 Pa, the open valve passes the flow
+    ``Spool.drain`` times ``Spool.flow``.
 
     Attributes:
-        pressure: at which it starts to open without the pilot, Pa. It must exceed the pressure of every load.
-        chamber: "a" or "b".
-        pilot_ratio: weight of the other side's pressure.
-        opening_range: pressure above ``pressure`` at which it is fully open, Pa.
-        pilot_time: time constant of its damped pilot line, s. 0: none.
-        time_constant: of its poppet, s.
+        pressure: chamber pressure (Pa) at which the valve starts to open without pilot pressure. It must exceed the
+            pressure that any load causes.
+        chamber: chamber with the valve, "a" or "b".
+        pilot_ratio: factor of the pilot pressure (the pressure of the other chamber).
+        opening_range: pressure (Pa) above ``pressure`` at which the valve is fully open.
+        pilot_time: time constant (s) of the damped pilot line. 0: no delay.
+        time_constant: time constant (s) of the poppet.
     """
 
     pressure: float
@@ -85,7 +87,7 @@ class HoldingValve:
 
 
 def holding_valves(element: str, holding: Any) -> tuple[HoldingValve, ...]:
-    """Return the holding valves as a tuple after checking them: at most one per chamber."""
+    """Check the holding valves (at most one per chamber) and return them as a tuple."""
     valves = (holding,) if isinstance(holding, HoldingValve) else holding
     if not isinstance(valves, tuple | list) or not all(isinstance(one, HoldingValve) for one in valves):
         rule = f"holding = {holding!r} is no HoldingValve"
@@ -102,9 +104,9 @@ class Lowering:
     """A load that descends steadily.
 
     Attributes:
-        speed: of the piston, m/s, positive.
-        pressure_a, pressure_b: of the chambers, Pa.
-        pump: pressure that the pump has to supply, Pa.
+        speed: speed (m/s) of the piston, positive.
+        pressure_a, pressure_b: pressures (Pa) of the chambers.
+        pump: pressure (Pa) that the pump must supply.
     """
 
     speed: float
@@ -115,15 +117,16 @@ class Lowering:
 
 @dataclass(frozen=True)
 class Balance:
-    """The equations above for one cylinder and one lever position. Pairs are (carrying, other) chamber.
+    """The module's equations for one cylinder and one lever position. Pairs are (carrying chamber, other chamber).
 
     Attributes:
         valve: the holding valve.
-        areas: of the carrying and the other chamber, m2.
-        load: on the carrying chamber, N.
-        viscous: N s/m.
-        supply, drain, poppet: K of the spool's open edges, s K, and of the valve, m3/s/sqrt(Pa).
-        return_pressure: of the line to the tank, Pa.
+        areas: piston areas (m2) of the carrying and the other chamber.
+        load: force (N) of the load on the carrying chamber.
+        viscous: viscous friction (N s/m).
+        supply, drain, poppet: gains (m3/s/sqrt(Pa)): s K_supply and s K_drain of the spool's open edges, K of the
+            valve.
+        return_pressure: pressure (Pa) of the line to the tank.
     """
 
     valve: HoldingValve
@@ -136,7 +139,7 @@ class Balance:
     return_pressure: float
 
     def pressures(self, speed: float) -> tuple[float, float, float]:
-        """Return the pressures of both chambers and of the pump at a speed, Pa."""
+        """Return the pressures (Pa) of both chambers and of the pump at a speed (m/s)."""
         flow = self.areas[0] * speed
         hose = self.return_pressure + orifice_drop(self.drain, flow)
 
@@ -155,7 +158,7 @@ class Balance:
         return carrying(high), high, high + orifice_drop(self.supply, self.areas[1] * speed)
 
     def speed(self, most: float, pump: float) -> float:
-        """Return the maximum speed up to ``most``, m/s, at which the pump pressure is at most ``pump``, Pa."""
+        """Return the maximum speed (m/s), at most ``most``, for which ``pump`` (Pa) is enough pump pressure."""
         if self.pressures(most)[2] <= pump:
             return most
         low, high = 0.0, most

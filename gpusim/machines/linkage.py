@@ -1,12 +1,12 @@
-"""Analytic model of a suspension: its loop in closed form, and the linearized motion about its static equilibrium.
+"""Analytic model of a suspension: loop in closed form, static equilibrium, and linearized motion about it.
 
-q is the coordinate, z(q) the travel of the wheel's center relative to the chassis, and V(q) the energy of springs and
-of the parts' weights. The ground's force F on the wheel is in balance if V' = F z'. About that equilibrium the chassis
-oscillates over a wheel that keeps its height with
+q is the coordinate of the suspension, and z(q) is the travel of the wheel's center relative to the chassis. V(q) is the
+energy of the springs and of the parts' weights. The ground force F on the wheel is in equilibrium if V' = F z'. If the
+wheel keeps its height, the chassis oscillates about this equilibrium with
 
     k = V'' - F z'',   m = sum of m_i |x_i' - z'|^2 + w_i' I_i w_i' + m_sprung z'^2,   c = sum of c_j l_j'^2
 
-This model is independent of the simulation's rows, so that tests can compare the two.
+Tests compare this model with the simulation. The model shares no code with the simulation's constraints.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ UP = np.array([0.0, 0.0, 1.0])
 
 @dataclass(frozen=True)
 class Move:
-    """Displacement of a rigid part from its initial pose: x moves to turn x + shift."""
+    """Displacement of a rigid part from its initial pose: point x moves to ``turn x + shift``."""
 
     turn: Array
     shift: Array
 
     def __call__(self, point: Array) -> Array:
-        """Return the moved position of a point of the part."""
+        """Return the new position of a point of the part."""
         moved: Array = self.turn @ point + self.shift
         return moved
 
     def __matmul__(self, first: Move) -> Move:
-        """Compose moves: ``first``, then this one."""
+        """Compose two moves: first ``first``, then this move."""
         return Move(self.turn @ first.turn, self(first.shift))
 
 
@@ -57,19 +57,19 @@ def turned(axis: Array, angle: float, point: Array) -> Move:
 
 
 class Unreachable(Exception):
-    """A position in which the loop does not close. The text names the limiting part, if not the suspension."""
+    """Error: the loop does not close in a position. The text names the limiting part, if it is known."""
 
 
 @dataclass(frozen=True)
 class Steering:
-    """A tie rod, and the kingpin as a point and a direction of the moved linkage."""
+    """A tie rod, and the kingpin as a point and a direction that move with the linkage."""
 
     kingpin: Callable[[Moves], tuple[Array, Array]]
     inner: Array
     outer: Array
 
     def move(self, moves: Moves, rack: Array) -> tuple[float, Move]:
-        """Return the rotation at which |r cos d + s sin d + center - inner| is the tie rod's length."""
+        """Return the rotation d of the hub at which |r cos d + s sin d + center - inner| is the tie rod's length."""
         point, axis, center, across = self._arm(moves)
         radius = np.cross(across, axis)
         offset, length = center - self.inner - rack, self.outer - self.inner
@@ -100,14 +100,14 @@ class Steering:
 
 @dataclass(frozen=True)
 class Spring:
-    """A spring in terms of one value: a coil's length, or minus the coordinate of a torsion bar.
+    """A spring as a function of one value: the length of a coil, or minus the coordinate of a torsion bar.
 
-    It pushes while the value is below ``rest``.
+    The spring pushes while the value is below ``rest``.
 
     Attributes:
         value: the value as a function of the coordinate and the moves.
-        stiffness, rest: N/m and m, or N m/rad and rad.
-        damping: mean of bound and rebound.
+        stiffness, rest: stiffness and the value without force: N/m and m, or N m/rad and rad.
+        damping: mean of bound and rebound damping.
     """
 
     value: Callable[[float, Moves], float]
@@ -118,7 +118,7 @@ class Spring:
     droop: BumpStop | None = None
 
     def energy(self, value: float) -> float:
-        """Return the energy, J."""
+        """Return the energy (J)."""
         energy = 0.5 * self.stiffness * (value - self.rest) ** 2
         for stop, sign in ((self.bump, 1.0), (self.droop, -1.0)):
             if stop is not None and (depth := sign * (stop.at - value)) > 0.0:
@@ -128,18 +128,19 @@ class Spring:
 
 @dataclass(frozen=True)
 class Static:
-    """A suspension at rest under a load, and its small motions about that.
+    """A suspension at rest under a load, and its small motions about this equilibrium.
 
     Attributes:
-        load: upward force on the wheel's center, N: of the ground, minus the weight of a wheel that is a separate body.
-        coordinate: of the travel's joint, rad (m).
-        travel: of the wheel's center relative to the chassis, up from its initial position, m. The chassis is lower by
-            as much.
-        wheel_rate: change of the load per travel, N/m.
-        lengths: of the coils, m. For torsion bars, minus the coordinate, rad.
+        load: upward force (N) on the wheel's center: the ground force minus the weight of a wheel that is a separate
+            body.
+        coordinate: coordinate (rad or m) of the joint ``travel``.
+        travel: upward displacement (m) of the wheel's center relative to the chassis, from the initial position. The
+            chassis is lower by the same distance.
+        wheel_rate: change of the load per travel (N/m).
+        lengths: length (m) of each coil. For a torsion bar: minus the coordinate (rad).
         motion_ratios: changes of ``lengths`` per travel.
-        frequency: undamped heave frequency of the chassis over a wheel that keeps its height, Hz.
-        damping_ratio: of the heave, with the mean of bound and rebound damping.
+        frequency: undamped heave frequency (Hz) of the chassis while the wheel keeps its height.
+        damping_ratio: damping ratio of the heave, with the mean of bound and rebound damping.
     """
 
     load: float
@@ -154,16 +155,17 @@ class Static:
 
 @dataclass(frozen=True)
 class Linkage:
-    """A suspension as a mechanism of one coordinate, in the corner's frame.
+    """A suspension as a mechanism with one coordinate, in the corner's frame.
 
     Attributes:
-        element: name in messages.
-        closing: returns the moves of all parts at a coordinate, with "hub" not steered. It may raise Unreachable.
-        solids: by name of the part.
-        center: initial center of the wheel.
-        gravity: m/s2.
-        steering: None: the hub does not steer.
-        follow: parts whose moves follow from a steered hub's.
+        element: name of the suspension in messages.
+        closing: function that returns the moves of all parts at a coordinate, without steering of the part "hub". It
+            may raise Unreachable.
+        solids: mass properties by name of the part.
+        center: initial position of the wheel's center.
+        gravity: gravitational acceleration (m/s2).
+        steering: tie rod and kingpin. None: the hub does not steer.
+        follow: function that returns the moves of further parts that depend on the move of the steered hub.
     """
 
     element: str
@@ -175,7 +177,7 @@ class Linkage:
     follow: Callable[[Moves], Moves] | None = None
 
     def moves(self, q: float, rack: Array | None = None) -> Moves:
-        """Return the moves of all parts. ``rack`` is the shift of the tie rod's inner end."""
+        """Return the moves of all parts. ``rack`` is the displacement (m) of the tie rod's inner end."""
         moves = self.closing(q)
         if self.steering is not None:
             moves["hub"] = self.steering.move(moves, np.zeros(3) if rack is None else rack)[1] @ moves["hub"]
@@ -184,11 +186,11 @@ class Linkage:
         return moves
 
     def travel(self, q: float) -> float:
-        """Return the travel of the wheel's center, m up from its initial position."""
+        """Return the travel (m) of the wheel's center, upward from its initial position."""
         return float((self.moves(q)["hub"](self.center) - self.center)[2])
 
     def coordinate(self, travel: float) -> float:
-        """Return the coordinate at a travel (eq. 7 of the wheels paper, q = asin(z/l), for one level arm).
+        """Return the coordinate for a travel. For one level arm of length l, this is q = asin(z/l).
 
         Raises:
             ModelError: the linkage does not reach it.
@@ -208,11 +210,11 @@ class Linkage:
         return 0.0 if travel == 0.0 else float(brentq(lambda q: self.travel(q) - travel, last - step, last))
 
     def unsprung(self) -> float:
-        """Return the mass of all parts, kg."""
+        """Return the total mass (kg) of all parts."""
         return sum(solid.mass for solid in self.solids.values())
 
     def sprung(self, load: float) -> float:
-        """Return the mass of the chassis that a ground load carries, kg."""
+        """Return the mass (kg) of the chassis that a ground load carries."""
         load = validate.positive(self.element, "load", load)
         if self.gravity == 0.0:
             raise validate.fail(self.element, "a load needs gravity", "give the builder one, or leave the load out")
@@ -223,28 +225,28 @@ class Linkage:
         return sprung
 
     def weights(self, q: float) -> float:
-        """Return the potential energy of the parts' weights, J."""
+        """Return the potential energy (J) of the parts' weights."""
         moves = self.moves(q)
         return self.gravity * sum(part.mass * float(moves[name](part.com)[2]) for name, part in self.solids.items())
 
     def spring_share(self, load: float) -> float:
-        """Return the generalized spring force that balances a load in the initial pose, N m or N."""
+        """Return the generalized spring force (N m or N) that balances a load in the initial pose."""
         self.sprung(load)
         return load * _slope(self.travel, 0.0) - _slope(self.weights, 0.0)
 
     def slope(self, spring: Spring) -> float:
-        """Return the derivative of a spring's energy with respect to the coordinate in the initial pose, N m or N."""
+        """Return the derivative (N m or N) of a spring's energy with respect to the coordinate, in the initial pose."""
         return _slope(lambda q: spring.energy(spring.value(q, self.moves(q))), 0.0)
 
     def ratio(self, spring: Spring) -> float:
-        """Return the derivative of a spring's length with respect to the coordinate in the initial pose."""
+        """Return the derivative of a spring's length with respect to the coordinate, in the initial pose."""
         return _slope(lambda q: spring.value(q, self.moves(q)), 0.0)
 
     def static(self, load: float, springs: Sequence[Spring], limits: tuple[float, float]) -> Static:
         """Compute the static equilibrium under a load.
 
         Raises:
-            ModelError: the load does not carry the parts, or presses the suspension onto a stop.
+            ModelError: the load is less than the weight of the parts, or presses the suspension onto a stop.
         """
         sprung = self.sprung(load)
 
@@ -300,7 +302,7 @@ class Linkage:
         return 0.0 if last == 0.0 else float(brentq(balance, before, last, xtol=1e-13))
 
     def mass(self, q: float, dz: float) -> float:
-        """Return the generalized mass of the parts for a wheel center that keeps its height, kg m2 (kg)."""
+        """Return the generalized mass (kg m2 or kg) of the parts if the wheel's center keeps its height."""
         total, (after, before) = 0.0, (self.moves(q + STEP), self.moves(q - STEP))
         for name, part in self.solids.items():
             rate = (after[name](part.com) - before[name](part.com)) / (2.0 * STEP) - dz * UP
@@ -334,10 +336,10 @@ def _bend(f: Callable[[float], float], q: float) -> float:
 
 
 def hinge(element: str, axis: Array, inner: Array, point: Array, name: str) -> Array:
-    """Return the axis, with the sign that lifts a point for positive rotation.
+    """Return the axis or its opposite, such that a positive rotation lifts ``point``.
 
     Raises:
-        ModelError: neither direction lifts it.
+        ModelError: neither direction of rotation lifts the point.
     """
     lift = float(np.cross(axis, point - inner)[2])
     if abs(lift) < 1e-6:
@@ -349,16 +351,16 @@ def hinge(element: str, axis: Array, inner: Array, point: Array, name: str) -> A
 
 
 def rocker(axis: Array, center: Array, start: Array, built: Array, other: Array) -> float:
-    """Return the rotation of a crank that keeps its end's initial distance from a moved point, rad.
+    """Return the rotation (rad) of a crank that restores the initial distance of the crank's end from a moved point.
 
     Args:
-        axis: unit vector.
-        center: of the crank's rotation.
-        start: its end, initially.
-        built, other: the other point, initially and moved across the axis.
+        axis: axis of the crank, a unit vector.
+        center: point on the axis.
+        start: initial position of the crank's end.
+        built, other: initial and moved position of the other point.
 
     Raises:
-        Unreachable: the point is too far away or too close.
+        Unreachable: the other point is too far away or too close.
     """
     across = np.eye(3) - np.outer(axis, axis)
     crank, rod, way = across @ (start - center), across @ (built - start), across @ (other - center)
@@ -372,5 +374,5 @@ def rocker(axis: Array, center: Array, start: Array, built: Array, other: Array)
 
 
 def angle_between(axis: Array, first: Array, second: Array) -> float:
-    """Return the angle about a unit axis from one direction to the other, both projected across it, rad."""
+    """Return the angle (rad) about a unit axis from ``first`` to ``second``, projected on the plane normal to it."""
     return math.atan2(float(axis @ np.cross(first, second)), float(first @ second - (axis @ first) * (axis @ second)))

@@ -1,4 +1,4 @@
-"""Forward, left and yaw motion of a platform on omni or mecanum wheels, as sums of its wheels' angles."""
+"""Forward, left and yaw motion of a platform on omni or mecanum wheels, as weighted sums of the wheels' angles."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ class OmniDrive:
     """Tendons of a platform, from :func:`add_omni_drive`.
 
     Attributes:
-        forward, left: tendons whose rates are the platform's velocity along its x and y, m/s, if no roller slips.
-        turn: tendon whose rate is its yaw rate, rad/s.
+        forward, left: tendons whose rates are the platform's velocities (m/s) along its x and y axes, if no roller
+            slips.
+        turn: tendon whose rate is the platform's yaw rate (rad/s).
     """
 
     forward: int
@@ -34,15 +35,16 @@ def add_omni_drive(builder: ModelBuilder, wheels: Sequence[OmniWheel], label: st
     """Add tendons for the three motions of a platform. Actuators on them drive all wheels together.
 
     For a velocity v of the platform, the wheels' speeds are w = B v (:meth:`OmniWheel.ideal`). The tendons are the rows
-    of the pseudo-inverse of B. A force on one becomes wheel torques that push the platform in that direction.
+    of the pseudo-inverse of B. A force on a tendon becomes wheel torques that push the platform in the direction of
+    this tendon.
 
     Args:
         builder: builder that contains the wheels.
-        wheels: of one platform, at least three.
+        wheels: all wheels of one platform, at least three.
         label: prefix of the labels ``forward``, ``left``, ``turn``.
 
     Raises:
-        ModelError: too few wheels, or wheels that leave a motion free.
+        ModelError: too few wheels, or wheels that cannot drive one of the three motions.
     """
     element = f"omni drive '{label}'" if label else "omni drive"
     if len(wheels) < 3 or not all(isinstance(wheel, OmniWheel) for wheel in wheels):

@@ -29,12 +29,12 @@ class OmniWheel:
 
     Attributes:
         hub: body index.
-        spin: index of the hub's joint, for drives and brakes. Positive speeds roll along the wheel's x.
-        rollers: their bodies' indices, from the lowest on.
-        bearings: indices of their joints.
-        xform: the wheel's frame in the platform's.
-        radius, roller_angle: as given, m and rad.
-        reach: half of the angle around the wheel over which one roller carries the load, rad.
+        spin: index of the hub's joint, for drives and brakes. At positive speeds, the wheel rolls along its x axis.
+        rollers: body indices of the rollers. The first one is the lowest roller.
+        bearings: joint indices of the rollers, in the same order.
+        xform: pose of the wheel's frame in the platform's frame.
+        radius, roller_angle: as passed to ``add_omni_wheel`` (m and rad).
+        reach: half of the wheel's rotation (rad) during which one roller carries the load.
     """
 
     hub: int
@@ -47,14 +47,16 @@ class OmniWheel:
     reach: float
 
     def ideal(self, velocity: Vector) -> float:
-        """Return the hub speed for a platform motion, with massless rollers that do not slip, rad/s.
+        """Return the hub speed (rad/s) for a platform motion, for massless rollers that do not slip.
 
-        Seen from above, the roller on the ground rolls freely across its axis, and along its axis the ground holds the
-        rim. At the angle t from its lowest position its axis is (cos(roller_angle) cos(t), sin(roller_angle)). So a
-        mecanum wheel with constant speed moves sideways unevenly, by cos(t). The returned speed is for the mean over t.
+        The roller on the ground rolls freely perpendicular to its axis. Along its axis, friction holds the roller. At
+        the angle t from the roller's lowest position, the axis seen from above is (cos(roller_angle) cos(t),
+        sin(roller_angle)). A mecanum wheel at constant speed therefore moves sideways with a ripple of cos(t). The
+        returned speed uses the mean over t.
 
         Args:
-            velocity: of the platform, whose z axis is up: of its origin along its x and y, m/s, and about z, rad/s.
+            velocity: velocity of the platform's origin along the platform's x and y axes (m/s), and the yaw rate
+                (rad/s). The platform's z axis is up.
         """
         vx, vy, turn = validate.numbers("OmniWheel.ideal", "velocity", velocity, 3)
         x, y, _ = self.xform.position
@@ -81,26 +83,29 @@ def add_omni_wheel(
 ) -> OmniWheel:
     """Add a wheel of free rollers: a hub on a hinge, and barrels on hinges around it that do not touch each other.
 
-    The ends of neighbors meet on the wheel's circle, so that the hub stays at the height ``radius``. This is exact for
-    an omni wheel. The ideal profile of a mecanum roller is not an arc: it deviates from the arc by up to 33 um for a
-    wheel of 0.1 m with eight rollers, and 13 um with ten.
+    The ends of neighboring rollers meet on the wheel's circle. The hub therefore stays at the height ``radius``. This
+    is exact for an omni wheel. The ideal profile of a mecanum roller is not an arc: it deviates from the arc by up to
+    33 um for a wheel of 0.1 m with eight rollers, and 13 um with ten.
 
     Args:
         builder: builder that contains the platform.
         platform: body index, -1 for the world.
-        xform: the wheel's frame in the platform's. The wheel rolls along x and rotates about y, and z is up.
-        radius: of the wheel, to the outside of the rollers, m.
+        xform: pose of the wheel's frame in the platform's frame. The wheel rolls along x and rotates about y, and z is
+            up.
+        radius: radius (m) of the wheel, to the outside of the rollers.
         rollers: number of rollers. Thin rollers need a larger number.
-        roller_radius: at their center, m, below half of ``radius``.
-        roller_mass: of each, kg, evenly distributed. The direct solver handles 1e-5 of the machine's mass.
-        hub_mass: kg, a solid disk within the rollers, as thick as they are.
+        roller_radius: radius (m) at the center of a roller, below half of ``radius``.
+        roller_mass: mass (kg) of each roller, evenly distributed. The direct solver can handle rollers with 1e-5 of the
+            machine's mass.
+        hub_mass: mass (kg) of the hub, a solid disk inside the rollers with the same thickness as the rollers.
         label: prefix of the labels, "fl" for bodies ``fl_hub``, ``fl_roller0`` ..., and joints ``fl_spin``, ...
-        roller_angle: between the wheel's x and the axis of the roller on the ground, rad, positive towards y: 0 for
-            omni wheels, pi/4 or -pi/4 for mecanum wheels.
-        gap: between the ends of neighbors, m, along the circle. The wheel drops by gap^2/(8 radius) there.
-        bearing_damping: of the rollers' joints, N m s/rad.
-        material: of the rollers.
-        color: of the hub and the rollers. See ``add_shape``.
+        roller_angle: angle (rad) from the wheel's x axis to the axis of the roller on the ground, positive towards y. 0
+            for omni wheels, pi/4 or -pi/4 for mecanum wheels.
+        gap: gap (m) between the ends of neighboring rollers, along the circle. The wheel drops by gap^2/(8 radius) at
+            each gap.
+        bearing_damping: damping (N m s/rad) of the rollers' joints.
+        material: material of the rollers.
+        color: color of the hub and the rollers. See ``add_shape``.
 
     Raises:
         ModelError: rollers that cannot close the circle, or a value that breaks a rule. The message names the fix.

@@ -13,7 +13,7 @@ from gpusim.typing import Array, Vector
 
 
 def two_points(element: str, name: str, a: tuple[str, Vector], b: tuple[str, Vector]) -> tuple[Array, Array]:
-    """Return two points of a part after checking that they differ. ``a`` and ``b`` hold field names and points."""
+    """Check that two points of a part differ, and return them. ``a`` and ``b`` are pairs (name of the field, point)."""
     first, second = (f"{name}.{field}" if name else field for field, _ in (a, b))
     start, end = (validate.numbers(element, word, point, 3) for word, (_, point) in ((first, a), (second, b)))
     if np.linalg.norm(end - start) < 1e-6:
@@ -23,13 +23,13 @@ def two_points(element: str, name: str, a: tuple[str, Vector], b: tuple[str, Vec
 
 @dataclass(frozen=True)
 class Arm:
-    """A straight link. Its inertia is that of a round bar.
+    """A straight link with the inertia of a round bar.
 
     Attributes:
-        inner: point on its hinge on the chassis.
-        outer: joint on the hub's side.
-        mass: kg.
-        radius: of the bar, m.
+        inner: point on the axis of the hinge that connects the arm to the chassis.
+        outer: position of the joint at the end near the hub.
+        mass: mass (kg).
+        radius: radius (m) of the bar.
     """
 
     inner: Vector
@@ -52,9 +52,10 @@ class Hub:
     """The wheel carrier (knuckle, steering knuckle).
 
     Attributes:
-        center: of the wheel.
-        mass: kg.
-        inertia: about the center of mass, kg m2, as in ``add_body``. Default: that of a ball of 8 cm.
+        center: center of the wheel.
+        mass: mass (kg).
+        inertia: inertia (kg m2) about the center of mass, as in ``add_body``. Default: the inertia of a ball of radius
+            8 cm.
         com: center of mass. Default: ``center``.
     """
 
@@ -73,19 +74,20 @@ class Hub:
 
 @dataclass(frozen=True)
 class Coil:
-    """A coil spring with its damper, between a point of the chassis and one of a part.
+    """A coil spring with its damper, between a point on the chassis and a point on a part of the suspension.
 
     Attributes:
-        top: on the chassis.
-        foot: on the part.
-        stiffness: N/m.
-        damping: N s/m, or (bound, rebound).
-        on: name of the part with the foot. Default: the first part that the suspension's docstring names.
-        load: upward force on the wheel's center for which the initial pose is in balance, N. It sets the preload. It
-            carries the chassis and the suspension's parts. Subtract the weight of a wheel that is a separate body, as
-            in ``add_wheel``, from the ground force.
-        preload: alternative to ``load``: initial force that pushes the ends apart, N.
-        bump, droop: soft stops at lengths of the spring.
+        top: upper end, a point on the chassis.
+        foot: lower end, a point on the part ``on``.
+        stiffness: stiffness (N/m).
+        damping: damping (N s/m) for both directions, or (bound, rebound).
+        on: name of the part that carries the foot. Default: the first part that the docstring of the suspension names
+            for a foot.
+        load: upward force (N) on the wheel's center for which the initial pose is in equilibrium. This force sets the
+            preload. It carries the chassis and the suspension's parts: the ground force minus the weight of a wheel
+            that is a separate body, as in ``add_wheel``.
+        preload: alternative to ``load``: initial force (N) that pushes the ends apart.
+        bump, droop: soft stops, each at a length of the spring.
     """
 
     top: Vector
@@ -104,10 +106,10 @@ class TorsionBar:
     """A torsion spring with its damper on the hinge of an arm.
 
     Attributes:
-        stiffness: N m/rad.
-        damping: N m s/rad, or (bound, rebound).
+        stiffness: stiffness (N m/rad).
+        damping: damping (N m s/rad) for both directions, or (bound, rebound).
         load: as in ``Coil``.
-        preload: alternative to ``load``: initial torque that presses the wheel down, N m.
+        preload: alternative to ``load``: initial torque (N m) that presses the wheel down.
     """
 
     stiffness: float = 0.0
@@ -118,12 +120,12 @@ class TorsionBar:
 
 @dataclass(frozen=True)
 class TieRod:
-    """A tie rod, which holds the hub's steering angle, or steers it if its inner end is on a rack.
+    """A tie rod. It holds the hub's steering angle. If the inner end of the tie rod is on a rack, it steers the hub.
 
     Attributes:
-        inner: end on the chassis or on the rack.
-        outer: end on the hub.
-        rack: body of the inner end, such as a steering rack. Default: the chassis.
+        inner: position of the end on the chassis or on the rack.
+        outer: position of the end on the hub.
+        rack: body that carries the inner end, such as a steering rack. Default: the chassis.
     """
 
     inner: Vector
@@ -137,14 +139,14 @@ class TieRod:
 
 @dataclass(frozen=True)
 class Solid:
-    """Mass, kg, center of mass and inertia about it, kg m2, in the corner's frame in the initial pose."""
+    """Mass (kg), center of mass (m) and inertia (kg m2) about it, in the corner's frame and the initial pose."""
 
     mass: float
     com: Array
     inertia: Array = field(repr=False)
 
     def __add__(self, other: Solid) -> Solid:
-        """Combine two solids to one rigid body."""
+        """Return the mass properties of both solids as one rigid body."""
         mass = self.mass + other.mass
         com = (self.mass * self.com + other.mass * other.com) / mass
         inertia = np.zeros((3, 3))
@@ -155,7 +157,7 @@ class Solid:
 
 
 def bar(element: str, name: str, start: Array, end: Array, mass: Any, radius: Any) -> Solid:
-    """Return a round bar between two points."""
+    """Return the mass properties of a round bar between two points."""
     m, r = (validate.positive(element, f"{name}.{key}", value) for key, value in (("mass", mass), ("radius", radius)))
     length = float(np.linalg.norm(end - start))
     along = np.outer(end - start, end - start) / length**2

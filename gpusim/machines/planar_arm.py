@@ -1,12 +1,13 @@
 """Analytic model of an arm with parallel hinges: planar kinematics, and cylinder forces by virtual work.
 
-Points of the plane are complex numbers, x + iz. Part k maps its point p to ``o_k + e_k p``, with e_k of length 1. The
-coordinates q are hinge angles from the initial pose, positive from x towards z. With the cylinders' lengths L_k(q), the
-parts' weights as a potential V(q) and forces f on points p(q), equilibrium requires
+Points of the plane are complex numbers x + iz. A point p in the frame of part k is at ``o_k + e_k p`` in the arm's
+frame, with |e_k| = 1. The coordinates q are hinge angles from the initial pose, positive from x towards z. L_k(q) are
+the lengths of the cylinders and V(q) is the potential energy of the parts' weights. For forces f on points p(q),
+equilibrium requires
 
     sum_k F_k dL_k/dq_i = dV/dq_i - sum f . dp/dq_i      (F_k > 0 pushes)
 
-This model is independent of the simulation's rows, so that tests can compare the two.
+Tests compare this model with the simulation. The model shares no code with the simulation's constraints.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Point = tuple[float, float]
 
 
 class PointForce(NamedTuple):
-    """A force on a part: its name, the point in its frame (x, z), m, and the force (x, z) in the arm's frame, N."""
+    """A force on a part: name of the part, point (x, z) (m) in its frame, and force (x, z) (N) in the arm's frame."""
 
     part: str
     point: Point
@@ -42,9 +43,9 @@ class ArmStatic:
     """Analytic static equilibrium of an arm.
 
     Attributes:
-        forces: of every cylinder, N. Positive pushes its pins apart.
-        lengths: distance of its pins, m.
-        torques: of the cylinders about every hinge, N m.
+        forces: force (N) of every cylinder. A positive force pushes the cylinder's pins apart.
+        lengths: distance (m) between the pins of every cylinder.
+        torques: torque (N m) of the cylinders about every hinge.
     """
 
     forces: dict[str, float]
@@ -53,7 +54,7 @@ class ArmStatic:
 
 
 class NotClosed(Exception):
-    """A pose in which a four-bar cannot close."""
+    """Error: a four-bar linkage cannot close in a pose."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Hinged:
 
 @dataclass(frozen=True)
 class FourBar:
-    """A rocker on one part and a link to a point of the next one. ``side`` selects the side on which they meet."""
+    """A four-bar: rocker on one part, and link to a point of the next part. ``side``: the side where both meet."""
 
     rocker: str
     link: str
@@ -81,7 +82,7 @@ class FourBar:
     side: float
 
     def close(self, pivot: complex, ear: complex) -> complex:
-        """Return the point where rocker and link meet: the intersection of circles about both ends."""
+        """Return the point where rocker and link meet: an intersection of the circles about ``pivot`` and ``ear``."""
         way = ear - pivot
         distance = abs(way)
         a, b = self.rocker_length, self.link_length
@@ -94,7 +95,7 @@ class FourBar:
 
 @dataclass(frozen=True)
 class Ram:
-    """A cylinder of the analytic model: two parts, and its pins in their frames."""
+    """A cylinder of the analytic model: two parts, and the pin on each part in the frame of that part."""
 
     name: str
     start: str
@@ -104,13 +105,13 @@ class Ram:
 
 @dataclass
 class Mechanism:
-    """The arm in its plane.
+    """Analytic model of the arm in its plane.
 
     Attributes:
-        gravity: in the arm's frame, x + iz, m/s2.
-        hinges: of the links, parents first.
-        loops: four-bars.
-        weights: mass and center of mass of every part, in its frame.
+        gravity: gravitational acceleration x + iz (m/s2) in the arm's frame.
+        hinges: hinges of the links, parents before children.
+        loops: four-bar linkages.
+        weights: mass (kg) and center of mass (m) of every part, in the frame of the part.
         rams: cylinders.
     """
 
@@ -121,10 +122,10 @@ class Mechanism:
     rams: list[Ram] = field(default_factory=list)
 
     def places(self, turns: Sequence[float] | Array) -> dict[str, Place]:
-        """Return origin and direction of every part.
+        """Return origin o_k and direction e_k of every part at hinge angles ``turns`` (rad).
 
         Raises:
-            NotClosed: a four-bar does not reach.
+            NotClosed: a four-bar linkage cannot close.
         """
         found: dict[str, Place] = {BASE: (0j, 1 + 0j)}
         for hinge, turn in zip(self.hinges, turns, strict=True):
@@ -138,18 +139,18 @@ class Mechanism:
         return found
 
     def lengths(self, places: Mapping[str, Place]) -> Array:
-        """Return the distances of the cylinders' pins, m."""
+        """Return the distance (m) between the pins of every cylinder."""
         ends = [(locate(places[r.start], r.pins[0]), locate(places[r.end], r.pins[1])) for r in self.rams]
         return np.array([abs(end - start) for start, end in ends])
 
     def potential(self, places: Mapping[str, Place], forces: Sequence[PointForce]) -> float:
-        """Return the energy of weights and constant forces, J."""
+        """Return the potential energy (J) of weights and constant forces."""
         pulls = [(mass * self.gravity, locate(places[part], com)) for part, (mass, com) in self.weights.items()]
         pulls += [(complex(*f.force), locate(places[f.part], complex(*f.point))) for f in forces]
         return -float(sum((pull.conjugate() * point).real for pull, point in pulls))
 
     def slopes(self, turns: Array, forces: Sequence[PointForce]) -> tuple[Array, Array]:
-        """Return dL/dq, (hinges, cylinders), m, and dV/dq, (hinges,), N m."""
+        """Return dL/dq, (hinges, cylinders) (m), and dV/dq, (hinges,) (N m)."""
         levers, torques = [], []
         for k in range(len(turns)):
             step = STEP * np.eye(len(turns))[k]
@@ -159,7 +160,7 @@ class Mechanism:
         return np.array(levers).reshape(len(turns), len(self.rams)), np.array(torques)
 
     def static(self, element: str, turns: Array, forces: Sequence[PointForce] = ()) -> ArmStatic:
-        """Return the static forces of all cylinders. If several hold a hinge, their sum of squares is minimal."""
+        """Return the static forces of all cylinders. Several cylinders on a hinge share the load by least squares."""
         lengths = self.lengths(self.places(turns))
         levers, torques = self.slopes(turns, forces)
         held = np.any(np.abs(levers) >= DEAD_CENTER * lengths, axis=1)
@@ -179,5 +180,5 @@ class Mechanism:
 
 
 def locate(place: Place, point: complex) -> complex:
-    """Return a point of a part in the arm's frame."""
+    """Convert a point from a part's frame to the arm's frame."""
     return place[0] + place[1] * point

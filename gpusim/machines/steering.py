@@ -1,12 +1,13 @@
 """Steering racks with their tie rods, and hitches of trailers.
 
-Ackermann's condition: L is the wheelbase and T the distance between the kingpins. If all wheels of a vehicle turn left
-about a point on the line of the unsteered axle, R to the left of its center, then
+Ackermann's condition: L is the wheelbase and T the distance between the kingpins. If all wheels of a vehicle roll about
+a common point on the line of the unsteered axle, at the distance R to the left of the axle's center, then
 
     cot(d) = R/L,   cot(left) = (R - T/2)/L,   cot(right) = (R + T/2)/L
 
-where d is the angle of the bicycle model's front wheel. A trapezoid of steering arms meets it at two angles and nearly
-between them. Parallel arms steer both wheels by d.
+where d is the steering angle of the bicycle model's front wheel. With angled steering arms (a trapezoid), the steering
+meets this condition exactly at one angle to each side, and approximately between these two angles. Parallel arms steer
+both wheels by d.
 """
 
 from __future__ import annotations
@@ -43,14 +44,15 @@ class SteeringRack:
     """A steering rack, from :func:`add_steering_rack`.
 
     Attributes:
-        label: of the servo and the joint. The body is ``<label>_rack``.
-        rack: body.
-        joint: its travel, positive for wheels to the left, m.
-        servo: actuator. Its command is the travel, m.
-        travel: maximum to either side, m.
-        arm: length of the steering arms, m, backward. Negative: forward.
-        wheelbase, half_track: of Ackermann's condition, m. inf and 0 for parallel steering.
-        angle: of the bicycle model's wheel at which the trapezoid meets this condition, rad.
+        label: label of the servo and the joint. The label of the body is ``<label>_rack``.
+        rack: body index of the rack.
+        joint: slide of the rack. Its coordinate is the travel (m), positive if the wheels point left.
+        servo: index of the servo. Its command is the travel (m).
+        travel: maximum travel (m) to either side.
+        arm: length (m) of the steering arms, backward. Negative: forward.
+        wheelbase, half_track: wheelbase and half of the track (m) in Ackermann's condition. inf and 0 for parallel
+            steering.
+        angle: angle (rad) of the bicycle model's front wheel at which the steering meets Ackermann's condition.
     """
 
     label: str
@@ -64,14 +66,15 @@ class SteeringRack:
     angle: float
 
     def tie_rod(self, kingpin: Vector, inner: float) -> TieRod:
-        """Return the tie rod of a corner, for ``tie_rod=`` of its suspension.
+        """Return a tie rod for one corner, to pass as ``tie_rod`` to the corner's suspension.
 
         Args:
-            kingpin: point on the kingpin at the height of the tie rod, in the corner's frame, m.
-            inner: y of the tie rod's inner end there, m.
+            kingpin: point (m) on the kingpin at the height of the tie rod, in the corner's frame.
+            inner: y coordinate (m) of the tie rod's inner end in the corner's frame.
 
         Raises:
-            ModelError: no arm and rod meet the condition, or the rack travels farther than they reach.
+            ModelError: no steering arm meets Ackermann's condition, or the rack travels farther than arm and tie rod
+                reach.
         """
         rod = lateral_tie_rod(kingpin, self.arm, inner, self.wheelbase, self.half_track, self.angle, self.rack)
         start, element = np.asarray(kingpin, float), f"steering rack '{self.label}'"
@@ -86,12 +89,12 @@ class SteeringRack:
         return rod
 
     def angles(self, corners: Sequence[Suspension], command: float) -> tuple[float, ...]:
-        """Return the analytic headings of the wheels, rad to the left, in the initial pose.
+        """Return the analytic headings (rad, positive to the left) of the wheels in the initial pose.
 
-        ``command`` is the travel of the rack.
+        ``command`` is the travel (m) of the rack.
 
-        The headings are seen from above. The angle about an inclined kingpin (``Suspension.steering_angle``) is
-        slightly larger.
+        The headings are angles seen from above. For an inclined kingpin, the angle about the kingpin
+        (``Suspension.steering_angle``) is slightly larger.
 
         Raises:
             ModelError: a tie rod does not reach that far.
@@ -111,17 +114,17 @@ class SteeringRack:
         return tuple(found)
 
     def steering_angle(self, corners: Sequence[Suspension], command: float) -> float:
-        """Return the analytic angle of the bicycle model's wheel, rad: its cotangent is the mean of the wheels'."""
+        """Return the analytic angle (rad) of the bicycle model's wheel: the mean of the wheels' cotangents gives it."""
         angles = self.angles(corners, command)
         if any(abs(angle) < 1e-12 for angle in angles):
             return 0.0
         return math.atan(1.0 / float(np.mean([1.0 / math.tan(angle) for angle in angles])))
 
     def command(self, corners: Sequence[Suspension], angle: float) -> float:
-        """Return the travel for an angle of the bicycle model's front wheel, m.
+        """Return the rack's travel (m) for an angle (rad) of the bicycle model's front wheel.
 
         Raises:
-            ModelError: it is beyond the rack's travel.
+            ModelError: the angle needs more than the maximum travel of the rack.
         """
         before = 0.0
         for travel in np.linspace(0.0, self.travel, STEPS + 1)[1:].tolist():
@@ -167,25 +170,25 @@ def add_steering_rack(
     force: float = math.inf,
     label: str = "steer",
 ) -> SteeringRack:
-    """Add a steering rack, before the suspensions that it steers: ``tie_rod=rack.tie_rod(kingpin, inner)``.
+    """Add a steering rack. Then add its suspensions with ``tie_rod=rack.tie_rod(kingpin, inner)``.
 
-    The rack is a body that slides along the chassis' y, moved by a position servo. The command ``label`` is the rack's
-    travel in m, which the servo can follow at any wheel angle. ``rack.command(corners, angle)`` converts an angle in
-    rad.
+    The rack is a body that slides along the chassis' y axis. A position servo moves the rack. The command ``label`` is
+    the rack's travel (m). ``rack.command(corners, angle)`` converts a steering angle (rad) to this command.
 
     Args:
         b: the builder.
         chassis: body index, -1 for the world.
-        at: center of the rack, in the chassis' frame, at the height of the tie rods' inner ends, m.
-        travel: maximum to either side, m: rigid stops.
-        arm: length of the steering arms, m, backward from the kingpin. Negative: forward.
+        at: center (m) of the rack in the chassis' frame, at the height of the tie rods' inner ends.
+        travel: maximum travel (m) to either side, limited by rigid stops.
+        arm: length (m) of the steering arms, backward from the kingpin. Negative: forward.
         mode: "ackermann" or "parallel".
-        wheelbase: from the kingpins to the unsteered axle, m.
-        track: distance between the kingpins, m.
-        angle: of the bicycle model's wheel at which Ackermann's condition is met, rad.
-        mass: kg.
-        stiffness, damping, force: of the servo, N/m, N s/m and N. Damping over stiffness is its time constant, s.
-        label: names the joint, the servo and its command.
+        wheelbase: distance (m) from the kingpins to the unsteered axle.
+        track: distance (m) between the kingpins.
+        angle: angle (rad) of the bicycle model's front wheel at which the steering meets Ackermann's condition exactly.
+        mass: mass (kg) of the rack.
+        stiffness, damping, force: gains (N/m, N s/m) and maximum force (N) of the servo. Its time constant (s) is
+            damping / stiffness.
+        label: label of the joint, the servo and the command.
 
     Raises:
         ModelError: a number breaks a rule, or Ackermann's steering has no wheelbase or track.
@@ -230,9 +233,9 @@ class Hitch:
     """A hitch, from :func:`add_trailer_hitch`.
 
     Attributes:
-        joint: between tractor and trailer, initially zero.
+        joint: joint between tractor and trailer. Its coordinates are initially zero.
         kind: "ball" or "pin".
-        at: its initial position in the world, m.
+        at: initial position (m) of the hitch in the world.
     """
 
     joint: int
@@ -252,20 +255,21 @@ def add_trailer_hitch(
     friction: float = 0.0,
     label: str = "hitch",
 ) -> Hitch:
-    """Join a trailer to a tractor.
+    """Connect a trailer to a tractor by a joint.
 
     Args:
         b: the builder.
-        tractor, trailer: bodies.
-        at: position in the tractor's frame, initially, m.
-        kind: "ball" (a coupling: the trailer also pitches and rolls freely) or "pin" (an upright bolt: it only yaws).
-        limit: maximum angle to either side, rad: of a ball the angle of the whole rotation, of a pin the yaw.
-        damping: N m s/rad.
-        friction: dry, N m.
-        label: of the joint.
+        tractor, trailer: body indices.
+        at: position (m) of the hitch in the tractor's frame.
+        kind: "ball": a ball coupling, the trailer yaws, pitches and rolls freely. "pin": an upright bolt, the trailer
+            only yaws.
+        limit: maximum angle (rad) to either side: the total rotation angle of a ball, the yaw angle of a pin.
+        damping: viscous damping (N m s/rad).
+        friction: dry friction (N m).
+        label: label of the joint.
 
     Raises:
-        ModelError: one body for both, an unknown kind, or a limit that is not above zero.
+        ModelError: tractor and trailer are the same body, the kind is unknown, or the limit is not positive.
     """
     element = f"trailer hitch '{label}'"
     front, rear = b.check_body(element, "tractor", tractor), b.check_body(element, "trailer", trailer)

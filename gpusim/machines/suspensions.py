@@ -1,8 +1,9 @@
 """Suspensions of one wheel: six macros that add bodies, joints, springs and a tie rod, and return a record of them.
 
 All points are in the corner's frame: x forward, y outward, z up, with its origin at ``xform`` in the chassis.
-``mirror=True`` inverts y, for the right side. The travel's joint is initially zero and rises with the wheel, on both
-sides, so that an anti-roll bar is ``b.add_anti_roll_bar(left.travel, right.travel, stiffness)``.
+``mirror=True`` inverts y, for the right side. The coordinate of the joint ``travel`` is initially zero and increases
+when the wheel rises, on both sides. You can therefore add an anti-roll bar with ``b.add_anti_roll_bar(left.travel,
+right.travel, stiffness)``.
 """
 
 from __future__ import annotations
@@ -41,16 +42,17 @@ class Suspension:
 
     Attributes:
         label: bodies, joints and actuators are named ``<label>_<part>``.
-        hub: body that carries the wheel. Its frame's origin is the wheel's center, its axes are the corner's, with y
-            to the left on both sides.
-        travel: joint whose first coordinate is the suspension's, initially zero and rising with the wheel.
-        limits: of that coordinate.
-        bodies: by part.
-        springs: actuators, in the order given.
-        tie_rod: joint, or None.
+        hub: body that carries the wheel. The origin of the hub's frame is the wheel's center. The axes are those of the
+            corner's frame, but y points left on both sides.
+        travel: joint whose first coordinate is the coordinate of the suspension. It is initially zero and increases
+            when the wheel rises.
+        limits: minimum and maximum of the suspension's coordinate.
+        bodies: body indices by name of the part.
+        springs: actuator indices of the springs, in the order of the argument ``spring``.
+        tie_rod: joint index of the tie rod, or None.
         linkage: the analytic model of the mechanism.
-        laws: the springs of the analytic model.
-        mirror: y of the corner's frame points to the right.
+        laws: the springs in the form of the analytic model.
+        mirror: True if y of the corner's frame points to the right.
     """
 
     label: str
@@ -65,25 +67,25 @@ class Suspension:
     mirror: bool
 
     def static(self, load: float) -> Static:
-        """Return the analytic equilibrium under the ground's force on the wheel, N, and small motions about it.
+        """Return the analytic equilibrium for a ground force (N) on the wheel, and small motions about the equilibrium.
 
         The force acts at the wheel's center along z of the corner's frame, which is assumed to be upright.
 
         Raises:
-            ModelError: the load does not carry the parts' weight, or presses the suspension onto a stop.
+            ModelError: the load is less than the weight of the parts, or presses the suspension onto a stop.
         """
         return self.linkage.static(load, self.laws, self.limits)
 
     def wheel_travel(self, coordinate: float) -> float:
-        """Return the travel of the wheel's center at a coordinate, m up from its initial position."""
+        """Return the travel (m) of the wheel's center for a coordinate, upward from the initial position."""
         return self.linkage.travel(coordinate)
 
     def coordinate(self, travel: float) -> float:
-        """Return the coordinate at a travel of the wheel's center, rad (m)."""
+        """Return the coordinate (rad or m) for a travel (m) of the wheel's center."""
         return self.linkage.coordinate(travel)
 
     def steering_angle(self, coordinate: float = 0.0, rack: float = 0.0) -> float:
-        """Return the steering angle to the left, rad, with the tie rod's inner end moved left by ``rack``, m."""
+        """Return the steering angle (rad, positive left) after the tie rod's inner end moved left by ``rack`` (m)."""
         steering, side = self.linkage.steering, -1.0 if self.mirror else 1.0
         if steering is None:
             return 0.0
@@ -104,18 +106,18 @@ def add_swing_axle(
     mirror: bool = False,
     label: str = "swing_axle",
 ) -> Suspension:
-    """Add a swing axle: half an axle on a hinge along x.
+    """Add a swing axle: a half axle on a hinge along x.
 
     Args:
         b: the builder.
         chassis: body index, -1 for the world.
-        xform: the corner's frame in the chassis.
+        xform: pose of the corner's frame in the chassis.
         arm: the half axle.
-        hub: the wheel's carrier. Without a tie rod it is one body with the arm.
-        spring: one or several. A coil's foot is on the "arm" or the "hub".
-        travel: minimum and maximum travel of the wheel's center, m: rigid stops.
-        tie_rod: gives the hub a kingpin.
-        kingpin: its direction. It goes through the arm's outer end.
+        hub: the wheel carrier. Without a tie rod, hub and arm are one body.
+        spring: one spring or several. The foot of a coil is on the "arm" or the "hub".
+        travel: minimum and maximum travel (m) of the wheel's center, limited by rigid stops.
+        tie_rod: the tie rod. With a tie rod, the hub rotates about a kingpin.
+        kingpin: direction of the kingpin, which passes through the arm's outer end.
         mirror: invert y, for the right side.
         label: prefix of all labels.
 
@@ -159,12 +161,13 @@ def add_double_wishbone(
 ) -> Suspension:
     """Add a double wishbone: two arms on hinges along x, and the hub between their outer ends.
 
-    With a tie rod the outer ends are ball joints, on the kingpin. Without one they are hinges along x.
+    With a tie rod, the joints at the outer ends are ball joints that define the kingpin. Without a tie rod, they are
+    hinges along x.
 
     Args:
-        lower, upper: the arms. Torsion bars are on the lower one's hinge.
+        lower, upper: the arms. Torsion bars act on the hinge of the lower arm.
         hub: the wheel's carrier.
-        spring: one or several. A coil's foot is on the "lower" or "upper" arm or the "hub".
+        spring: one spring or several. The foot of a coil is on the "lower" or "upper" arm or the "hub".
         b, chassis, xform, travel, tie_rod, mirror, label: as in ``add_swing_axle``.
 
     Raises:
@@ -207,13 +210,13 @@ def add_sliding_pillar(
     mirror: bool = False,
     label: str = "sliding_pillar",
 ) -> Suspension:
-    """Add a sliding pillar: the hub slides along a pillar of the chassis, and with a tie rod also rotates about it.
+    """Add a sliding pillar: the hub slides along a pillar of the chassis. With a tie rod, it also rotates.
 
     Args:
         hub: the wheel's carrier.
-        spring: coils, with their feet on the "hub".
-        pillar: a point of the pillar. Default: the wheel's center.
-        axis: its direction, upward.
+        spring: coils whose feet are on the "hub".
+        pillar: a point on the pillar. Default: the wheel's center.
+        axis: upward direction of the pillar.
         b, chassis, xform, travel, tie_rod, mirror, label: as in ``add_swing_axle``.
 
     Raises:
@@ -258,18 +261,18 @@ def add_macpherson_strut(
     mirror: bool = False,
     label: str = "macpherson_strut",
 ) -> Suspension:
-    """Add a MacPherson strut: an arm on a hinge along x below. Above it the hub slides on a rod from the chassis.
+    """Add a MacPherson strut: a lower arm on a hinge along x, and a hub that slides on a rod from the chassis.
 
-    With a tie rod the arm's outer end is a ball joint, and the kingpin goes from there to the strut's top. Without one
-    all rotations are about x.
+    With a tie rod, the joint at the arm's outer end is a ball joint, and the kingpin goes from this joint to the top of
+    the strut. Without a tie rod, all rotations are about x.
 
     Args:
-        lower: the arm. Torsion bars are on its hinge.
+        lower: the arm. Torsion bars act on its hinge.
         top: upper end of the strut's rod, on the chassis.
-        foot: point on the strut's axis that is on the hub.
-        hub: the wheel's carrier with the strut's tube.
-        spring: one or several. A coil's foot is on the "hub" or the "lower" arm.
-        rod_mass: kg.
+        foot: point of the hub on the axis of the strut.
+        hub: the wheel carrier with the tube of the strut.
+        spring: one spring or several. The foot of a coil is on the "hub" or the "lower" arm.
+        rod_mass: mass (kg) of the rod.
         b, chassis, xform, travel, tie_rod, mirror, label: as in ``add_swing_axle``.
 
     Raises:

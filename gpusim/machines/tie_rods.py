@@ -17,12 +17,12 @@ SAME = 1e-6
 
 
 def ackermann(angle: float, wheelbase: float, track: float) -> tuple[float, float]:
-    """Return the angles of the left and the right wheel, rad, for a wheel angle of the bicycle model. Positive: left.
+    """Return the angles (rad) of the left and the right wheel for a wheel angle of the bicycle model. Positive: left.
 
     Args:
-        angle: rad, below pi/2 in magnitude.
-        wheelbase: m.
-        track: distance between the kingpins, m.
+        angle: angle (rad) of the bicycle model's front wheel, below pi/2 in magnitude.
+        wheelbase: wheelbase (m).
+        track: distance (m) between the kingpins.
     """
     if angle == 0.0:
         return 0.0, 0.0
@@ -40,22 +40,23 @@ def lateral_tie_rod(
     angle: float = 0.3,
     rack: int | None = None,
 ) -> TieRod:
-    """Place a tie rod along y on a steering arm, for a rack that slides along y and an upright kingpin.
+    """Return a tie rod along y from a rack to a steering arm. The rack slides along y, and the kingpin is upright.
 
-    Parallel steering has its arms along x and steers both wheels equally. With Ackermann steering the arms point
-    roughly towards the center of the rear axle, so that cot(outer) - cot(inner) = track/wheelbase: both wheels turn
-    about one point on the line of this axle. A trapezoid meets this at one angle, and nearly so below it. At ``angle``
-    both wheels have the angles of :func:`ackermann`.
+    With parallel steering, the arms are along x, and both wheels have equal angles. With Ackermann steering, the arms
+    point roughly towards the center of the rear axle. Ackermann's condition is cot(outer) - cot(inner) =
+    track/wheelbase: both wheels roll about a common point on the line of the rear axle. The tie rod meets this
+    condition exactly at ``angle``, where both wheels have the angles of :func:`ackermann`. Below ``angle``, it meets
+    the condition approximately.
 
     Args:
         kingpin: point on the kingpin at the height of the tie rod, in the corner's frame.
-        length: of the steering arm, m. It points backward. Negative: forward.
-        inner: y of the tie rod's inner end, below that of the outer end.
-        wheelbase: from the kingpin back to the other axle, m. Default: parallel steering.
-        half_track: from the kingpin to the vehicle's center plane, m.
-        angle: of the bicycle model's front wheel at which Ackermann's condition holds, rad, below pi/2. Its cotangent
-            is the mean of both wheels'.
-        rack: as in ``TieRod``.
+        length: length (m) of the steering arm. Positive: the arm points backward. Negative: forward.
+        inner: y coordinate of the tie rod's inner end, less than y of the outer end.
+        wheelbase: distance (m) from the kingpin back to the rear axle. Default: parallel steering.
+        half_track: distance (m) from the kingpin to the vehicle's center plane.
+        angle: angle (rad) of the bicycle model's front wheel at which Ackermann's condition holds, below pi/2. Its
+            cotangent is the mean of both wheels' cotangents.
+        rack: body index of the rack, as in ``TieRod``.
 
     Raises:
         ModelError: a number breaks a rule, or no arm meets the condition.
@@ -79,7 +80,7 @@ def lateral_tie_rod(
     inside, outside = ackermann(angle, base, track)
 
     def error(slant: float) -> float:
-        """Return how much farther the rack must travel for the inner wheel than for the outer one, m."""
+        """Return the rack travel (m) for the inner wheel's angle minus the rack travel for the outer wheel's angle."""
         return math.copysign(1.0, arm) * (_rack(rod(slant), start, inside) + _rack(rod(slant), start, -outside))
 
     steps = np.linspace(0.0, 1.0, 21)

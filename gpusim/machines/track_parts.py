@@ -41,15 +41,16 @@ class Checked:
 
 @dataclass(frozen=True)
 class Shoe(Checked):
-    """A link with its pad: a box, its pins half a pitch in front of and behind its center.
+    """A link with its pad. Its shape is a box. The two pins are half a pitch in front of and behind the box's center.
 
     Attributes:
-        size: length along the track, width, thickness, m.
-        mass: kg.
-        guide: height of the two horns that keep the wheels between them, m. 0 for none.
-        clearance: from the wheels to a horn, m. Horns nearer than ``SolverConfig(contact_margin)`` slow the simulation.
-        material: of the pad.
-        color: of the whole track, for drawing. See ``add_shape``.
+        size: length along the track, width and thickness (m).
+        mass: mass (kg) of one shoe.
+        guide: height (m) of the two horns that guide the wheels between them. 0: no horns.
+        clearance: distance (m) from the wheels to a horn. A distance below ``SolverConfig(contact_margin)`` slows the
+            simulation.
+        material: material of the pad.
+        color: color of the whole track, for drawing. See ``add_shape``.
     """
 
     positive: ClassVar[tuple[str, ...]] = ("mass", "clearance")
@@ -73,8 +74,8 @@ class Wheel(Checked):
     """Base class of wheels.
 
     Attributes:
-        mass: kg, a solid disk.
-        width: m.
+        mass: mass (kg) of the wheel, a solid disk.
+        width: width (m) of the wheel.
     """
 
     positive: ClassVar[tuple[str, ...]] = ("radius", "mass", "width", "stiffness", "travel", "play")
@@ -83,15 +84,16 @@ class Wheel(Checked):
 
 @dataclass(frozen=True)
 class Sprocket(Wheel):
-    """The driven wheel. Its size follows from pitch and teeth.
+    """The driven wheel. Its radius follows from the pitch and the number of teeth.
 
     Attributes:
-        at: its center.
+        at: position of the center.
         teeth: number of teeth, which is the number of shoes around the full circle.
-        engage: "teeth" that push the pins, or only the "friction" of the drum.
-        play: of a pin between two teeth to each side, m.
-        mass, width: kg, m.
-        material: of the drum. Default: greased with teeth, otherwise a friction of 0.8.
+        engage: "teeth": teeth push the pins. "friction": only the friction of the drum drives the track.
+        play: play (m) of a pin between two teeth, to each side.
+        mass, width: mass (kg) and width (m).
+        material: material of the drum. Default: low friction (greased) with teeth, a friction coefficient of 0.8
+            without teeth.
     """
 
     at: Vector
@@ -108,16 +110,16 @@ class Idler(Wheel):
     """The wheel that a spring pushes away from the sprocket.
 
     Attributes:
-        at: its requested center. The builder shifts it by up to a pitch on the line from the sprocket, to close the
-            track.
-        radius: m. Default: that of the sprocket's drum.
-        tension: initial tension of the track, N. The spring pushes with about twice as much.
-        stiffness: of the spring, N/m.
-        damping: N s/m.
-        travel: of the tensioner to both sides, m.
-        mass, width: of the wheel, kg, m.
-        carriage: mass of the sliding part, kg.
-        material: of the drum.
+        at: requested position of the center. To close the track, the builder shifts the idler by up to a pitch along
+            the line from the sprocket.
+        radius: radius (m). Default: the radius of the sprocket's drum.
+        tension: initial tension (N) of the track. The force of the spring is about twice the tension.
+        stiffness: stiffness (N/m) of the spring.
+        damping: damping (N s/m) of the spring.
+        travel: maximum travel (m) of the tensioner to both sides.
+        mass, width: mass (kg) and width (m) of the wheel.
+        carriage: mass (kg) of the sliding part.
+        material: material of the drum.
     """
 
     positive: ClassVar[tuple[str, ...]] = (*Wheel.positive, "carriage")
@@ -135,13 +137,13 @@ class Idler(Wheel):
 
 @dataclass(frozen=True)
 class Roller(Wheel):
-    """A return roller, fixed to the chassis. The track lies on it if it is outside the line of the other wheels.
+    """A return roller, fixed to the chassis. The track rests on it if it protrudes beyond the other wheels' line.
 
     Attributes:
-        at: its center.
-        radius: m.
-        mass, width: kg, m.
-        material: of its side.
+        at: position of the center.
+        radius: radius (m).
+        mass, width: mass (kg) and width (m).
+        material: material of the rim.
     """
 
     at: Vector
@@ -156,14 +158,14 @@ class TorsionArm(Checked):
     """An arm of a road wheel on a torsion bar.
 
     Attributes:
-        length: from the hinge to the wheel's center, m.
-        stiffness: N m/rad.
-        damping: N m s/rad.
-        load: force of the shoes on the wheel that balances the arm in its initial pose, N.
-        angle: from the forward direction up to the direction from the wheel to the hinge, rad. Below pi/2 the arm
-            trails.
-        travel: minimum and maximum angle from its initial pose, rad. The wheel rises with it.
-        mass: kg, a bar.
+        length: distance (m) from the hinge to the wheel's center.
+        stiffness: stiffness (N m/rad) of the torsion bar.
+        damping: damping (N m s/rad).
+        load: force (N) of the shoes on the wheel that balances the arm in its initial pose.
+        angle: angle (rad) from the forward direction up to the direction from the wheel to the hinge. Below pi/2, the
+            arm is a trailing arm.
+        travel: minimum and maximum rotation (rad) from the initial pose. A positive rotation lifts the wheel.
+        mass: mass (kg) of the arm, a bar.
     """
 
     positive: ClassVar[tuple[str, ...]] = ("length", "stiffness", "mass")
@@ -196,11 +198,11 @@ class RoadWheel(Wheel):
     """A wheel that carries the chassis on the lower run.
 
     Attributes:
-        at: its center.
-        radius: m.
-        arm: default: the wheel is fixed to the chassis.
-        mass, width: kg, m.
-        material: of its side.
+        at: position of the center.
+        radius: radius (m).
+        arm: the arm that carries the wheel. Default: the wheel's axle is fixed to the chassis.
+        mass, width: mass (kg) and width (m).
+        material: material of the rim.
     """
 
     at: Vector
@@ -213,11 +215,11 @@ class RoadWheel(Wheel):
 
 @dataclass(frozen=True)
 class Pin(Checked):
-    """Resistance of the pins to rotation.
+    """Resistance of the track's pins to rotation.
 
     Attributes:
-        damping: N m s/rad.
-        friction: dry, N m.
+        damping: damping (N m s/rad).
+        friction: dry friction (N m).
     """
 
     not_negative: ClassVar[tuple[str, ...]] = ("damping", "friction")

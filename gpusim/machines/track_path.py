@@ -1,9 +1,10 @@
-"""Path of a track around its wheels: a closed polygon of equal links that touch the wheels and cut none.
+"""Path of a track around its wheels: a closed polygon of equal links that touch the wheels but do not penetrate them.
 
-Points are (x, z) in the plane of the track. Links go counterclockwise, along x at the bottom, with the inside to their
-left. A taut link from a pin turns as far to the left as the wheels allow, so it lies along the nearest tangent. Its
-heading is t - asin(R/D): D is the distance and t the direction of the wheel's center, and R is the distance from the
-center to the line of the pins of a link on the wheel.
+Points are (x, z) in the plane of the track. Links go counterclockwise: in the direction of x at the bottom, with the
+inside of the track to their left. A taut link that starts at a pin points as far to the left as the wheels allow. It
+therefore lies along the nearest tangent. The heading of the link is t - asin(R/D). D is the distance and t is the
+direction from the pin to the wheel's center. R is the distance from this center to the line through the pins of a link
+that lies on the wheel.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LEAST_GAIN = 0.5
 
 @dataclass(frozen=True)
 class Circle:
-    """A wheel as seen by links: center (x, z) and distance R of a link that lies on it, m."""
+    """A wheel: center (x, z) (m), and the distance R (m) from the center to a link that lies on the wheel."""
 
     x: float
     z: float
@@ -36,10 +37,10 @@ class Path:
     """A closed track.
 
     Attributes:
-        pins: (n + 1, 2), the last one repeats the first one, m.
-        shift: of the idler along its axis from the requested position, m.
+        pins: (n + 1, 2) positions (m) of the pins. The last pin repeats the first one.
+        shift: shift (m) of the idler from the requested position along the tensioner's axis.
         strands: unit vectors (2, 2) of the links that enter and leave the idler.
-        tooth: number of a pin that lies on the sprocket.
+        tooth: index of a pin that lies on the sprocket.
     """
 
     pins: Array
@@ -53,11 +54,11 @@ class Wheels:
     """The wheels that the track goes around.
 
     Attributes:
-        sprocket: its radius is the apothem of the polygon of links.
-        idler: at its requested position.
+        sprocket: the sprocket. Its radius is the apothem of the polygon of links.
+        idler: the idler at its requested position.
         others: road wheels and rollers.
-        pitch: m.
-        teeth: of the sprocket. Pins lie on it at the corners of a polygon with that number of sides.
+        pitch: length (m) of a link.
+        teeth: number of teeth of the sprocket. Pins on the sprocket are corners of a polygon with this number of sides.
     """
 
     sprocket: Circle
@@ -75,7 +76,7 @@ class Wheels:
 
 
 def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
-    """Find the idler's position for a whole number of links, by default the nearest number.
+    """Find the idler's position for a whole number of links. The default number is the nearest one.
 
     Raises:
         ModelError: the track is too short or too long for its path.
@@ -110,10 +111,10 @@ def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
 
 
 def gaps(path: Path, circle: Circle) -> tuple[float, float]:
-    """Return the gaps from a wheel to the lower and the upper run, m: 0 if links lie on it.
+    """Return the gaps (m) from a wheel to the lower and to the upper run. A gap is 0 if links lie on the wheel.
 
     Args:
-        path: convex, in the order of the links. Links steeper than 60 degrees belong to neither run.
+        path: the convex path, in the order of the links. Links steeper than 60 degrees belong to neither run.
         circle: the wheel.
     """
     ways = np.diff(path.pins, axis=0)

@@ -1,4 +1,4 @@
-"""Record of a track: indices, and measurements of a running track."""
+"""Record of a track: indices of its parts, and measurements during a simulation."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ class Track:
     Attributes:
         label: prefix of all labels.
         chassis: body index.
-        xform: the track's frame in the chassis.
-        pitch: m.
-        teeth: of the sprocket.
-        count: shoes of the loop.
-        shoes: bodies in order, ``<label>_shoe0``, ... Empty for a surface-speed track.
-        pins: joints, ``<label>_pin0`` between the first two shoes.
-        sprocket, idler: bodies.
+        xform: pose of the track's frame in the chassis.
+        pitch: distance (m) between two pins of a shoe.
+        teeth: number of teeth of the sprocket.
+        count: number of shoes.
+        shoes: body indices in order, labels ``<label>_shoe0``, ... Empty for a track with ``surface_speed``.
+        pins: joint indices, ``<label>_pin0`` between the first two shoes.
+        sprocket, idler: body indices.
         drive: joint of the sprocket, ``<label>_drive``. Positive speeds drive forward.
         tension_joint: prismatic joint of the idler, ``<label>_tension``, increasing away from the sprocket.
-        road: bodies of the road wheels.
-        arms: joints of their arms, ``<label>_arm0`` ..., rising with the wheel.
-        rollers: bodies.
-        lowest: z of the lowest point of the shoes in the initial pose in the track's frame, m: links protrude at end
-            wheels that are small relative to the links.
-        strand_share: force on the idler divided by the tension of the track, initially.
+        road: body indices of the road wheels.
+        arms: joints of the road wheels' arms, ``<label>_arm0`` ... Their coordinates increase when the wheel rises.
+        rollers: body indices.
+        lowest: z coordinate (m) of the lowest point of the shoes in the initial pose, in the track's frame. Links
+            protrude downward at end wheels that are small relative to the links.
+        strand_share: initial force on the idler divided by the tension of the track.
         chassis_label: label of the chassis.
     """
 
@@ -63,19 +63,19 @@ class Track:
 
     @property
     def advance(self) -> float:
-        """Travel of the track per sprocket angle, m/rad: teeth times pitch over 2 pi."""
+        """Travel of the track per sprocket angle (m/rad): teeth * pitch / (2 pi)."""
         return self.teeth * self.pitch / (2.0 * math.pi)
 
     def drive_speed(self, speed: float) -> float:
-        """Return the speed of the sprocket, rad/s, for a speed of the track, m/s."""
+        """Return the sprocket speed (rad/s) for a track speed (m/s)."""
         return speed / self.advance
 
     def speed(self, sim: Simulation) -> Array:
-        """Return the mean speed of the shoes along the chassis, from the sprocket's speed, (num_worlds,), m/s."""
+        """Return the mean speed (m/s) of the shoes along the chassis, (num_worlds,), from the sprocket's speed."""
         return self.advance * _read(sim, f"joint.{self.label}_drive.velocity")
 
     def ground_speed(self, sim: Simulation) -> Array:
-        """Return the speed of the chassis over the ground at the track's origin along its x, (num_worlds,), m/s."""
+        """Return the chassis speed (m/s) over the ground, at the track's origin along its x axis, (num_worlds,)."""
         if self.chassis < 0:
             return np.zeros(sim.num_worlds)
         body = f"body.{self.chassis_label}"
@@ -90,8 +90,8 @@ class Track:
     def slip(self, sim: Simulation) -> Array:
         """Return the slip 1 - v/v_track of the chassis, (num_worlds,), or 0 below 1 mm/s.
 
-        The value is instantaneous: both speeds ripple as links reach the sprocket, and the chassis oscillates. For the
-        slip of a drive, average ``speed`` and ``ground_speed`` over some links.
+        The value is instantaneous. Both speeds ripple when links reach the sprocket, and the chassis oscillates. To
+        measure the mean slip, average ``speed`` and ``ground_speed`` over the passage of several links.
         """
         speed = self.speed(sim)
         moving = np.abs(speed) > SLOWEST
@@ -99,18 +99,18 @@ class Track:
         return lag
 
     def tension(self, sim: Simulation) -> Array:
-        """Return the mean tension of the two runs at the idler from its spring force, (num_worlds,), N."""
+        """Return the mean tension (N) of the two runs at the idler, (num_worlds,), from the force of its spring."""
         self._needs_shoes("tension")
         return _read(sim, f"spring.{self.label}_tension.force") / self.strand_share
 
     def gap(self, sim: Simulation) -> Array:
-        """Return the maximum distance between the two halves of a pin, (num_worlds,), m."""
+        """Return the maximum distance between the two halves of a pin, (num_worlds,), in m."""
         ends, starts = self._pin_points(sim)
         widest: Array = np.linalg.norm(np.roll(starts, -1, axis=1) - ends, axis=-1).max(axis=1)
         return widest
 
     def length_drift(self, sim: Simulation) -> Array:
-        """Return the relative elongation of the loop through the pins' centers over its links, (num_worlds,)."""
+        """Return the relative elongation of the loop through the pins' centers, (num_worlds,)."""
         ends, starts = self._pin_points(sim)
         middles = 0.5 * (ends + np.roll(starts, -1, axis=1))
         lengths = np.linalg.norm(middles - np.roll(middles, 1, axis=1), axis=-1)

@@ -1,11 +1,12 @@
 """The taut loop: the shape of a track under its tension.
 
-A link on a wheel that is pulled at both pins turns until the pulls and the wheel's push meet in one point. So a loop
-whose links all follow tangents (track_path.py) is slack. The taut loop maximizes the shift of the idler, for links of
-one pitch that do not cut the wheels. The Lagrange multipliers of the lengths are the tensions of the links.
+The neighboring links pull a link on a wheel at both pins. The link rotates until the lines of the two pulls and of the
+wheel's contact force meet in one point. Therefore a loop whose links all follow tangents (track_path.py) is slack. The
+taut loop maximizes the shift of the idler, for links of equal pitch that do not penetrate the wheels. The Lagrange
+multipliers of the link lengths are the tensions of the links.
 
-The method is an augmented Lagrangian (Nocedal, Wright 2006, section 17.3) with Newton's method. Lengths are in
-pitches.
+The method is an augmented Lagrangian (Nocedal, Wright 2006, section 17.3) with Newton's method. The unit of length is
+the pitch.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ def _solved(hessian: Array, slope: Array) -> Array:
 
 
 def tighten(wheels: Wheels, path: Path) -> Path | None:
-    """Return the taut loop with the same number of links, from a closed one, or None if the solve fails."""
+    """Return the taut loop with the same number of links as the closed loop ``path``, or None if the solve fails."""
     loop = _Loop(wheels, path)
     x = loop.start
     for _ in range(MOST_ROUNDS):

@@ -1,7 +1,7 @@
 """Tracks: shoes on pins in a closed loop around a sprocket, a tensioned idler, road wheels on torsion bars and rollers.
 
-Shoes are bodies on hinges, and teeth and wheels push them by contacts. ``SolverConfig(joint_solver="auto")`` sweeps the
-ring of pins together with its contacts, and solves the rest of the machine directly.
+Hinges (pins) connect the shoes, and teeth and wheels push the shoes by contacts. ``SolverConfig(joint_solver="auto")``
+sweeps the ring of pins together with its contacts, and solves the rest of the machine directly.
 """
 
 from __future__ import annotations
@@ -114,26 +114,27 @@ def add_track(
 ) -> Track:
     """Add a link track to a chassis. Drives and brakes act on the joint ``Track.drive`` of the sprocket.
 
-    All links have the length ``pitch``. They form an exactly closed loop and cut no wheel. The idler is placed such
-    that the loop is taut, so that it keeps the tension of ``Idler``. Positive speeds of the drive move the chassis
-    along the track's x.
+    All links have the length ``pitch``. They form an exactly closed loop and penetrate no wheel. The builder shifts the
+    idler until the loop is taut. The track therefore keeps the tension of ``Idler``. Positive speeds of the drive move
+    the chassis along the track's x.
 
     Args:
         builder: builder that contains the chassis.
         chassis: body index, -1 for the world.
-        xform: the track's frame in the chassis: x forward, z up, the center of the track at y = 0.
-        pitch: from pin to pin, m.
+        xform: pose of the track's frame in the chassis: x forward, z up, the center of the track at y = 0.
+        pitch: distance (m) from pin to pin.
         sprocket: the driven wheel, in front or at the rear.
         idler: the tensioned wheel at the other end.
         road: wheels that carry the chassis.
         rollers: wheels that carry the upper run.
         shoe: the links. Default: ``Shoe()``.
         shoes: number of shoes. Default: the number that fits the path.
-        pins: their resistance to rotation. Default: a damping that stops oscillations in seconds. ``Pin()`` for none.
-        surface_speed: add no shoes. The wheels are enlarged by the shoes, touch the ground, and are geared to the
-            sprocket so that their surfaces move at the speed of the track. Nothing supports the vehicle between them.
-        solver: of the pins with ``SolverConfig(joint_solver="auto")``: "direct", which closes them to micrometers, or
-            "colored", which sweeps them with their contacts. See ``ModelBuilder.set_joint_solver``.
+        pins: resistance of the pins to rotation. Default: a damping that stops oscillations in seconds. ``Pin()``:
+            none.
+        surface_speed: add no shoes. The wheels are enlarged by the shoes and touch the ground. Gears to the sprocket
+            make their surfaces move at the speed of the track. Nothing supports the vehicle between the wheels.
+        solver: solver of the pins with ``SolverConfig(joint_solver="auto")``: "direct" closes pins to micrometers,
+            "colored" sweeps pins together with the contacts. See ``ModelBuilder.set_joint_solver``.
         label: prefix of all labels: ``left_shoe0``, joints ``left_pin0``, ``left_drive``, ``left_tension``,
             ``left_arm0``, and collision groups ``left_shoes``, ``left_wheels``.
 

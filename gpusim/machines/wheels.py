@@ -1,11 +1,11 @@
-"""Wheels: a body on a hinge at the hub, its tire, drive and brake, and drive trains that move several wheels at once.
+"""Wheels (a body on a hinge at the hub, with tire, drive and brake), and drive trains that drive several wheels.
 
     v = w R,    one wheel
     m = sum of w_i / n,   d = (sum of right w_i - sum of left w_i) / n,    a drive train
 
-A drive train acts on the two sums like open differentials. Its motors share their torque evenly between the wheels,
-with opposite signs on the two sides for steering, at any wheel speeds. The motor that turns the sides apart acts
-through a clutch. If it stayed engaged, it would hold the difference like a locked differential, and the vehicle would
+A drive train acts on the sums m and d like open differentials. The drive motor distributes its torque evenly to all
+wheels, at any wheel speeds. The turn motor applies torques of opposite signs to the two sides. It acts through a
+clutch. If the clutch stayed engaged, it would hold the difference d like a locked differential, and the vehicle would
 hardly steer.
 """
 
@@ -54,12 +54,12 @@ class DcMotor:
 
 @dataclass(frozen=True)
 class SpeedDrive:
-    """A drive that holds a speed: torque = gain (wanted - speed), at most ``torque``. The command is rad/s.
+    """A drive that holds a speed: gain (command - speed), limited to +-``torque``. The command is a speed (rad/s).
 
     Attributes:
         torque: maximum, N m.
-        gain: N m s/rad.
-        most: maximum speed, rad/s. Commands are limited to it.
+        gain: gain (N m s/rad).
+        most: maximum speed (rad/s). Commands are limited to this speed.
     """
 
     torque: float
@@ -76,7 +76,7 @@ class SpeedDrive:
 
 @dataclass(frozen=True)
 class TorqueDrive:
-    """A torque by command, -1 to 1, at any speed.
+    """A drive whose torque is the command (-1 to 1) times ``torque``, at any speed.
 
     Attributes:
         torque: maximum, N m.
@@ -97,13 +97,13 @@ class Wheel:
     """A wheel, from :func:`add_wheel`.
 
     Attributes:
-        label: the body is ``<label>_wheel``, the hinge ``<label>_spin``, the shape ``<label>_tire``.
+        label: prefix of the labels: body ``<label>_wheel``, hinge ``<label>_spin``, shape ``<label>_tire``.
         body: index.
-        spin: joint of the hub and the wheel. Positive speeds roll forward, along x of the hub.
+        spin: joint between hub and wheel. At positive speeds, the wheel rolls forward, along the hub's x axis.
         shape: index.
-        radius, width: as given, m.
+        radius, width: as passed to ``add_wheel`` (m).
         drive, brake: actuators ``<label>_drive`` and ``<label>_brake``, or None.
-        stiffness: radial stiffness of the tire, N/m. inf without one.
+        stiffness: radial stiffness (N/m) of the tire. inf without a tire.
     """
 
     label: str
@@ -117,12 +117,12 @@ class Wheel:
     stiffness: float
 
     def height(self, load: float = 0.0) -> float:
-        """Return the height of the wheel's center above level ground under a static load (N), m."""
+        """Return the height (m) of the wheel's center above level ground under a static load (N)."""
         pressed = validate.not_negative(f"wheel '{self.label}'", "load", load) / self.stiffness
         return self.radius - pressed
 
     def rolling_radius(self, load: float = 0.0) -> float:
-        """Return speed over spin for free rolling, m: the contact point is halfway through the tire's compression."""
+        """Return the ratio speed / spin (m) for free rolling: the mean of the free radius and :meth:`height`."""
         return 0.5 * (self.radius + self.height(load))
 
 
@@ -151,18 +151,22 @@ def add_wheel(
     Args:
         b: the builder.
         hub: a suspension, or a body. -1 for the world.
-        xform: the wheel's frame in the hub's: it rolls along x and rotates about y. Default: the hub's.
-        radius, width: m.
+        xform: pose of the wheel's frame in the hub's frame. The wheel rolls along x and rotates about y. Default: the
+            hub's frame.
+        radius, width: size (m) of the wheel.
         mass: kg.
-        material: with ``law=gpusim.Tire(...)`` for a tire. Default: as in ``add_shape``.
-        inertia: about its center, kg m2, as in ``add_body``. Default: that of a ring whose hole has half the radius.
-        shape: "wheel" (one point of contact, for tires), "cylinder" (stands on its edge) or "ellipsoid" (a balloon).
-        edge_radius: of the shape "wheel", m. Default: half its width, or a quarter of its radius if that is less.
-        drive: on the hinge. Its command is ``<label>_drive``.
-        brake: its maximum torque, N m. The command ``<label>_brake`` is a fraction of it, 0 to 1. 0: none.
-        friction: dry, of the bearing, N m.
-        label: prefix of all labels. Default: the suspension's.
-        group, mask, color: of the shape.
+        material: material, with ``law=gpusim.Tire(...)`` for a tire. Default: as in ``add_shape``.
+        inertia: inertia (kg m2) about the wheel's center, as in ``add_body``. Default: the inertia of a ring with an
+            inner radius of half the wheel's radius.
+        shape: "wheel" (one contact point, for tires), "cylinder" (can stand on its edge) or "ellipsoid" (a balloon
+            tire).
+        edge_radius: radius (m) of the edge of the shape "wheel". Default: min(width / 2, radius / 4).
+        drive: drive of the hinge. Its command is ``<label>_drive``.
+        brake: maximum torque (N m) of the brake. The command ``<label>_brake`` is a fraction of this torque, 0 to 1. 0:
+            no brake.
+        friction: dry friction (N m) of the bearing.
+        label: prefix of all labels. Default: the label of the suspension.
+        group, mask, color: collision group, mask and color of the shape.
 
     Raises:
         ModelError: a number breaks a rule.
@@ -231,8 +235,8 @@ class DriveTrain:
     Attributes:
         label: prefix of all labels.
         mean: tendon ``<label>_mean``, the mean spin of all wheels.
-        drive: actuator ``<label>_drive`` on it.
-        turn: the parts of its turn drive, or None.
+        drive: actuator ``<label>_drive`` on the tendon ``mean``.
+        turn: the turn drive, or None.
     """
 
     label: str
@@ -243,13 +247,13 @@ class DriveTrain:
 
 @dataclass(frozen=True)
 class TurnDrive:
-    """The drive that turns the sides of a drive train apart.
+    """The drive that rotates the two sides of a drive train in opposite directions.
 
     Attributes:
-        body: the shaft ``<label>_turn_shaft`` of its motor.
-        shaft: its joint.
-        difference: tendon ``<label>_difference``, the slip of the clutch: half of the difference of the sides, minus
-            the shaft's angle.
+        body: body index of the motor's shaft, ``<label>_turn_shaft``.
+        shaft: joint of the shaft.
+        difference: tendon ``<label>_difference``. Its coordinate is the slip angle of the clutch: half of the
+            difference between the mean wheel angles of the two sides, minus the shaft's angle.
         drive, clutch: actuators ``<label>_turn`` and ``<label>_turn_clutch``.
     """
 
@@ -273,27 +277,29 @@ def add_drive_train(
     shaft_mass: float = 2.0,
     label: str = "",
 ) -> DriveTrain:
-    """Add a drive train: one motor for all wheels through open differentials, and one that turns the sides apart.
+    """Add a drive train: a motor for all wheels, through open differentials, and a motor for turning on the spot.
 
-    ``drive`` moves the mean of all spins. ``turn`` moves half of the difference of both sides, to the left if positive,
-    while the clutch is engaged: the vehicle turns on the spot. Speeds and torques are the wheels' (each gets 1/n of a
-    torque), after the gearbox.
+    ``drive`` acts on the mean of all wheel spins. While the clutch is engaged, ``turn`` acts on half of the difference
+    between the two sides: the vehicle turns on the spot, to the left if positive. Speeds are wheel speeds, and torques
+    are torques at the wheels, after the gearbox. Each wheel gets 1/n of a torque.
 
     Args:
         b: the builder.
-        chassis: body that carries the shaft.
-        left, right: wheels of each side, the same number on both.
-        drive, turn: commands ``drive`` and ``turn``. See ``add_wheel``.
-        clutch: maximum torque that it transmits, N m. The command ``turn_clutch`` is a fraction of it, 0 to 1. Required
-            with ``turn``.
-        viscosity: between each wheel and the next one of its side, N m s/rad: a limited slip. Without it the wheels of
-            a side slide at different speeds while the vehicle turns on the spot.
-        shaft_mass: of the turn motor's shaft, kg. It lies across at the chassis' center of mass, or at its origin if
-            the shapes define the center of mass.
+        chassis: body that carries the shaft of the turn motor.
+        left, right: wheels of each side, the same number on both sides.
+        drive, turn: the two motors, as ``drive`` in ``add_wheel``. Their commands are ``drive`` and ``turn``.
+        clutch: maximum torque (N m) that the clutch transmits. The command ``turn_clutch`` is a fraction of this
+            torque, 0 to 1. Required with ``turn``.
+        viscosity: viscous coupling (N m s/rad) between each wheel and the next wheel on the same side, like a
+            limited-slip differential. Without this coupling, the wheels of a side slide at different speeds while the
+            vehicle turns on the spot.
+        shaft_mass: mass (kg) of the turn motor's shaft. The shaft lies crosswise at the chassis' center of mass, or at
+            the chassis' origin if the shapes define the center of mass.
         label: prefix of all labels, with "_".
 
     Raises:
-        ModelError: no wheels, unequal sides, a wheel twice, or a turn drive without a clutch.
+        ModelError: there are no wheels, the sides have different numbers of wheels, a wheel is repeated, or ``turn``
+            has no clutch.
     """
     element = f"drive train '{label}'" if label else "drive train"
     host = b.check_body(element, "chassis", chassis)
@@ -362,12 +368,12 @@ def _turn_drive(
 
 
 def spin_of(speed: float, yaw_rate: float, offset: float, radius: float) -> float:
-    """Return the spin of an unsteered wheel that rolls without slip, rad/s: (v - yaw_rate y)/R.
+    """Return the spin (rad/s) of an unsteered wheel that rolls without slip: (v - yaw_rate y)/R.
 
     Args:
-        speed: of the vehicle along x, m/s.
-        yaw_rate: about z, rad/s.
-        offset: y of the wheel, m.
-        radius: its rolling radius, m.
+        speed: speed (m/s) of the vehicle along x.
+        yaw_rate: yaw rate (rad/s) about z.
+        offset: y position (m) of the wheel.
+        radius: rolling radius (m) of the wheel.
     """
     return float(np.subtract(speed, yaw_rate * offset)) / validate.positive("spin_of", "radius", radius)

@@ -1,1 +1,1 @@
-"""Meshes: files, convex hulls, their pieces and the triangles of curved shapes."""
+"""Meshes: files, convex hulls, pieces for drawing, and triangles of curved shapes."""

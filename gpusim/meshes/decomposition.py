@@ -23,15 +23,16 @@ MOST_PARTS, CONCAVITY = 32, 0.05
 def decompose_mesh(
     element: str, mesh: Any, scale: Any = 1.0, *, max_parts: int = MOST_PARTS, concavity: float = CONCAVITY
 ) -> list[Array]:
-    """Return the vertices (n, 3), m, of convex parts that together approximate a mesh.
+    """Return the vertices (n, 3), in m, of convex parts that together approximate a mesh.
 
-    The result is stored in the cache folder by a hash of the mesh, so that each mesh is decomposed once.
+    The result is cached on disk by a hash of the mesh, so each mesh is decomposed only once.
 
     Args:
         element: name for error messages.
         mesh, scale: see ``add_shape_triangle_mesh``.
         max_parts: maximum number of parts, 1 or more.
-        concavity: CoACD's threshold, 0.01 (many parts) to 1 (few). It stops where parts deviate less from their hulls.
+        concavity: CoACD's threshold, 0.01 (many parts) to 1 (few parts). CoACD stops when all parts deviate less than
+            this from their hulls.
 
     Raises:
         ModelError: the mesh is invalid, coacd is not installed or fails, or an argument is out of range.

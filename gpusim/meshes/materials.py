@@ -1,4 +1,4 @@
-"""Colors, textures and finishes of mesh files, from what trimesh reads."""
+"""Colors, textures and finishes of mesh files, from the data that trimesh reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROUGHEST = 1.0
 
 @dataclass(frozen=True)
 class Paint:
-    """Color and look of one part of a mesh. ``color``: sRGB, 0 to 1, or the mean of a texture. None: not given."""
+    """Color and look of one part of a mesh. ``color``: sRGB, 0 to 1, or the mean color of a texture, or None."""
 
     color: Color | None = None
     look: Look = Look()
@@ -26,11 +26,11 @@ class Paint:
 
 @dataclass(frozen=True, eq=False)
 class Coat:
-    """Everything that a file says about the surface of one part.
+    """All data of a file about the surface of one part of a mesh.
 
     Attributes:
-        paint: its color and look.
-        uv: (n, 2) texture coordinates of its vertices, v upward. None without a texture.
+        paint: color and look of the part.
+        uv: (n, 2) texture coordinates of the part's vertices, v upward. None without a texture.
         colors: (m, 3, 3) colors of the triangles' corners, sRGB, uint8. None: ``paint`` holds the color.
     """
 
@@ -44,9 +44,9 @@ Textures = dict[tuple[Any, ...], Texture]
 
 
 def coat_of(mesh: Any, suffix: str, textures: Textures) -> Coat:
-    """Return the colors of a ``trimesh.Trimesh`` from a file with this suffix.
+    """Return the surface data of a ``trimesh.Trimesh`` that was read from a file with this suffix.
 
-    Broken parts of a material are left out, since triangles need no color.
+    Invalid entries of a material are ignored, because triangles need no color.
     """
     try:
         return _coat_of(mesh, suffix, textures)

@@ -15,7 +15,7 @@ SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae", ".glb", ".gltf")
 def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
     """Read a file as one ``trimesh.Trimesh``, or as a list of its parts in the frame of the file.
 
-    The unit that a DAE file gives applies.
+    The vertices of a DAE file are scaled by the unit that the file gives.
 
     Args:
         element: name for error messages.

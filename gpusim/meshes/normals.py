@@ -11,9 +11,9 @@ from gpusim.typing import Array
 def corner_normals(vertices: Array, triangles: Array, crease: float = CREASE) -> Array:
     """Return smooth normals at the corners of triangles, (3 m, 3).
 
-    A corner's normal averages the faces at its vertex whose normals differ by less than ``crease`` (degrees) from its
-    own face. The weights are the faces' angles at the vertex, so the result does not depend on the triangulation of
-    flat faces.
+    A corner's normal is the weighted mean of the normals of the triangles at the same vertex. It includes only
+    triangles whose normals differ by less than ``crease`` (degrees) from the corner's own triangle. The weights are the
+    angles of the triangles at the vertex, so the result does not depend on the triangulation of flat faces.
     """
     corners = vertices[triangles]
     faces = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -41,7 +41,7 @@ def _pairs_at_vertices(vertex: Array, count: int) -> tuple[Array, Array]:
 
 
 def _corner_angles(corners: Array) -> Array:
-    """Return the angles of triangles (m, 3, 3) at their corners, rad, (m, 3)."""
+    """Return the angles of triangles (m, 3, 3) at their corners (rad), (m, 3)."""
     angles = np.empty(corners.shape[:2])
     for k in range(3):
         a, b = corners[:, (k + 1) % 3] - corners[:, k], corners[:, (k + 2) % 3] - corners[:, k]

@@ -24,12 +24,12 @@ class Piece:
     """Triangles of one material. The arrays are read-only.
 
     Attributes:
-        vertices: (n, 3), m, frame of the visual, without duplicates.
+        vertices: (n, 3) in m, in the frame of the visual, without duplicates.
         triangles: (m, 3) indices, counterclockwise seen from outside if ``closed``.
-        closed: whether they enclose a volume: each edge has a triangle on both sides.
-        color: sRGB, 0 to 1, or None if the file has no color. The mean for a texture or colored corners.
+        closed: whether the triangles enclose a volume: each edge has a triangle on both sides.
+        color: sRGB, 0 to 1, or None if the file has no color. With a texture or colored corners, the mean color.
         look: transparency, finish and texture.
-        normals: (m, 3, 3) unit normals at the corners of the triangles, or None to compute them.
+        normals: (m, 3, 3) unit normals at the corners of the triangles. None: the viewer computes the normals.
         uv: (m, 3, 2) texture coordinates of the corners, v upward, or None.
         colors: (m, 3, 3) colors of the corners, sRGB, uint8, or None.
     """
@@ -66,12 +66,13 @@ def mesh_pieces(element: str, mesh: Any, scale: Any = 1.0, *, uv: Any = None, no
 
     Args:
         element: name for error messages.
-        mesh: path of a file, (vertices, triangles), an object with ``vertices`` and ``faces``, or pieces, which are
-            returned unchanged.
+        mesh: path of a file, (vertices, triangles), an object with ``vertices`` and ``faces``, or a list of pieces,
+            which is returned unchanged.
         scale: factor from the mesh's unit to m, one number or one per axis. A negative factor mirrors.
-        uv: texture coordinates for (vertices, triangles), v upward: (n, 2) of the vertices, or (m, 3, 2) of the
+        uv: texture coordinates, v upward, if ``mesh`` is (vertices, triangles): (n, 2) of the vertices, or (m, 3, 2) of
+            the triangles' corners.
+        normals: unit normals, if ``mesh`` is (vertices, triangles): (n, 3) of the vertices, or (m, 3, 3) of the
             triangles' corners.
-        normals: unit normals for (vertices, triangles): (n, 3) of the vertices, or (m, 3, 3) of the corners.
 
     Raises:
         ModelError: the file cannot be read, a vertex is not finite, or no triangle has an area.

@@ -48,7 +48,7 @@ def convex_hull(points: Array) -> tuple[Array, Faces]:
 
 
 def _scaled(points: Array) -> tuple[Array, float]:
-    """Return the points centered and scaled to extent 1, and the extent, m."""
+    """Return the points centered and scaled to extent 1, and the extent (m)."""
     extent = float(np.ptp(points, axis=0).max()) if len(points) else 0.0
     if len(points) < 4 or not extent > 0.0:
         raise FlatPointsError
@@ -147,9 +147,9 @@ def hull_points(points: Array) -> Array:
 
 
 def fewer_points(points: Array, count: int) -> tuple[Array, float]:
-    """Return at most ``count`` of a hull's corners that approximate it, and the largest remaining gap, m.
+    """Return at most ``count`` of a hull's corners that approximate it, and the largest remaining gap (m).
 
-    The greedy method starts from a simplex and always adds the corners that lie farthest outside.
+    The greedy method starts from a simplex. It repeatedly adds the corners that lie farthest outside.
     """
     from scipy.spatial import ConvexHull
 
@@ -182,10 +182,10 @@ def _simplex(points: Array) -> list[int]:
 
 
 def solid(vertices: Array, triangles: Array) -> tuple[float, Array, Array]:
-    """Return volume (m3), center of mass (3,) and inertia about it for density 1 (3, 3), m5, of a closed surface.
+    """Return volume (m3), center of mass (3,) in m, and inertia about the center (3, 3) in m5, for density 1.
 
-    It sums tetrahedra from an inner point to each triangle. Tonon (2004) gives the same result as a formula
-    in the coordinates of the corners.
+    The closed surface is split into tetrahedra from an inner point to each triangle. Tonon (2004) gives the same result
+    as a formula in the coordinates of the corners.
     """
     origin = vertices.mean(axis=0)
     a, b, c = (vertices[triangles[:, k]] - origin for k in range(3))

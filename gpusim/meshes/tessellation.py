@@ -11,8 +11,8 @@ def revolve(radius: Array, z: Array, segments: int) -> tuple[Array, Array]:
     """Make a closed surface of revolution about z from a profile that runs upward.
 
     Args:
-        radius, z: the profile, (n,), m.
-        segments: edges around the axis.
+        radius, z: points of the profile, each (n,) in m.
+        segments: number of edges around the axis.
 
     Returns:
         Vertices and triangles, see ``shape_kinds.Mesh``.
@@ -54,6 +54,6 @@ def without_slivers(vertices: Array, triangles: Array) -> tuple[Array, Array]:
 
 
 def arc(radius: float, start: float, end: float, count: int) -> tuple[Array, Array]:
-    """Return points of a circular arc in the (radius, z) plane. Angles run from +radius towards +z, rad."""
+    """Return points of a circular arc in the (radius, z) plane. Angles (rad) are measured from +radius towards +z."""
     angle = np.linspace(start, end, count)
     return radius * np.cos(angle), radius * np.sin(angle)

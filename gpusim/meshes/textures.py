@@ -18,7 +18,7 @@ def texture_of(element: str, value: Any) -> Texture:
     """Return a texture from a Texture, the path of an image file (needs Pillow), or an array of pixels.
 
     Raises:
-        ModelError: the file cannot be read, or the array holds no colors.
+        ModelError: the file cannot be read, or the array is not an array of colors.
     """
     if isinstance(value, Texture):
         return value

@@ -1,9 +1,10 @@
 """Tables of a triangle mesh for collisions and rays: neighbors of edges and vertices, and a tree of boxes.
 
 The tables are int32. They are built once and shared by all worlds. The boxes of the tree are rounded outward to a grid
-of 65536 steps along each side of the mesh's box. A node takes four numbers: six box sides of 16 bits, and a link. The
-nodes are in depth-first order, so a traversal needs no stack: it goes on with the next node, or with the link if it
-misses the box. The link of a leaf is -1 minus the leaf's index. Leaf i has the triangles LEAF i to LEAF (i + 1).
+of 65536 steps along each side of the mesh's bounding box. A node takes four numbers: six box sides of 16 bits each, and
+a link. The nodes are in depth-first order, so a traversal needs no stack. If the query hits the box of a node, the next
+node follows, otherwise the node that the link names. The link of a leaf is -1 minus the leaf's index. Leaf i has the
+triangles from LEAF i to LEAF (i + 1) - 1.
 """
 
 from __future__ import annotations
@@ -26,16 +27,17 @@ _MOST_SHARING = 8
 
 @dataclass(frozen=True)
 class TriangleTree:
-    """Tables of a mesh, see the file's docstring.
+    """Tables of a mesh, see the docstring of this module.
 
     Attributes:
-        vertices: (v, 3), m.
+        vertices: (v, 3) in m.
         triangles: (t, 3), in the order of the leaves.
-        beyond: (t, 3), the far vertex of the triangle beyond edge k (corner k to k + 1), -1 at a rim.
+        beyond: (t, 3), for each edge k (corner k to k + 1) the vertex of the neighbor triangle that is not on the edge,
+            or -1 at a rim.
         fan_start, fan: the triangles around vertex i are ``fan[fan_start[i] : fan_start[i + 1]]``.
         nodes: (n, 4).
-        solid: number of triangles in the tree. They come first. The others belong to shapes that continue this one.
-            They only serve as neighbors at its edges and corners.
+        solid: number of triangles in the tree. They come first in ``triangles``. The remaining triangles belong to
+            shapes that continue this shape. They only serve as neighbors at its edges and corners.
     """
 
     vertices: Array
@@ -72,7 +74,7 @@ class TriangleTree:
 
     @cached_property
     def grid(self) -> tuple[Array, Array]:
-        """Return the lower corner of the boxes' grid and its steps, (3,), m."""
+        """Return the lower corner and the step sizes of the boxes' grid, each (3,) in m."""
         return grid_of(self.vertices)
 
     @cached_property
@@ -84,19 +86,19 @@ class TriangleTree:
 
 
 def grid_of(vertices: Array) -> tuple[Array, Array]:
-    """Return the lower corner of the grid and its steps, (3,), m."""
+    """Return the lower corner and the step sizes of the grid, each (3,) in m."""
     lower, upper = vertices.min(axis=0), vertices.max(axis=0)
     return lower, step_of(lower, upper)
 
 
 def step_of(lower: Array, upper: Array) -> Array:
-    """Return the steps of the grid, m, (3,). A flat mesh has a grid too."""
+    """Return the step sizes of the grid (m), (3,). They are not zero for a flat mesh."""
     extent = upper - lower
     return np.maximum(extent, max(1e-6 * float(extent.max()), 1e-12)) / GRID
 
 
 def tree_of(vertices: Array, numbers: Array, triangles: int) -> TriangleTree:
-    """Return the tables that ``numbers`` has joined."""
+    """Return the tables from the array of ``numbers``."""
     solid = int(numbers[0])
     nodes = 2 * -(-solid // LEAF) - 1
     sizes = [3 * triangles, 3 * triangles, len(vertices) + 1, 4 * nodes]
@@ -105,12 +107,13 @@ def tree_of(vertices: Array, numbers: Array, triangles: int) -> TriangleTree:
 
 
 def build_tree(vertices: Array, triangles: Array, chosen: Array | None = None) -> TriangleTree:
-    """Make the tables of a mesh. Neighbors share vertices, so merge equal vertices before.
+    """Make the tables of a mesh. Neighbors must share vertices, so merge equal vertices before this call.
 
     Args:
-        vertices: (v, 3), m.
+        vertices: (v, 3) in m.
         triangles: (t, 3) indices.
-        chosen: (t,) which triangles the shape has. The others belong to shapes that continue it. Default: all.
+        chosen: (t,) bool, which triangles belong to the shape. The other triangles belong to shapes that continue it.
+            Default: all.
     """
     if chosen is not None:
         vertices, triangles, chosen = _with_neighbors(vertices, triangles, chosen)

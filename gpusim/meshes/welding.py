@@ -19,7 +19,7 @@ _PRIMES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint
 
 
 def welded_mesh(element: str, mesh: Any, scale: Any = 1.0) -> tuple[Array, Array, Array]:
-    """Return vertices (n, 3), m, triangles (m, 3), and which of the given triangles were kept, bool.
+    """Return vertices (n, 3) in m, triangles (m, 3), and a mask of the given triangles that were kept.
 
     Args:
         element: name for error messages.
@@ -79,7 +79,7 @@ def _with_area(vertices: Array, triangles: Array) -> tuple[Array, Array, Array]:
 
 
 def chunks(triangles: Array) -> list[Array]:
-    """Split triangles (n, 3) into parts, so that work on them needs little memory."""
+    """Split triangles (n, 3) into smaller arrays, so that computations on them need little memory."""
     return np.array_split(triangles, -(-len(triangles) // _CHUNK)) if len(triangles) else []
 
 

@@ -1,1 +1,1 @@
-"""Compiled models: the tables, the parameters and the layout of the state."""
+"""Compiled models: index tables, parameters and the layout of the state."""

@@ -1,7 +1,7 @@
-"""Flat tables of scalar motions that signals read: joint coordinates and actuator lines.
+"""Flat tables of the scalar coordinates that signals read: joint coordinates, and lengths of actuator lines.
 
-The NumPy readers (reference/signals/state_reader.py) and the kernels (cuda_kernels/signals/observe.cuh) share one
-numbering.
+The NumPy readers (reference/signals/state_reader.py) and the kernels (cuda_kernels/signals/observe.cuh) use the same
+numbers of coordinates.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from the centers of mass (m), axis, second axis of ordered rotations, and joint 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Columns by name (COLUMNS), each (n, ...).
+    """Table of n coordinates. Columns by name (COLUMNS), (n, ...) each.
 
-    ``of_joint`` lists each joint's coordinates, at least one. ``of_axis`` gives the coordinate of every axis row. For a
-    sum, ``part`` is its index in ``sums``. For a distance, ``part`` is the index of its wrapped path in the topology,
-    or -1.
+    ``of_joint`` lists the coordinates of each joint, at least one. ``of_axis`` has the coordinate of every axis row. If
+    a coordinate is a sum, ``part`` is the index of the sum in ``sums``. If it is a distance, ``part`` is the index of
+    its wrapped rope path in the topology, or -1.
     """
 
     columns: dict[str, Array]
@@ -113,7 +113,7 @@ def coordinates(model: Model) -> Coordinates:
 
 
 def axis_inertia(model: Model, armature: Array, groups: list[Array | None]) -> Array:
-    """Return the inertia along every axis, kg or kg m2, (1 or worlds, axes): armatures, rotors, pistons."""
+    """Return the inertia of armatures, rotors and pistons along every axis (kg or kg m2), (1 or worlds, axes)."""
     worlds = max([armature.shape[0], *(g.shape[0] for g in groups if g is not None)])
     total = np.zeros((worlds, armature.shape[1])) + armature
     for group, inertia in zip(model.groups, groups, strict=True):

@@ -18,18 +18,21 @@ _PICTURES = ("color", "covered")
 
 
 def model_digest(model: Elements, gravity: Array) -> dict[str, str]:
-    """Return a digest of each part of a model by name. Equal models have equal digests in every process."""
+    """Return a digest of each part of a model, by the name of the part.
+
+    Equal models have equal digests in every process.
+    """
     parts = {f.name: getattr(model, f.name) for f in dataclasses.fields(Elements) if f.name not in _UNSEEN}
     return {name: digest_of(part) for name, part in (parts | {"gravity": gravity}).items()}
 
 
 def different_parts(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
-    """Return the names of the parts that differ."""
+    """Return the names of the parts whose digests differ."""
     return [name for name in ours if theirs.get(name) != ours[name]]
 
 
 def digest_of(value: Any) -> str:
-    """Return a digest of any value, which depends on its content alone."""
+    """Return a digest of any value. The digest depends only on the content of the value."""
     found = hashlib.sha256()
     _feed(found, value, ())
     return found.hexdigest()

@@ -1,9 +1,9 @@
-"""Table of the arrays that every simulation has: name, shape, number type, unit, meaning.
+"""Table of the arrays that every simulation has: name, shape, number type, unit and meaning of each array.
 
 Dimensions by name: worlds, bodies (the last one is the world itself), constraints, block (rows of the largest
-constraint), axes, angles, controls, surfaces (shapes, then pairs with their own material). contact_fields.py lists
-those of contacts. Number type "pose" is always float64, "stored" is the simulation's dtype, "real" is the type of a
-substep's computation (description/config.py), "int" is int32.
+constraint), axes, angles, controls, surfaces (shapes, then pairs with their own material). contact_fields.py lists the
+dimensions of contacts. The number type "pose" is always float64. "stored" is the simulation's dtype. "real" is the type
+of the computations in a substep (description/config.py). "int" is int32.
 """
 
 from __future__ import annotations
@@ -211,21 +211,21 @@ WORK_FIELDS: tuple[Field, ...] = (
 
 
 def state_fields(kinds: Iterable[ActuatorType]) -> tuple[Field, ...]:
-    """Return the state's arrays: those of every model, and those that its actuator kinds declare."""
+    """Return the arrays of the state: those of every model, and those that ``kinds`` of actuators declare."""
     return (*STATE_FIELDS, *(f for kind in kinds for f in kind.state_fields))
 
 
 def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[str], first: tuple[str, ...]) -> None:
-    """Check the arrays that an actuator kind declares.
+    """Check the arrays that a kind of actuator declares.
 
     Args:
-        kind: the actuator kind.
-        fields: its arrays.
+        kind: the kind of actuator.
+        fields: the arrays that the kind declares.
         sizes: known dimensions.
         first: dimensions that each array must begin with.
 
     Raises:
-        ModelError: an unknown dimension or number type, or a name without the kind's prefix.
+        ModelError: a dimension or number type is unknown, or a name lacks the prefix of the kind.
     """
     taken = {f.name for f in (*STATE_FIELDS, *PARAMETER_FIELDS, *DERIVED_FIELDS, *WORK_FIELDS)}
     numbers = ("pose", "stored", "int") if first else ("pose", "real", "stored", "int")
@@ -245,14 +245,14 @@ def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[s
 
 
 def number_type(kind: str, real: np.dtype[np.floating]) -> np.dtype:  # type: ignore[type-arg]
-    """Return the NumPy dtype of a field's kind. ``real`` is the dtype of kinds "real" and "stored"."""
+    """Return the NumPy dtype of a number type. ``real`` is the dtype of "real" and "stored"."""
     if kind in ("real", "stored"):
         return np.dtype(real)
     return np.dtype(np.float64) if kind == "pose" else np.dtype(np.int32)
 
 
 def allocate(fields: tuple[Field, ...], sizes: dict[str, int], real: np.dtype[np.floating]) -> dict[str, Array]:  # type: ignore[type-arg]
-    """Return zeroed arrays of a table by name."""
+    """Return arrays of zeros for the fields of a table, by name."""
     return {
         f.name: np.zeros([sizes[d] if isinstance(d, str) else d for d in f.dims], number_type(f.kind, real))
         for f in fields

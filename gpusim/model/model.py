@@ -1,4 +1,4 @@
-"""Model: a finalized builder, shared by all its simulations."""
+"""Model: the result of finalizing a builder. All simulations of a model share it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpusim.typing import Array
 
 @dataclass(repr=False)
 class Model(Elements):
-    """One world's topology and default parameters, and the number of worlds from the builder.
+    """Topology and default parameters of one world, and the number of worlds from the builder.
 
     ``parameters`` holds the arrays of fields.PARAMETER_FIELDS for one world. ``groups`` holds the actuators by kind.
     ``controls`` maps every command to its column in the control array. ``control_map`` (4, controls) holds the
@@ -43,22 +43,22 @@ class Model(Elements):
 
     @cached_property
     def axis_of(self) -> dict[tuple[int, int], int]:
-        """Return the axis row of each joint coordinate that has one, by joint and coordinate."""
+        """Return the axis row of each joint coordinate that has an axis row, by (joint, coordinate)."""
         return {(axis.joint, axis.coordinate): k for k, axis in enumerate(self.axes) if axis.joint >= 0}
 
     @cached_property
     def digest(self) -> dict[str, str]:
-        """Return the digest of each part. A saved state identifies its model by it."""
+        """Return the digest of each part of the model. A saved state identifies its model by these digests."""
         return model_digest(self, self.parameters["gravity"])
 
     def acting(self, commands: Array, columns: Any = slice(None)) -> Array:
-        """Return commands (num_worlds, controls) as actuators use them, after limits, factor and offset. Keep NaN."""
+        """Return commands (num_worlds, controls) with limits, factor and offset applied. NaN stays NaN."""
         lower, upper, factor, offset = self.control_map[:, columns]
         acting: Array = factor * np.clip(commands[:, columns], lower, upper) + offset
         return acting
 
     def with_swept(self, swept: Array) -> Model:
-        """Return the same model with some constraints left to sweeps."""
+        """Return the same model, where sweeps solve the constraints ``swept``."""
         topology = replace(self.topology, swept=swept)
         return replace(self, topology=topology, contact=replace(self.contact, articulated=topology.articulated))
 
@@ -81,10 +81,10 @@ class Model(Elements):
         return [element.label for element in lists[kind]]  # type: ignore[attr-defined]
 
     def index(self, kind: str, label: str) -> int:
-        """Return the index of the element with a label.
+        """Return the index of the element that has a label.
 
         Raises:
-            UnknownNameError: no such label. The message names the closest ones.
+            UnknownNameError: no element has this label. The message lists similar labels.
         """
         labels = self.labels(kind)
         if label not in labels:

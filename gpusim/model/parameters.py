@@ -1,4 +1,4 @@
-"""Derived parameters, and checks of parameters that are written per world."""
+"""Derived parameters, and checks of parameters that you write for single worlds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpusim.typing import Array
 
 
 def derive(name: str, t: Topology, p: dict[str, Array], real: Any) -> Array:
-    """Compute one of fields.DERIVED_FIELDS from the parameters."""
+    """Compute the array ``name`` of fields.DERIVED_FIELDS from the parameters ``p``."""
     if name == "body_gravity":
         acting = p["gravity_scale"][..., None] * p["gravity"][:, None, :]
         return np.where(t.dynamic[:, None], acting, 0.0).astype(real)
@@ -40,14 +40,14 @@ DERIVED_FROM: dict[str, tuple[str, ...]] = {
 
 
 def derived_parameters(t: Topology, p: dict[str, Array], real: Any) -> dict[str, Array]:
-    """Compute the arrays of fields.DERIVED_FIELDS from those of PARAMETER_FIELDS."""
+    """Compute the arrays of fields.DERIVED_FIELDS from the arrays of PARAMETER_FIELDS."""
     return {name: derive(name, t, p, real) for name in DERIVED_FROM}
 
 
 def refresh_derived(
     derived: dict[str, Array], name: str, worlds: Array, t: Topology, p: dict[str, Array], real: Any
 ) -> list[str]:
-    """Recompute fields that depend on parameter ``name`` in the worlds where it was written. Return their names."""
+    """Recompute the derived fields that depend on parameter ``name`` in ``worlds``, and return their names."""
     changed = [field for field, sources in DERIVED_FROM.items() if name in sources]
     for field in changed:
         if derived[field].shape[0] == p[name].shape[0]:
@@ -60,7 +60,7 @@ def refresh_derived(
 
 
 def check_parameter(model: Model, current: dict[str, Array], name: str, array: Array, column: Any) -> None:
-    """Check one parameter array (worlds, ...) together with the current ones. Errors name the element."""
+    """Check a new parameter array (worlds, ...) together with the current parameters. Errors name the element."""
     if name in ("limit_lower", "limit_upper"):
         axis = model.axes[int(column)]
         if axis.joint >= 0 and model.coordinates[axis.joint][axis.coordinate].kind == DISTANCE:

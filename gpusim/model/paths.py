@@ -1,7 +1,7 @@
-"""Paths through the elimination tree: joint rows that respond to a load on a body, for contacts within the factor.
+"""Paths through the elimination tree: the joint rows that respond to a load on a body. Contacts use them.
 
 The constraints on one body are all neighbors, so their pivots lie on one path to the root of the elimination tree. For
-a load on the body, L^-1 is nonzero only on that path, starting at its first pivot (Liu 1990, The role of elimination
+a load r on the body, L^-1 r is nonzero only on this path, from its first pivot on (Liu 1990, The role of elimination
 trees in sparse factorization).
 """
 
@@ -21,11 +21,11 @@ MOST_CONDENSED = 64
 
 @dataclass(frozen=True)
 class Paths:
-    """Paths to the root, as positions in the elimination order.
+    """Paths to the root of the elimination tree, as positions in the elimination order.
 
     Attributes:
-        pivots: constraint at every position, level by level.
-        bodies: path of every body (the world is last), rising, empty for a body without joints.
+        pivots: constraint at every position of the elimination order, level by level.
+        bodies: path of every body (the world is last), in ascending order, empty for a body without joints.
     """
 
     pivots: list[int]
@@ -33,7 +33,7 @@ class Paths:
 
 
 def find_paths(t: Topology) -> Paths:
-    """Find the path of every body."""
+    """Find the path of every body to the root."""
     pivots = [int(k) for level in t.elimination.levels for k in level.pivots]
     place = {c: n for n, c in enumerate(pivots)}
     parent: dict[int, int] = {}
@@ -53,7 +53,7 @@ def find_paths(t: Topology) -> Paths:
 
 
 def room_for_paths(paths: Paths, contact: ContactTopology, places: int) -> int:
-    """Return how many pivots the merged paths of ``places`` manifolds need, for the worst choice of pairs."""
+    """Return the maximum number of pivots on the paths of both bodies, summed over ``places`` manifolds."""
     if contact.candidates is None:
         return places * min(len(paths.pivots), 2 * max((len(p) for p in paths.bodies), default=0))
     pairs = [(int(contact.body[a]), int(contact.body[b])) for a, later in enumerate(contact.candidates) for b in later]
@@ -62,7 +62,7 @@ def room_for_paths(paths: Paths, contact: ContactTopology, places: int) -> int:
 
 
 def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
-    """Return the array sizes for contacts within the factor. ``contacts`` comes from :meth:`ContactTopology.sizes`."""
+    """Return the sizes of the arrays for paths of contacts. ``contacts``: result of :meth:`ContactTopology.sizes`."""
     t = model.topology
     on = bool(contacts["kept_pairs"] and t.num_constraints)
     places = articulated_pairs(model.contact, contacts["pairs"]) if on else 0
@@ -81,7 +81,7 @@ def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
 
 
 def articulated_pairs(contact: ContactTopology, pairs: int) -> int:
-    """Return the maximum number of manifolds on articulated bodies, for a capacity of ``pairs``."""
+    """Return the maximum number of manifolds on bodies with joints, for a capacity of ``pairs``."""
     if contact.candidates is None:
         return pairs
     on = contact.articulated[contact.body]

@@ -1,4 +1,4 @@
-"""Tables of ropes: axes whose limits are lengths that move, and the rows with tension along a joint."""
+"""Tables of ropes: axes whose limits are variable lengths, and the constraint rows that give a joint's tension."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ rows whose impulses sum to it, and their weights."""
 
 
 def pulling(model: Model) -> list[int]:
-    """Return the joints with a tension, in order."""
+    """Return the indices of the joints that have a tension, in order."""
     return [index for index, joint in enumerate(model.joints) if joint_type(joint.kind).pulls]
 
 
 def rope_table(model: Model) -> dict[str, Array]:
-    """Return ``COLUMNS`` by name."""
+    """Return the arrays of ``COLUMNS``, by name."""
     joints = pulling(model)
     known = set(joints)
     axes = [k for k, axis in enumerate(model.axes) if axis.joint in known]

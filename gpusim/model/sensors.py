@@ -1,4 +1,4 @@
-"""Tables of force sensors. The step uses them to store joint loads, and the readers to read them."""
+"""Tables of force sensors. With them, the step stores the loads of joints, and the readers read the loads."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ BREAKS = ("break_force", "break_torque")
 
 
 def of_kind(model: Elements, kind: str) -> list[SensorSpec]:
-    """Return the sensors of one kind, in order."""
+    """Return the sensors of one kind of sensor, in order."""
     return [s for s in model.sensors if s.kind == kind]
 
 
 def breaking_sensors(model: Elements) -> dict[int, int]:
-    """Return the index, among joint sensors, of the first sensor of each joint with limits that break."""
+    """Return the index, among joint sensors, of the first sensor of each joint that can break."""
     found: dict[int, int] = {}
     for index, sensor in enumerate(of_kind(model, JOINT_SENSOR)):
         if BREAKS[0] in model.joints[sensor.element_index].params:
@@ -35,7 +35,7 @@ def breaking_sensors(model: Elements) -> dict[int, int]:
 
 
 def sensor_table(model: Model, constraint_labels: list[str]) -> dict[str, Array]:
-    """Return ``COLUMNS`` by name, (sensors,)."""
+    """Return the arrays of ``COLUMNS``, by name, (sensors,) each."""
     joints, contacts = of_kind(model, JOINT_SENSOR), of_kind(model, CONTACT_SENSOR)
     places = {label: k for k, label in reversed(list(enumerate(constraint_labels)))} if joints else {}
     read = coordinates(model) if joints else None

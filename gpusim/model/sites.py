@@ -1,4 +1,4 @@
-"""Table of sites, for readers on any backend."""
+"""Table of sites, which the readers of all backends use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ the body (quaternion xyzw)."""
 
 
 def site_table(model: Elements) -> dict[str, Array]:
-    """Return ``COLUMNS`` by name, (sites, ...). The bodies must be complete."""
+    """Return the arrays of ``COLUMNS``, by name, (sites, ...) each. The bodies must be complete."""
     world, sites = len(model.bodies), model.sites
     arms = [s.xform.position - (0.0 if s.body == WORLD else model.bodies[s.body].com) for s in sites]
     return {

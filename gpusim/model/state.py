@@ -24,7 +24,7 @@ OVERRIDE = "override"
 
 
 def hold_overridden(control: Array, state: State) -> None:
-    """Set overridden commands in ``control``, (num_worlds, commands), to their held values."""
+    """Set overridden commands in ``control``, (num_worlds, commands), to the values that override them."""
     held, count = state.arrays[OVERRIDE], control.shape[1]
     if np.count_nonzero(held):
         control[...] = np.where(held[:, :count] != 0.0, held[:, count:], control)
@@ -32,7 +32,7 @@ def hold_overridden(control: Array, state: State) -> None:
 
 @dataclass
 class State:
-    """Arrays of fields.state_fields by name, and the actuators' own variables in ``groups``."""
+    """Arrays of fields.state_fields by name, and the state variables of actuators in ``groups``."""
 
     num_worlds: int
     arrays: dict[str, Array]
@@ -81,19 +81,19 @@ class State:
         return state
 
     def reset_angles(self, model: Model, worlds: Any = slice(None)) -> None:
-        """Compute joint angles from the poses, within +-pi."""
+        """Set the joint angles from the poses, within +-pi (rad)."""
         r = rotations.matrix_from_quaternion(self.arrays["orientation"])
         self.arrays["angle"][worlds] = wrapped_angles(model, r)[worlds]
 
     def variables(self) -> dict[str, Array]:
-        """Return every array of the state by name, and actuator variables as ``kind.name``."""
+        """Return every array of the state by name. Actuator variables have the name ``kind.name``."""
         named = dict(self.arrays)
         for group in self.groups:
             named.update({f"{group.type.name}.{k}": v for k, v in group.state.items()})
         return named
 
     def copy(self) -> State:
-        """Return an independent copy of all variables. Parameters are shared."""
+        """Return an independent copy of all variables. Both states share the parameters."""
         groups = []
         for group in self.groups:
             new = copy.copy(group)
@@ -105,7 +105,7 @@ class State:
         """Copy the variables of some worlds from another state of the same model.
 
         Args:
-            other: state with arrays of the same shapes.
+            other: state whose arrays have the same shapes.
             worlds: indices, or a mask (num_worlds,), or None for all.
 
         Raises:
@@ -117,7 +117,7 @@ class State:
         self.copy_worlds(other, slice(None) if worlds is None else worlds)
 
     def copy_worlds(self, other: State, worlds: Any) -> None:
-        """Copy the variables of some worlds, as :meth:`restore` does, from a state that is known to fit."""
+        """Copy the variables of some worlds from a state, like :meth:`restore`, but without checks."""
         for name, array in self.arrays.items():
             array[worlds] = other.arrays[name][worlds]
         for mine, theirs in zip(self.groups, other.groups, strict=True):
@@ -130,7 +130,7 @@ def _shapes(state: State) -> dict[str, tuple[int, ...]]:
 
 
 def wrapped_angles(model: Model, rotation: Array) -> Array:
-    """Return joint angles within +-pi, (num_worlds, angles), from the bodies' rotation matrices."""
+    """Return joint angles within +-pi (rad), (num_worlds, angles), from the bodies' rotation matrices."""
     t = model.topology.angle
     axis = rotations.matvec(rotation[:, t.owner], t.axis)
     ref_a = rotations.matvec(rotation[:, t.body_a], t.ref_a)

@@ -1,4 +1,4 @@
-"""Layout of a recording of signals: names, shapes and units of its numbers, and its blocks of samples."""
+"""Layout of a recording of signals (names, shapes and units of its numbers), and blocks of samples."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Layout:
         units: unit of each signal.
         worlds: numbers of the recorded worlds.
         dtype: type of the numbers in the file, "float64" or "float32".
-        bodies: labels of the bodies whose poses are recorded too, in the first of the worlds.
+        bodies: labels of the bodies whose poses in the first recorded world are also recorded.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -40,7 +40,7 @@ class Layout:
 
     @cached_property
     def slices(self) -> dict[str, slice]:
-        """Return the columns of each signal in a block."""
+        """Return the columns of each signal in a block of samples."""
         found, start = {}, 0
         for name, shape in self.shapes.items():
             found[name] = slice(start, start + math.prod(shape))
@@ -49,7 +49,7 @@ class Layout:
 
     @property
     def width(self) -> int:
-        """Return the number of columns in one world."""
+        """Return the number of columns for one world."""
         return sum(math.prod(shape) for shape in self.shapes.values())
 
     @property
@@ -62,21 +62,21 @@ class Layout:
         return names
 
     def split(self, values: Array) -> dict[str, Array]:
-        """Return the samples of each signal, (n, worlds, *shape), from a block (n, worlds, width)."""
+        """Return the samples of each signal (n, worlds, *shape) from the values of a block (n, worlds, width)."""
         return {
             name: values[:, :, at].reshape(*values.shape[:2], *self.shapes[name]) for name, at in self.slices.items()
         }
 
     def to_json(self) -> str:
-        """Return everything as JSON, for the header of a file."""
+        """Return the layout as JSON, for the header of a file."""
         return json.dumps({"format": FORMAT, **asdict(self)})
 
     @staticmethod
     def from_json(text: str | bytes) -> Layout:
-        """Return the layout in the header of a file.
+        """Return the layout from the header of a file.
 
         Raises:
-            ValueError, TypeError, LookupError: the header is not that of a recording.
+            ValueError, TypeError, LookupError: the file is not a recording.
         """
         values: dict[str, Any] = json.loads(text)
         if values.pop("format") != FORMAT:
@@ -93,9 +93,10 @@ class Block:
     """Consecutive samples.
 
     Attributes:
-        time: (n,) s.
+        time: (n,) times (s).
         values: (n, worlds, width) in the type of the layout.
-        poses: (n, bodies, 7) position of the body frame (m) and quaternion xyzw, world frame. Empty without bodies.
+        poses: (n, bodies, 7) position of the body frame (m) and quaternion xyzw, in the world frame. Empty without
+            bodies.
     """
 
     time: Array
@@ -114,7 +115,7 @@ def require(module: str, suffix: str, package: str) -> ModuleType:
     """Import a library that files with ``suffix`` need.
 
     Raises:
-        ModelError: it is not installed.
+        ModelError: the library is not installed.
     """
     try:
         return importlib.import_module(module)

@@ -21,10 +21,10 @@ def is_address(path: str | os.PathLike[str]) -> bool:
 
 
 def check_address(address: str) -> str:
-    """Return the address of a Rerun viewer, after a check that a server answers there.
+    """Check that a server answers at the address of a Rerun viewer, and return the address.
 
     Raises:
-        ModelError: it is not an address, rerun-sdk is not installed, or no server answers there.
+        ModelError: the text is not an address, rerun-sdk is not installed, or no server answers at the address.
     """
     require("rerun", ".rrd", "rerun-sdk")
     parts = urlsplit(address)

@@ -1,8 +1,8 @@
 """Motions: poses of all bodies over time, recorded during a simulation and played without it.
 
 During recording a motion is a growing file ``NAME.npz.part``: a line of JSON (the header), then one block of fixed size
-per frame, written to the system at once. If the program ends for any reason, everything up to the last whole frame can
-be played. Closing turns it into ``NAME.npz``, whole or not at all:
+per frame, written to the system at once. If the program ends for any reason, all complete frames can be played. Closing
+converts the growing file to ``NAME.npz``. If this fails, no partial NPZ file remains. The NPZ file has these arrays:
 
     header: text, JSON: see :class:`MotionHeader`
     time: (frames,) s
@@ -45,14 +45,14 @@ class MotionHeader:
     """Origin of a motion, enough to rebuild its model.
 
     Attributes:
-        target: name of the scene, or path of the robot file; empty for a model that a program built.
+        target: name of the scene, or path of the robot file. Empty for a model that a program built.
         parameters: parameters of the scene, as text.
-        bodies: labels in the order of the arrays.
+        bodies: labels of the bodies, in the order of the arrays.
         worlds: numbers of the recorded worlds.
         rate: frames per second of simulated time.
-        fixed_base: whether the robot of a robot file has a fixed base and swings freely, without holding servos.
+        fixed_base: for a robot file: True if the base is fixed and no servos hold the joints.
         format: name of the file format.
-        signals: recorded wires of diagrams, and the number of components of each; may be empty.
+        signals: recorded wires of diagrams, and the number of components of each wire. May be empty.
     """
 
     target: str
@@ -65,7 +65,7 @@ class MotionHeader:
     signals: Mapping[str, int] = field(default_factory=dict)
 
     def block(self) -> np.dtype[Any]:
-        """Return the type of one frame in the growing file."""
+        """Return the NumPy data type of one frame in the growing file."""
         bodies = (len(self.worlds), len(self.bodies))
         poses: list[Any] = [("center_of_mass", "<f8", (*bodies, 3)), ("orientation", "<f8", (*bodies, 4))]
         width = sum(self.signals.values())
@@ -73,7 +73,7 @@ class MotionHeader:
         return np.dtype([("time", "<f8"), *poses, *more])
 
     def text(self) -> str:
-        """Return the header as JSON. Empty signals are left out so that older versions can read it."""
+        """Return the header as JSON. Empty signals are left out, so older versions can read the file."""
         values = dataclasses.asdict(self)
         if not values["signals"]:
             del values["signals"]
@@ -85,12 +85,13 @@ class Motion:
     """A recorded motion.
 
     Attributes:
-        header: its origin.
-        time: (frames,) s, increasing.
-        center_of_mass: (frames, worlds, bodies, 3) m, world frame.
+        header: origin of the motion.
+        time: (frames,) increasing times (s).
+        center_of_mass: (frames, worlds, bodies, 3) centers of mass in the world frame (m).
         orientation: (frames, worlds, bodies, 4) quaternions xyzw, body to world.
         complete: False if the recording was interrupted.
-        signals: (frames, worlds, numbers) the header's signals, one after the other; None without signals.
+        signals: (frames, worlds, numbers) values of the header's signals, one signal after the other. None without
+            signals.
     """
 
     header: MotionHeader
@@ -105,11 +106,11 @@ class Motion:
 
     @property
     def duration(self) -> float:
-        """Time from the first frame to the last, s."""
+        """Time from the first frame to the last (s)."""
         return float(self.time[-1] - self.time[0])
 
     def cut(self, frames: int) -> Motion:
-        """Return the first ``frames`` frames."""
+        """Return the motion up to the first ``frames`` frames."""
         return dataclasses.replace(
             self,
             time=self.time[:frames],
@@ -124,16 +125,16 @@ class MotionRecorder:
 
     Args:
         sim: the simulation (anything with ``model`` and ``read_state()``).
-        path: path of the recording, ends in .npz.
-        target, parameters, fixed_base: see :class:`MotionHeader`; without them the command line cannot play the
-            motion.
-        worlds: worlds to record; default: the first one.
+        path: path of the recording, which ends in .npz.
+        target, parameters, fixed_base: see :class:`MotionHeader`. Without these arguments, the command line cannot play
+            the motion.
+        worlds: worlds to record. Default: the first world.
         rate: frames per second of simulated time, above 0.
 
     Attributes:
         frames: number of recorded frames.
-        rescued: new path of an unfinished file of this name from an earlier run, so that it can be played; None if
-            there was none.
+        rescued: new path of an unfinished recording with this name from an earlier run, which you can still play. None
+            if there was no such file.
 
     Raises:
         ModelError: the path does not end in .npz, or cannot be written.
@@ -176,21 +177,21 @@ class MotionRecorder:
         self._stream.write(self.header.text().encode() + b"\n")
 
     def next_time(self) -> float:
-        """Return the time at which the next frame is due, s on the clock that :meth:`sample` gets."""
+        """Return the time (s) at which the next frame is due, on the clock that :meth:`sample` gets."""
         return self._next
 
     def sample(self, time: float, half_step: float = 0.0) -> bool:
         """Record a frame if one is due.
 
         Args:
-            time: simulated time since the start of the recording, s; must not decrease.
-            half_step: half of the time step, s. With it, a frame shows the step nearest to the frame's time.
+            time: simulated time since the start of the recording (s). It must not decrease.
+            half_step: half of the time step (s). With this value, a frame shows the step nearest to the frame's time.
 
         Returns:
             Whether a frame was recorded.
 
         Raises:
-            OSError: the disk fails.
+            OSError: writing to the disk fails.
         """
         if time + half_step < self._next:
             return False
@@ -218,7 +219,7 @@ class MotionRecorder:
         """Rename the recording to its final name. A second call does nothing. Without frames no file remains.
 
         Raises:
-            OSError: the disk fails; the growing file keeps what was recorded.
+            OSError: writing to the disk fails. The growing file keeps the recorded frames.
         """
         if self._stream.closed:
             return
@@ -244,11 +245,11 @@ def _diagram_wires(sim: Any) -> list[tuple[str, dict[str, tuple[int, ...]]]]:
 
 
 def save_motion(motion: Motion, path: str | os.PathLike[str]) -> None:
-    """Write a motion as NPZ, whole or not at all.
+    """Write a motion as NPZ. If this fails, no partial file remains.
 
     Raises:
         ModelError: the path does not end in .npz, or cannot be written.
-        OSError: the disk fails while writing.
+        OSError: writing to the disk fails.
     """
     target = check_output_file(path, (SUFFIX,), "recording")
     more: dict[str, Any] = {} if motion.signals is None else {"signals": motion.signals}
@@ -264,19 +265,19 @@ def save_motion(motion: Motion, path: str | os.PathLike[str]) -> None:
 
 
 def is_motion_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether the name is that of a recording, finished or not."""
+    """Return whether the name is the name of a finished or growing motion file."""
     name = Path(path).name.lower()
     return name.endswith((SUFFIX, SUFFIX + PART))
 
 
 def load_motion(path: str | os.PathLike[str]) -> Motion:
-    """Read a motion, or all whole frames of an unfinished one.
+    """Read a motion, or all complete frames of an unfinished motion.
 
     Args:
-        path: NAME.npz, or NAME.npz.part, which is also tried if NAME.npz is missing.
+        path: NAME.npz or NAME.npz.part. If NAME.npz is missing, NAME.npz.part is read.
 
     Raises:
-        ModelError: there is no such file, or it holds no motion or no frame.
+        ModelError: there is no such file, or the file contains no motion or no frame.
     """
     file = Path(path)
     if not file.is_file() and part_of(file).is_file():

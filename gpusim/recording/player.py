@@ -21,7 +21,7 @@ def between(first: Array, second: Array, share: float) -> Array:
 
 
 def slerp(first: Array, second: Array, share: float) -> Array:
-    """Interpolate unit quaternions (..., 4) at constant angular velocity from ``first`` to ``second``, the short way.
+    """Interpolate unit quaternions (..., 4) at constant angular velocity along the shortest rotation.
 
     Source: K. Shoemake, Animating rotation with quaternion curves, SIGGRAPH 1985.
     """
@@ -46,7 +46,7 @@ class MotionPlayer:
         model: model of the scene or file that the motion belongs to.
 
     Attributes:
-        time: current time, s from the first frame; writable, and clamped to the motion.
+        time: current time from the first frame (s). Writable. Values are clamped to the length of the motion.
 
     Raises:
         ModelError: the bodies of the model and of the motion differ.
@@ -65,12 +65,12 @@ class MotionPlayer:
 
     @property
     def duration(self) -> float:
-        """Duration, s."""
+        """Duration of the motion (s)."""
         return self.motion.duration
 
     @property
     def time(self) -> float:
-        """Current time, s from the first frame."""
+        """Current time from the first frame (s)."""
         return self._time
 
     @time.setter
@@ -78,20 +78,20 @@ class MotionPlayer:
         self._time = min(max(value, 0.0), self.duration)
 
     def frame(self) -> int:
-        """Return the number of the last frame that is not after the current time."""
+        """Return the number of the last frame at or before the current time."""
         at = self.motion.time[0] + self._time + 1e-9
         return max(0, int(np.searchsorted(self.motion.time, at, side="right")) - 1)
 
     def go_to_frame(self, number: int) -> None:
-        """Set the time to that of a frame. The number is clamped to the motion."""
+        """Set the current time to the time of a frame. The frame number is clamped to the motion."""
         number = min(max(number, 0), len(self.motion) - 1)
         self._time = float(self.motion.time[number] - self.motion.time[0])
 
     def read_state(self) -> dict[str, Array]:
-        """Return the poses at the current time in a simulation's format.
+        """Return the poses at the current time, in the format of a simulation's state.
 
-        These are "position" (worlds, bodies + 1, 3) of the centers of mass, m, and "orientation" (worlds, bodies + 1,
-        4). The last body is the world.
+        "position" (worlds, bodies + 1, 3) has the centers of mass (m), and "orientation" (worlds, bodies + 1, 4) the
+        quaternions. The last body is the world.
         """
         number = self.frame()
         after = min(number + 1, len(self.motion) - 1)
@@ -108,9 +108,11 @@ class MotionPlayer:
         return {"position": position, "orientation": orientation}
 
     def read_signals(self) -> dict[str, Array]:
-        """Return the diagram wires of the last frame not after the current time, (worlds, numbers) by signal name.
+        """Return the values of the diagram wires (worlds, numbers) by signal name.
 
-        The result is empty if the recording has none.
+        The values are from the last frame at or before the current time.
+
+        The result is empty if the recording has no wires.
         """
         if self.motion.signals is None:
             return {}

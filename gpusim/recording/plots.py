@@ -43,10 +43,10 @@ def check_plots(plots: Sequence[Plot], known: Iterable[str]) -> None:
 
     Args:
         plots: the panels.
-        known: names of the signals that the simulation has.
+        known: names of all signals of the simulation.
 
     Raises:
-        UnknownNameError: a panel shows a signal that does not exist.
+        UnknownNameError: a panel names a signal that does not exist.
         ModelError: a panel has no signals, or not as many labels as signals.
     """
     names = set(known)
@@ -71,14 +71,14 @@ def draw(plots: Sequence[Plot], recording: Recording, title: str = "") -> Figure
 
     Args:
         plots: the panels, at least one.
-        recording: holds every signal that they show; the first ``MAX_WORLDS`` worlds are drawn.
-        title: written over the figure.
+        recording: recording with every signal that the panels show. The first ``MAX_WORLDS`` worlds are drawn.
+        title: title above the figure.
 
     Returns:
         A matplotlib figure that needs no screen and no pyplot.
 
     Raises:
-        UnknownNameError: a panel shows a signal that was not recorded.
+        UnknownNameError: a panel names a signal that was not recorded.
     """
     from matplotlib.figure import Figure
 
@@ -101,10 +101,10 @@ def draw(plots: Sequence[Plot], recording: Recording, title: str = "") -> Figure
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure as .png, .pdf or .svg, whole or not at all.
+    """Write a figure as .png, .pdf or .svg. If this fails, no partial file remains.
 
     Raises:
-        ModelError: another suffix, or a folder that is not writable.
+        ModelError: the suffix is another one, or the folder is not writable.
     """
     target = check_plot_file(path)
     with atomic_file(target) as stream:

@@ -23,11 +23,11 @@ class Recorder:
 
     Args:
         sim: the simulation (anything with ``num_worlds``, ``signals()`` and ``read(name, numpy=True)``).
-        signals: names of the signals to record; duplicates count once.
-        capacity: initial buffer capacity in samples; more samples fit, at the cost of a copy.
+        signals: names of the signals to record. Duplicates are recorded once.
+        capacity: initial buffer capacity in samples. When the buffer is full, it is copied to a larger one.
 
     Raises:
-        UnknownNameError: a signal that the simulation does not have.
+        UnknownNameError: the simulation has no such signal.
     """
 
     def __init__(self, sim: Any, signals: Iterable[str], capacity: int = 256) -> None:
@@ -52,7 +52,7 @@ class Recorder:
     def sample(self) -> None:
         """Append the current time and the current value of every signal.
 
-        The time is that of the running worlds. A failed world stays at its last good state.
+        The time is the time of the running worlds. A failed world keeps its last good state.
         """
         if self._count == len(self._time):
             self._make_room()
@@ -66,7 +66,7 @@ class Recorder:
         self._count += 1
 
     def recording(self) -> Recording:
-        """Return everything sampled so far, as read-only views. Later samples do not change them."""
+        """Return all samples so far, as read-only views. Later samples do not change these views."""
         signals = {
             name: np.empty((0, self._sim.num_worlds)) if buffer is None else _view(buffer, self._count)
             for name, buffer in self._buffers.items()
@@ -94,14 +94,14 @@ def _doubled(buffer: np.ndarray) -> np.ndarray:
 
 
 def load_recording(path: str | os.PathLike[str]) -> Recording:
-    """Read a recording of signals, finished or growing.
+    """Read a finished or growing recording of signals.
 
     Args:
-        path: NAME.npz, .parquet, .mcap, .csv or .rrd, or one of these with ".part" while the recording runs or after it
-            was interrupted.
+        path: NAME.npz, .parquet, .mcap, .csv or .rrd. For a recording that is running or was interrupted, the path also
+            ends in ".part".
 
     Raises:
-        ModelError: the file is missing, damaged or not a recording, or the library of its format is not installed.
+        ModelError: the file is missing, damaged or not a recording, or the library for its format is not installed.
     """
     file = Path(path)
     try:

@@ -19,7 +19,7 @@ class Recording:
     """Signals over time.
 
     Attributes:
-        time: (num_samples,) seconds.
+        time: (num_samples,) times (s).
         signals: one array per signal name, shape (num_samples, num_worlds) or (num_samples, num_worlds, k).
     """
 
@@ -40,11 +40,11 @@ class Recording:
         return f"<Recording: {len(self)} samples{ends} of {', '.join(self.signals)}>"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write ``time`` and one array per signal to an NPZ file, whole or not at all.
+        """Write ``time`` and one array per signal to an NPZ file. If this fails, no partial file remains.
 
         Raises:
             ModelError: the path does not end in .npz or its folder cannot be written.
-            OSError: the disk fails while writing.
+            OSError: writing to the disk fails.
         """
         target = check_output_file(path, (".npz",))
         arrays: dict[str, Any] = {"time": self.time, **self.signals}
@@ -56,7 +56,7 @@ def load_archive(path: str | os.PathLike[str]) -> Recording:
     """Read an NPZ file with the array ``time`` and one array for each signal.
 
     Raises:
-        OSError, ValueError: the file is missing, is not an NPZ file or holds no ``time``.
+        OSError, ValueError: the file is missing, is not an NPZ file, or has no array ``time``.
     """
     try:
         with np.load(path, allow_pickle=False) as archive:

@@ -1,4 +1,4 @@
-"""Recordings that are written to the disk block by block, so the memory in use does not grow during a run."""
+"""Recordings that are written to the disk in blocks of samples, so memory use does not grow during a run."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ the run."""
 
 
 class StreamRecorder:
-    """Sampler of signals into a growing file. :meth:`close` gives it its final name.
+    """Recorder that writes signals to a growing file. :meth:`close` gives the file its final name.
 
     Args:
         sim: the simulation.
         signals: names or wildcards of the signals, see :meth:`Simulation.observe`.
-        path: of the recording: .npz, .parquet, .mcap, .csv or .rrd. Or the address of a running Rerun viewer, e.g.
-            rerun+http://127.0.0.1:9876/proxy, which shows the run at once.
+        path: path of the recording: .npz, .parquet, .mcap, .csv or .rrd. Or the address of a running Rerun viewer, e.g.
+            rerun+http://127.0.0.1:9876/proxy, which shows the data during the run.
         worlds: worlds to record, as in :meth:`Simulation.write`. None: all.
         dtype: type of the numbers in the file, "float64" or "float32".
 
     Attributes:
         layout: names, shapes and units of the recorded numbers.
-        rescued: new path of an unfinished file from an earlier run; None if there was none.
+        rescued: new path of an unfinished file from an earlier run. None if there was no such file.
 
     Raises:
-        UnknownNameError: a signal that the simulation does not have.
-        ModelError: the path has another suffix or cannot be written, the library of its format is not installed, or
+        UnknownNameError: the simulation has no such signal.
+        ModelError: the suffix is unknown, the file cannot be written, the library for its format is not installed, or
             there is no such world.
     """
 
@@ -136,10 +136,11 @@ class StreamRecorder:
     def sample(self) -> None:
         """Append the current time and the current value of every signal.
 
-        The time is that of the running worlds. A failed world stays at its last good state.
+        The time is the time of the running worlds. A failed world keeps its last good state.
 
         Raises:
-            OSError: the disk fails, or the viewer was closed. The growing file keeps the blocks written before.
+            OSError: writing to the disk fails, or the viewer was closed. The growing file keeps the blocks written
+                before.
         """
         if self._count == len(self._time):
             self.flush()
@@ -153,7 +154,7 @@ class StreamRecorder:
             self.flush()
 
     def flush(self) -> None:
-        """Write the samples so far as a block. It survives the end of the process for any reason."""
+        """Write the samples so far as a block. If the process ends for any reason, this block is kept."""
         if self._count:
             block = Block(self._time[: self._count], self._values[: self._count], self._turns[: self._count])
             began = time.monotonic()
@@ -166,7 +167,7 @@ class StreamRecorder:
         """Finish the recording under its final name. A second call does nothing. Without samples no file remains.
 
         Raises:
-            OSError: the disk fails; the growing file keeps what was recorded.
+            OSError: writing to the disk fails. The growing file keeps the recorded samples.
         """
         if self._closed:
             return
@@ -202,7 +203,7 @@ class StreamRecorder:
 
 
 class SteppedRecorder(StreamRecorder):
-    """Sampler that the steps of its simulation feed; see :func:`record`."""
+    """Recorder that takes samples whenever its simulation steps, see :func:`record`."""
 
     def __init__(self, sim: Simulation, path: Any, signals: Any, rate: float | None, worlds: Any, dtype: str) -> None:
         self._sampler = RegularSampler("recording", rate, sim.config.dt, self.sample)
@@ -228,15 +229,15 @@ def record(
 ) -> SteppedRecorder:
     """Record signals into a file while the simulation steps.
 
-    The first sample is that of the current time. ``sim.step(n)`` takes all samples that are due within its steps.
+    The first sample is taken at the current time. ``sim.step(n)`` takes all samples that are due within its n steps.
     Use the result in a ``with`` statement, or call its ``close()``.
 
     Args:
         sim: the simulation.
-        path: of the recording: .npz, .parquet, .mcap, .csv or .rrd. Or the address of a running Rerun viewer, e.g.
-            rerun+http://127.0.0.1:9876/proxy, which shows the run at once.
+        path: path of the recording: .npz, .parquet, .mcap, .csv or .rrd. Or the address of a running Rerun viewer, e.g.
+            rerun+http://127.0.0.1:9876/proxy, which shows the data during the run.
         signals: names or wildcards, see :meth:`Simulation.observe`.
-        rate: samples per second of simulated time, taken at the nearest steps. None: every step.
+        rate: samples per second of simulated time, taken at the nearest steps. None: a sample for every step.
         worlds: worlds to record, as in :meth:`Simulation.write`. None: all.
         dtype: type of the numbers in the file, "float64" or "float32".
 
@@ -244,7 +245,7 @@ def record(
         The recorder. It holds at most one block of samples in memory.
 
     Raises:
-        UnknownNameError: no such signal or dtype.
+        UnknownNameError: there is no such signal or dtype.
         ModelError: the suffix is unknown, the file cannot be written, no viewer answers, a library is missing, or the
             rate is above the step rate.
     """
@@ -257,14 +258,14 @@ def recover(part: str | os.PathLike[str]) -> Path:
     """Turn the growing file of an interrupted recording into a final file.
 
     Args:
-        part: NAME.SUFFIX.part.
+        part: path NAME.SUFFIX.part of the growing file.
 
     Returns:
-        NAME.SUFFIX, with all complete blocks.
+        Path NAME.SUFFIX of the final file, which has all complete blocks.
 
     Raises:
-        ModelError: the name does not end in ".part", the file is no recording, or NAME.SUFFIX exists.
-        OSError: the disk fails.
+        ModelError: the name does not end in ".part", the file is not a recording, or NAME.SUFFIX exists.
+        OSError: writing to the disk fails.
     """
     file = Path(part)
     path = file.with_name(file.name.removesuffix(PART))
@@ -295,5 +296,5 @@ def _remove(part: Path) -> None:
 
 
 def load_stream(path: str | os.PathLike[str]) -> Recording:
-    """Read all complete blocks of a growing file, NAME.npz.part. The same as :func:`load_recording`."""
+    """Read all complete blocks of a growing file NAME.npz.part. This is an alias of :func:`load_recording`."""
     return load_recording(path)

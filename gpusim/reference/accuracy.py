@@ -1,13 +1,13 @@
-"""Residuals of the solve and the worlds that exceed a limit. Stage drift runs this, at negligible cost.
+"""Residuals of the solve, and the worlds that exceed an accuracy limit. Stage drift computes them at negligible cost.
 
-Joints: stage prepare already computes the errors of the rigid rows at the poses at the start of the substep. They are
-the residual of the previous substep, so poses that were just set do not count. Contacts: the residual is the greatest
-change of an impulse in the last sweep, divided by the greatest normal impulse. Modes and laws: see ``not_converged``.
-Oil: voids (actuators/cavitation.py) are not solver errors and may be normal for the machine. Prescribed motions: the
-greatest jump onto a path.
+Joints: stage prepare computes the position errors of the rigid constraint rows at the start of the substep. They are
+the residual of the previous substep. So errors of poses that the user has just set do not count. Contacts: the residual
+is the greatest change of an impulse in the last sweep, divided by the greatest normal impulse. Modes and laws: see
+``not_converged`` in model/fields.py. Oil: voids (actuators/cavitation.py) are not solver errors and may be normal for
+the machine. Prescribed motions: the greatest distance over which a joint jumped to reach its prescribed path.
 
-The last bits of each maximum hold the index of its constraint. One atomic operation of the kernels then finds both the
-maximum and the constraint. This changes the value by at most 1e-8, relative.
+The last bits of each maximum hold the index of its constraint. So the kernels find both the maximum and its constraint
+with one atomic operation. The index changes the value by a relative error of at most 1e-8.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ def share(w: StepBuffers, change: Array, load: Array) -> Array:
 
 
 def measure(w: StepBuffers) -> None:
-    """Update the residuals of joints and contacts and the ``inexact`` bits. Runs after ``not_converged`` is counted."""
+    """Update the residuals of joints and contacts, and the ``inexact`` bits.
+
+    Call this after ``not_converged`` is updated.
+    """
     state, limits = w.state.arrays, w.accuracy_limits
     counts = (w.step_last > 0.0) & (state["posed"] == 0)
     if w.topology.num_constraints:
@@ -53,7 +56,7 @@ def measure(w: StepBuffers) -> None:
 
 
 def measure_voids(w: StepBuffers) -> None:
-    """Update the greatest void in oil, tagged with its index. Part of stage advance_actuators."""
+    """Update the greatest void in the oil, tagged with its index. Stage advance_actuators calls this."""
     peak = w.state.arrays["void_peak"]
     for group in w.groups.values():
         for name, first in group.type.voids.items():
@@ -62,7 +65,7 @@ def measure_voids(w: StepBuffers) -> None:
 
 
 def measure_jumps(w: StepBuffers) -> None:
-    """Update the greatest jump of a prescribed motion. Part of stage advance_actuators."""
+    """Update the greatest jump of a prescribed motion. Stage advance_actuators calls this."""
     peak = w.state.arrays["jump_peak"]
     for group in w.groups.values():
         ways = group.type.jump(group, w)

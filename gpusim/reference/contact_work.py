@@ -28,12 +28,12 @@ _OVER_WORLDS = (
 class ContactWork:
     """Work arrays of CONTACT_WORK_FIELDS (description/contact_fields.py) by their names, with shapes (num_worlds, ...).
 
-    They are allocated once. As in the kernels, entries past the count of a list keep their old values.
+    The arrays are allocated once. As in the kernels, entries of a list beyond its count keep their old values.
 
     Attributes:
         sizes: dimensions by name ("pairs", "shapes", ...).
-        shapes: for the narrow phase.
-        overflowed: how often, over worlds and steps, the close pairs exceeded the buffer capacity.
+        shapes: the shapes as objects of the narrow phase.
+        overflowed: how often the close pairs exceeded the buffer capacity, summed over worlds and steps.
     """
 
     def __init__(self, model: Model, num_worlds: int, config: SolverConfig, real: Any) -> None:

@@ -1,4 +1,4 @@
-"""Index arrays for the stages, computed once from the topology."""
+"""Index arrays that the reference stages use, computed once from the topology."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ ROW_GAP, ROW_TURN = 1, 2
 
 
 class Layout:
-    """Positions of elements, rows and sides in the flat arrays.
+    """Positions of elements, constraint rows and sides in the flat arrays.
 
-    A *side* is one slot of one constraint. Sides are numbered constraint * slots + slot, and rows of a side
-    side * block + place.
+    A *slot* of a constraint holds one of its bodies. A *side* is one slot of one constraint, with the number constraint
+    * slots + slot. A row of a side has the number side * block + index of the row in the constraint.
     """
 
     def __init__(self, t: Topology) -> None:
@@ -62,7 +62,7 @@ class Layout:
         return kinds
 
     def side_arms(self, rotation: Array) -> Array:
-        """Return the lever of every side from its body's center of mass, world frame, (worlds, sides, 3)."""
+        """Return the lever of every side, from its body's center of mass, world frame, (worlds, sides, 3)."""
         return rotations.matvec(rotation[:, self.side_body], self.side_arm.astype(rotation.dtype))
 
     def _side_arms(self) -> Array:
@@ -80,7 +80,7 @@ class Layout:
         return arms
 
     def sum_slots(self, sides: Array) -> Array:
-        """Sum over the slots of each constraint, in slot order: (worlds, sides, ...) to (worlds, constraints, ...)."""
+        """Sum values (worlds, sides, ...) over the slots of each constraint, to (worlds, constraints, ...)."""
         t = self.topology
         split = sides.reshape(sides.shape[0], t.num_constraints, t.slots, t.block)
         total = split[:, :, 0] + split[:, :, 1]
@@ -89,7 +89,7 @@ class Layout:
         return np.asarray(total)
 
     def sum_sides(self, sides: Array) -> Array:
-        """Sum over the sides of each body, in a fixed order: (worlds, sides + 1, k) to (worlds, bodies, k)."""
+        """Sum values (worlds, sides + 1, k) over the sides of each body, in a fixed order: (worlds, bodies, k)."""
         table = self.topology.body_sides
         if table.shape[1] == 0:
             return np.zeros((sides.shape[0], table.shape[0], *sides.shape[2:]), sides.dtype)

@@ -1,7 +1,8 @@
-"""Rows of bodies that are far lighter than their neighbors, such as the links between two joints of an imported body.
+"""Constraint rows of bodies that are far lighter than their neighbors, such as links between two imported joints.
 
-The light body dominates the response of such a row. Elimination leaves the response of the heavy bodies, a small share
-of it. So a weak pivot and the softening (factor.py) must be shares of the response of the heavy bodies.
+The light body dominates the response of such a row to an impulse. After elimination, only the response of the heavy
+bodies remains, which is a small share of the whole. So the threshold for weak pivots and the softening (factor.py) must
+be shares of the response of the heavy bodies.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ LEAST = 1e-5
 
 
 def heavy_share(model: Model) -> Array:
-    """Return the share of each row's response that its heavy bodies have, (constraints * block,), 1 without light ones.
+    """Return the share of each row's response that comes from heavy bodies, (constraints * block,), 1 if all are heavy.
 
-    The masses come from the builder, not from parameters written later.
+    The masses come from the builder. Masses that you write later have no effect on the result.
     """
     t = model.topology
     mass = np.where(t.dynamic, [*(body.mass for body in model.bodies), 0.0], 0.0)

@@ -1,4 +1,4 @@
-"""Limits above which a world counts as inexact; see accuracy.py."""
+"""Accuracy limits. A world that exceeds one of them counts as inexact. See accuracy.py."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAST_SPEED = 1e-6
 
 
 def accuracy_limits(model: Model) -> dict[str, float]:
-    """Return the limits by the names of the kernels' settings, in m, rad, shares, N s, and numbers of substeps."""
+    """Return the limits by the names of the kernels' settings. Their units are m, rad, N s, 1, and substeps."""
     t, layout = model.topology, Layout(model.topology)
     levers = np.linalg.norm(layout.side_arm, axis=1)
     levers = levers[(levers > 0.0) & (layout.side_body < t.num_bodies)]

@@ -24,7 +24,7 @@ class PairTables:
         self._row = np.array([row for _, row in own], dtype=np.int64)
 
     def own_material(self, a: Array, b: Array) -> Array:
-        """Return the row of each pair's own material, (n,), or -1 to use those of the shapes."""
+        """Return the row of each pair's own material, (n,). -1: the materials of the two shapes apply."""
         if not self._key.size:
             return np.full(a.shape, -1)
         key = a * self.t.num_shapes + b
@@ -32,13 +32,13 @@ class PairTables:
         return np.where(self._key[at] == key, self._row[at], -1)
 
     def surfaces(self, a: Array, b: Array) -> tuple[Array, Array]:
-        """Return the parameter columns of both shapes, each (n,). A pair's own material counts for both."""
+        """Return the material columns of both shapes, (n,) each. A pair's own material counts for both."""
         row = self.own_material(a, b)
         own = self.t.num_shapes + row
         return np.where(row >= 0, own, a), np.where(row >= 0, own, b)
 
     def rubbing_surfaces(self, a: Array, b: Array) -> tuple[Array, Array, Array]:
-        """Return the two :meth:`surfaces` whose friction counts, and the rule that combines it, each (n,)."""
+        """Return the two :meth:`surfaces` whose friction counts, and the rule to combine it, (n,) each."""
         rule = np.concatenate([self.t.rule, np.zeros(len(self.t.materials), np.int64)])
         above = (rule[a] >> 2) - (rule[b] >> 2)
         alone = (a == b) | (above != 0)
@@ -46,7 +46,7 @@ class PairTables:
         return np.where(above < 0, b, a), np.where(above > 0, a, b), chosen
 
     def law(self, a: Array, b: Array) -> Array:
-        """Return the numbers of the law of each pair, (n, numbers of a law)."""
+        """Return the parameters of each pair's contact law, (n, len(``ContactLaw.numbers``))."""
         row, number = self.own_material(a, b), np.maximum(self.t.law[a], self.t.law[b])
         if self._key.size:
             number = np.where(row >= 0, self.t.materials[row, LAW_COLUMN].astype(np.int64), number)
@@ -54,12 +54,12 @@ class PairTables:
         return law
 
     def modulus(self, a: Array, b: Array) -> Array:
-        """Return E* of each pair, Pa, (n,)."""
+        """Return the effective modulus E* (Pa) of each pair, (n,)."""
         row, e = self.own_material(a, b), self.t.modulus
         both = 1.0 / (1.0 / e[a] + 1.0 / e[b])
         return np.where(row >= 0, self.t.materials[row, MODULUS_COLUMN], both) if self._key.size else both
 
     def radius(self, a: Array, b: Array) -> Array:
-        """Return the radius of relative curvature of each pair, m, (n,), 0 between flat surfaces."""
+        """Return the radius of relative curvature (m) of each pair, (n,), 0 between flat surfaces."""
         curvature = self.t.curvature[a] + self.t.curvature[b]
         return np.where(curvature > 0.0, 1.0 / np.where(curvature > 0.0, curvature, 1.0), 0.0)

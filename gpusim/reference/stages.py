@@ -1,4 +1,4 @@
-"""Stages of solver/schedule.py that combine several reference files, one function ``<stage>(work)`` each."""
+"""Stages of solver/schedule.py that use several reference files, as one function ``<stage>(work)`` for each stage."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def color_contacts(w: StepBuffers) -> None:
 
 
 def prepare(w: StepBuffers) -> None:
-    """Compute Jacobian rows and the velocities before the kick."""
+    """Compute the Jacobian and the row velocities before stage kick."""
     preparation.prepare(w, w.h)
 
 
 def prepare_contacts(w: StepBuffers) -> None:
-    """Compute the rows of the manifolds. Update the contact points of round surfaces."""
+    """Compute the constraint rows of the manifolds. Update the contact points of rolling surfaces."""
     if w.contacts is not None:
         from gpusim.reference.contacts import contact_follow
 
@@ -90,7 +90,7 @@ def split_impulses(w: StepBuffers) -> None:
 
 
 def advance_actuators(w: StepBuffers) -> None:
-    """Advance the variables of actuators after the solve."""
+    """Advance the state variables of actuators after the solve."""
     actuate.advance(w)
     kept = w.state.arrays["impulse"].dtype
     for group in w.state.groups:

@@ -1,4 +1,4 @@
-"""Arrays of one running substep, filled by the stages."""
+"""Arrays of the current substep. The stages fill them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ from gpusim.typing import Array
 class StepBuffers:
     """Arrays of one substep over all worlds, with shapes (num_worlds, ...).
 
-    ``kick_time`` is the time that the kick covers (H of docs/architecture.md), ``h`` the step of the drift.
+    ``kick_time`` is the time over which stage kick applies forces (H of docs/architecture.md). ``h`` is the step of the
+    drift.
     """
 
     def __init__(
@@ -132,7 +133,7 @@ class StepBuffers:
 
     @property
     def h_prev(self) -> Array:
-        """Return the previous substep, s, (num_worlds, 1), in the number type of the substep."""
+        """Return the size of the previous substep (s), (num_worlds, 1), in the number type of the computations."""
         return self.step_last[:, None].astype(self.real)
 
     def refresh_parameters(self) -> None:
@@ -170,15 +171,15 @@ class StepBuffers:
     # Commands. A command holds over a step, while a kick covers the last half step and the next one.
 
     def command_now(self, group: Group, name: str) -> Array:
-        """Return the command over the coming step, (num_worlds, n)."""
+        """Return the command ``name`` over the coming step, (num_worlds, n)."""
         return self.model.acting(self.control, group.control[name]).astype(self.real)
 
     def command_before(self, group: Group, name: str) -> Array:
-        """Return the command over the last step."""
+        """Return the command ``name`` over the last step, (num_worlds, n)."""
         return self.state.arrays["command_before"][:, group.control[name]].astype(self.real)
 
     def command(self, group: Group, name: str) -> Array:
-        """Return the mean command over the kick."""
+        """Return the mean of the command ``name`` over the kick time, (num_worlds, n)."""
         now = self.command_now(group, name)
         if self.scheme == "semi_implicit":
             return now
@@ -189,14 +190,14 @@ class StepBuffers:
     # The law of the axis rows.
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
-        """Set the linear terms ``P - D u`` of a group. They replace its earlier terms in this substep."""
+        """Set the linear terms ``P - D u`` of a group of actuators. They replace its earlier terms in this substep."""
         self.law.terms[group.type.name] = (group, self.broadcast(impulse), self.broadcast(slope))
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
-        """Set the terms ``clamp(Ps - Ds u, -S, S)`` of a group, with zeros for actuators without a limit.
+        """Set the terms ``clamp(Ps - Ds u, -S, S)`` of a group of actuators. Actuators without a limit have zeros.
 
         Raises:
-            ModelError: the kind does not declare itself ``clamped``.
+            ModelError: the kind of actuator does not declare itself ``clamped``.
         """
         if group.clamp_place is None:
             kind = f"actuator kind '{group.type.name}'"
@@ -208,7 +209,7 @@ class StepBuffers:
         """Set the law ``P - D u`` of one coupled actuator, with P (num_worlds, n) and D (num_worlds, n, n).
 
         Raises:
-            ModelError: the kind does not declare itself ``coupled``.
+            ModelError: the kind of actuator does not declare itself ``coupled``.
         """
         if group.coupled is None:
             kind = f"actuator kind '{group.type.name}'"
@@ -218,13 +219,13 @@ class StepBuffers:
         self.coupled_slope[:, at, :count, :count] = slope
 
     def add_friction(self, group: Group, force: Array) -> None:
-        """Add dry friction of a group, N."""
+        """Add dry friction (N or N m) of a group of actuators."""
         impulse = self.kick_time * force
         self.law.rubbing[group.type.name] = group, impulse
         self.law.friction = self.law.friction + self._columns(group, impulse)
 
     def add_limits(self, group: Group, lower: Array, upper: Array) -> None:
-        """Add stops on the axis position."""
+        """Add stops of a group of actuators on the positions of its axes."""
         law, axis = self.law, group.axis
         law.lower[:, axis] = np.maximum(law.lower[:, axis], lower)
         law.upper[:, axis] = np.minimum(law.upper[:, axis], upper)
@@ -235,7 +236,7 @@ class StepBuffers:
         return total
 
     def damper_law(self, damping: Array) -> tuple[Array, Array]:
-        """Return P and D of viscous damping on every axis. description/actuator_kinds.py has the velocity at t_n."""
+        """Return P and D of viscous damping on every axis. See actuator_kinds.py for the velocity at t_n."""
         if self.scheme == "semi_implicit":
             return np.zeros_like(self.rate), self.kick_time * damping
         known = LAST * self.rate + BEFORE_LAST * self.rate_old
@@ -249,12 +250,12 @@ class StepBuffers:
         return self.layout.sum_slots(sides)
 
     def axis_response(self, axes: Array) -> Array:
-        """Return the rate that a unit impulse on each of these axis rows alone gives it, (num_worlds, n)."""
+        """Return the rate change of each axis row from a unit impulse on this row alone, (num_worlds, n)."""
         own = self.layout.sum_slots(rotations.dot(self.jacobian, self.mass_jacobian))
         return np.asarray(own.reshape(self.num_worlds, -1)[:, self.topology.axis_row[axes]])
 
     def apply_impulse(self, impulse: Array) -> Array:
-        """Return M^-1 J^T p, (num_worlds, bodies, 6)."""
+        """Return M^-1 J^T p, the velocity change from impulses p, (num_worlds, bodies, 6)."""
         layout = self.layout
         sides = np.zeros((impulse.shape[0], layout.num_sides + 1, 6), impulse.dtype)
         np.matmul(impulse[:, layout.side_constraint][:, :, None, :], self.mass_jacobian, out=sides[:, :-1, None, :])

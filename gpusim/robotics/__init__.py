@@ -1,4 +1,4 @@
-"""Kinematics, dynamics, balance and inverse kinematics of a model's joints, batched over worlds."""
+"""Kinematics, dynamics, balance and inverse kinematics of a model, batched over worlds."""
 
 from gpusim.robotics.balance import Support, Zmp, support, zmp, zmp_of_motion
 from gpusim.robotics.ik import IK, Report

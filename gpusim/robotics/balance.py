@@ -1,8 +1,9 @@
 """Balance on contacts: zero-moment point, support polygon and margin, batched over worlds.
 
-At the zero-moment point (center of pressure on level ground), the ground forces have no moment along the plane
-(Vukobratovic 1972; Sardain and Bessonnet 2004): p = (n x M)/(n . F) with the moment M of the forces about a point of
-the plane. It lies in the support polygon, the convex hull of the contact points, as long as feet neither tip nor stick.
+At the zero-moment point (center of pressure on level ground), the moment of the ground forces is normal to the ground
+plane (Vukobratovic 1972; Sardain and Bessonnet 2004): p = (n x M)/(n . F) relative to a point of the plane. n is
+the normal of the plane, F is the total force, and M is the moment about this point. As long as the feet neither tip nor
+stick, the zero-moment point lies in the support polygon. The support polygon is the convex hull of the contact points.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ TOUCHING = 1e-4
 
 
 class Zmp(NamedTuple):
-    """Zero-moment point and its margin. Both are NaN without a pressing force.
+    """Zero-moment point and its margin. Both are NaN if no force presses on the ground.
 
     Attributes:
-        point: (worlds, 3), m.
-        margin: (worlds,), distance to the edge of the support polygon, m, negative outside.
+        point: (worlds, 3) zero-moment points (m).
+        margin: (worlds,) distance (m) from the zero-moment point to the edge of the support polygon, negative outside.
     """
 
     point: Array
@@ -45,11 +46,12 @@ class Support:
     """Support polygons of all worlds, on planes normal to ``up``.
 
     Attributes:
-        corners: (worlds, most, 2) counterclockwise in the plane's own axes, m. ``most`` is the maximum ``count``. The
-            last corner is repeated as padding.
+        corners: (worlds, most, 2) corners (m), counterclockwise, in the coordinates of ``axes``. ``most`` is the
+            maximum of ``count``. The last corner is repeated as padding.
         count: (worlds,) number of corners: 0 without contact, 1 for a point, 2 for a line.
-        axes: (worlds, 3, 3) rows are the plane's two axes and up, world frame. They are x and y if up is z.
-        height: (worlds,) height of the plane along up, the mean of the points, m.
+        axes: (worlds, 3, 3) two axes in the plane and the direction up, as rows, in the world frame. If up is z, the
+            two axes are x and y.
+        height: (worlds,) height (m) of the plane along up: the mean height of the contact points.
     """
 
     corners: Array
@@ -58,15 +60,16 @@ class Support:
     height: Array
 
     def polygon(self, world: int = 0) -> Array:
-        """Return the corners in the world frame, (n, 3), m, counterclockwise seen from above."""
+        """Return the corners (n, 3) (m) in the world frame, counterclockwise seen from above."""
         own = self.corners[world, : self.count[world]]
         heights = np.full((len(own), 1), self.height[world])
         return np.asarray(np.concatenate([own, heights], axis=1) @ self.axes[world])
 
     def margin(self, points: Any) -> Array:
-        """Return the distance to the edge of points (worlds, 3), projected along up, m. NaN without a polygon.
+        """Return the distance (m) of points (worlds, 3), projected along up, to the edge. NaN without a polygon.
 
-        It is positive inside. A point or a line has no inside, so the result is minus the distance to it.
+        The distance is positive inside the polygon. If the polygon is a point or a line, the result is minus the
+        distance to this point or line.
         """
         given = np.broadcast_to(validate.array("Support.margin", points), (len(self.count), 3))
         flat = matvec(self.axes[:, :2], given)
@@ -82,12 +85,14 @@ class Support:
 
 
 def support(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) -> Support:
-    """Compute the convex hull of the points where bodies touch anything else, seen along ``up``.
+    """Compute the support polygons: convex hulls of the contact points of ``bodies``, seen along ``up``.
 
     Args:
-        sim: simulation at its current time. This simulates a trial step, like :meth:`gpusim.Simulation.contacts`.
+        sim: simulation at its current time. The function simulates a trial step, like
+            :meth:`gpusim.Simulation.contacts`.
         bodies: labels of the feet.
-        up: (3,), world frame. Default: opposite to each world's gravity, or z without gravity.
+        up: upward direction (3,) in the world frame. Default: opposite to the gravity of each world, or z without
+            gravity.
 
     Raises:
         UnknownNameError: no such body.
@@ -96,7 +101,7 @@ def support(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) ->
 
 
 def zmp(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) -> Zmp:
-    """Compute the zero-moment point of the contact forces on bodies, in their support plane, and its margin.
+    """Compute the zero-moment point, with its margin, of the contact forces on ``bodies``, in the support plane.
 
     Args:
         sim, bodies, up: as in :func:`support`.
@@ -118,15 +123,15 @@ def zmp(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) -> Zmp
 
 
 def zmp_of_motion(tree: Tree, q: Any, v: Any, a: Any, height: float = 0.0) -> Array:
-    """Compute the zero-moment point that a motion requires, from the rate of its momentum, (worlds, 3), m.
+    """Compute the zero-moment point (worlds, 3) (m) that a motion requires, from the rates of its momentum.
 
     Args:
-        tree: its gravity is included and defines up (z without gravity).
+        tree: tree of the robot. Its gravity is included and defines up (z without gravity).
         q, v, a: postures, velocities, accelerations.
-        height: height of the ground along up, m.
+        height: height (m) of the ground along up.
 
     Returns:
-        The points, NaN if the ground would have to pull.
+        The points. A point is NaN if the ground would have to pull the robot down.
     """
     com, force, moment = tree.contact_wrench(q, v, a)
     up = _up_of(tree.inertias.gravity)

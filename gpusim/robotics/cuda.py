@@ -1,4 +1,4 @@
-"""Inverse kinematics on a GPU, with the kernel and tables of native.py and one thread per world."""
+"""Inverse kinematics on a GPU. It uses the kernel and the tables of native.py, with one thread per world."""
 
 from __future__ import annotations
 

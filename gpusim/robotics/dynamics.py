@@ -1,8 +1,8 @@
-"""Dynamics of a tree in its own velocities: M(q) a + b(q, v) = tau + sum of J^T f.
+"""Dynamics of a tree in generalized velocities: M(q) a + b(q, v) = tau + sum of J^T f.
 
 In world axes about one fixed point, the recursions of Featherstone (Rigid Body Dynamics Algorithms, 2008, chapters 5
-and 6) become sums. Accelerations are summed outward along paths (Newton-Euler). Forces and inertias are summed inward
-over subtrees (composite rigid bodies).
+and 6) become sums. Accelerations are summed from the root to each body (Newton-Euler). Forces and inertias are summed
+over the subtree of each body (composite rigid bodies).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class Inertias:
     """Inertias of the nodes of a tree.
 
     Attributes:
-        mass: (1 or worlds, n), kg.
-        com: (n, 3), m, body frames.
-        inertia: (1 or worlds, n, 3, 3), kg m2, about the centers of mass in body axes.
-        gravity: (1 or worlds, 3), m/s2.
+        mass: (1 or worlds, n) masses (kg).
+        com: (n, 3) centers of mass (m) in the body frames.
+        inertia: (1 or worlds, n, 3, 3) inertias (kg m2) about the centers of mass, in body axes.
+        gravity: (1 or worlds, 3) gravitational acceleration (m/s2).
         gravity_scale: (1 or worlds, n), share of gravity that acts on each node.
     """
 
@@ -46,18 +46,18 @@ class Bodies:
 
     @cached_property
     def inertia(self) -> Array:
-        """Return (worlds, nodes, 3, 3), about the centers of mass, world axes."""
+        """Return the inertias (worlds, nodes, 3, 3) (kg m2) about the centers of mass, in world axes."""
         r = self.k.rotation
         return np.asarray(r @ self.inertias.inertia @ r.swapaxes(-1, -2))
 
     @property
     def total(self) -> Array:
-        """Return the total mass (1 or worlds,), kg."""
+        """Return the total mass (1 or worlds,) (kg)."""
         return np.asarray(self.inertias.mass.sum(axis=1))
 
     @property
     def com(self) -> Array:
-        """Return the center of mass (worlds, 3), m."""
+        """Return the center of mass (worlds, 3) (m)."""
         return self._mean(self.center)
 
     def _mean(self, vectors: Array) -> Array:
@@ -74,7 +74,7 @@ class Bodies:
         return np.asarray(rows.swapaxes(-1, -2) / self.total[:, None, None])
 
     def mass_matrix(self) -> Array:
-        """Return the mass matrix (worlds, freedoms, freedoms), without armatures and other axis inertias."""
+        """Return the mass matrix (worlds, freedoms, freedoms), without armatures and other inertias on joint axes."""
         k, masks = self.k, self.k.masks
         own = self._spatial()
         composite = np.matmul(masks.subtree, own.reshape(*own.shape[:2], 36)).reshape(own.shape)
@@ -95,7 +95,7 @@ class Bodies:
         return out
 
     def momentum(self, motion: Motion) -> Array:
-        """Return the momentum (worlds, 6): linear, kg m/s, and angular about the center of mass, kg m2/s."""
+        """Return the momentum (worlds, 6): linear (kg m/s), and angular about the center of mass (kg m2/s)."""
         v, w = self.velocities(motion)
         mass = self.inertias.mass[..., None]
         linear = mass * v
@@ -103,18 +103,18 @@ class Bodies:
         return np.concatenate([linear.sum(axis=1), about.sum(axis=1)], axis=-1)
 
     def com_velocity(self, motion: Motion) -> Array:
-        """Return the velocity of the center of mass, (worlds, 3), m/s."""
+        """Return the velocity (worlds, 3) (m/s) of the center of mass."""
         return self._mean(self.velocities(motion)[0])
 
     def velocities(self, motion: Motion) -> tuple[Array, Array]:
-        """Return velocities of the centers of mass and angular velocities, (worlds, nodes, 3) each."""
+        """Return velocities of centers of mass, and angular velocities, of all nodes, (worlds, nodes, 3) each."""
         w = motion.twist[..., 3:]
         return motion.twist[..., :3] + cross(w, self.arm), w
 
     def outer_wrench(self, motion: Motion, acceleration: Array) -> Array:
         """Return the external wrench that the accelerations need in addition to gravity, (worlds, 6).
 
-        It is the force, N, and the moment about the center of mass, N m.
+        The wrench is a force (N) and a moment (N m) about the center of mass.
         """
         force, torque = self._loads(motion, acceleration, self.inertias.gravity)
         about = torque + cross(self.center - self.com[:, None], force)
@@ -130,13 +130,13 @@ class Bodies:
         return force, turned(self.inertia, angular) + cross(w, turned(self.inertia, w))
 
     def inverse_dynamics(self, motion: Motion, acceleration: Array, gravity: Array, wrenches: Array) -> Array:
-        """Return generalized forces (worlds, freedoms), without armatures and other axis inertias.
+        """Return generalized forces (worlds, freedoms), without armatures and other inertias on joint axes.
 
         Args:
             motion: velocities.
             acceleration: (worlds, freedoms).
             gravity: (1 or worlds, 3).
-            wrenches: external (worlds, nodes, 6): force, and torque about the reference point.
+            wrenches: external wrenches (worlds, nodes, 6): force (N), and torque (N m) about the reference point.
         """
         force, torque = self._loads(motion, acceleration, gravity)
         load = np.concatenate([force, torque + cross(self.arm, force)], axis=-1) - wrenches

@@ -1,8 +1,8 @@
-"""Scalar functions of two bodies of a tree: values, Jacobian rows over the tree's velocities, and drifts.
+"""Scalar functions of the poses of two bodies of a tree: values, Jacobian rows, and drifts.
 
-They are the constraint rows of joints (description/joint_kinds.py), and the coordinates with their own inertia. For a
-function f with row J(q), f' = J v and f'' = J a + drift. A vector u fixed in a body has u' = w x u and u'' = w' x u + w
-x (w x u), where w' is taken at a = 0.
+They describe the constraint rows of joints (description/joint_kinds.py), and coordinates that have an inertia. For a
+function f with the Jacobian row J(q), f' = J v and f'' = J a + drift. A vector u fixed in a body has u' = w x u and u''
+= w' x u + w x (w x u), where w' is taken at a = 0.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def dot(a: Array, b: Array) -> Array:
 
 @dataclass(frozen=True)
 class Ends:
-    """Two nodes (-1: the world) and a point in the body frame of each, m."""
+    """Two nodes (-1: the world), and a point (m) in the body frame of each node."""
 
     node_a: int
     point_a: Array
@@ -32,7 +32,7 @@ class Ends:
 
 
 class Pair:
-    """Quantities of the ends in given postures. With a ``motion``, also velocities and accelerations."""
+    """Points and axes of two nodes in given postures. With a ``motion``, also velocities and accelerations."""
 
     def __init__(self, k: Kinematics, ends: Ends, motion: Motion | None) -> None:
         self.k, self.ends, self.motion = k, ends, motion
@@ -41,12 +41,12 @@ class Pair:
         self.apart = self.place_b - self.place_a
 
     def turn(self, node: int, vector: Array) -> Array:
-        """Rotate a vector from a body frame to the world, (worlds, 3)."""
+        """Rotate a vector (worlds, 3) from a body frame to the world."""
         worlds = self.k.posture.shape[0]
         return np.asarray(self.k.rotation[:, node] @ vector) if node >= 0 else np.broadcast_to(vector, (worlds, 3))
 
     def moving(self, node: int, place: Array) -> tuple[Array, Array, Array, Array]:
-        """Return velocity, angular velocity, acceleration, angular acceleration (at a = 0) of a node's point."""
+        """Return velocity, angular velocity, acceleration and angular acceleration (for a = 0) of a node's point."""
         if node < 0 or self.motion is None:
             none = np.zeros((self.k.posture.shape[0], 3))
             return none, none, none, none
@@ -58,14 +58,14 @@ class Pair:
 
 
 def fixed_rates(w: Array, angular: Array, u: Array) -> tuple[Array, Array]:
-    """Return first and second derivative of a vector u that is fixed in a body."""
+    """Return the first and second time derivatives of a vector u that is fixed in a body."""
     first = cross(w, u)
     return first, cross(angular, u) + cross(w, first)
 
 
 @dataclass(frozen=True)
 class Gap:
-    """u . (point b - point a) - offset with u fixed in a (or in the world)."""
+    """Function u . (point b - point a) - offset (m), with u fixed in body a (or in the world)."""
 
     ends: Ends
     u: Array
@@ -73,7 +73,7 @@ class Gap:
     on_world: bool = False
 
     def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
-        """Return values (worlds,), m, rows (worlds, freedoms) and drifts (worlds,)."""
+        """Return values (worlds,) (m), Jacobian rows (worlds, freedoms) and drifts (worlds,)."""
         p = Pair(k, self.ends, motion)
         u = p.turn(-1 if self.on_world else self.ends.node_a, self.u)
         row = matvec((p.rows_b - p.rows_a)[:, :3].swapaxes(1, 2), u)
@@ -89,7 +89,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Angle:
-    """u . w - offset with u fixed in a and w in b, dimensionless."""
+    """Function u . w - offset (dimensionless), with u fixed in body a and w fixed in body b."""
 
     ends: Ends
     u: Array
@@ -109,7 +109,7 @@ class Angle:
 
 @dataclass(frozen=True)
 class Line:
-    """Distance of the two points minus a length, m."""
+    """Distance between the two points minus a length (m)."""
 
     ends: Ends
     length: float = 0.0
@@ -130,14 +130,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Turn:
-    """Rotation rate of b relative to a about an axis fixed in one of them. It has no value."""
+    """Rotation rate of body b relative to body a, about an axis fixed in a or b. Its value is always 0."""
 
     ends: Ends
     axis: Array
     on_b: bool = False
 
     def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
-        """Return zeros, rows (worlds, freedoms) and drifts (worlds,)."""
+        """Return zeros, Jacobian rows (worlds, freedoms) and drifts (worlds,)."""
         p = Pair(k, self.ends, motion)
         owner = self.ends.node_b if self.on_b else self.ends.node_a
         axis = p.turn(owner, self.axis)
@@ -150,9 +150,9 @@ class Turn:
 
 @dataclass(frozen=True)
 class Sum:
-    """Sum of factors times scalar coordinates of the tree, minus an offset.
+    """Weighted sum of scalar coordinates of the tree, minus an offset.
 
-    ``at`` holds the indices in the posture, ``rate`` those in the velocities.
+    ``at`` contains the coordinates' indices in the posture, and ``rate`` their indices in the velocities.
     """
 
     at: Array
@@ -161,7 +161,7 @@ class Sum:
     offset: float = 0.0
 
     def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
-        """Return values (worlds,), rows (worlds, freedoms) and zero drifts."""
+        """Return values (worlds,), Jacobian rows (worlds, freedoms) and zero drifts."""
         row = np.zeros((k.posture.shape[0], k.forest.freedoms))
         row[:, self.rate] = self.factor  # each coordinate occurs once
         return k.posture[:, self.at] @ self.factor - self.offset, row, np.zeros(row.shape[0])
@@ -171,7 +171,7 @@ Element = Gap | Angle | Line | Turn | Sum
 
 
 def evaluate(elements: list[Element], k: Kinematics, motion: Motion | None = None) -> tuple[Array, Array, Array]:
-    """Return values (worlds, n), rows (worlds, n, freedoms) and drifts (worlds, n) of several elements."""
+    """Return values (worlds, n), Jacobian rows (worlds, n, freedoms) and drifts (worlds, n) of several elements."""
     worlds, freedoms = k.posture.shape[0], k.forest.freedoms
     if not elements:
         return np.zeros((worlds, 0)), np.zeros((worlds, 0, freedoms)), np.zeros((worlds, 0))

@@ -1,4 +1,4 @@
-"""Frames by name, and the model's start posture."""
+"""Frames by name, and the posture of a model's initial poses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame on a node (-1: the world): its origin in the body frame, m, and its axes there, (3, 3) and xyzw."""
+    """A frame on a node (-1: the world): origin (m), and axes as matrix (3, 3) and as xyzw, in the body frame."""
 
     node: int
     point: Array
@@ -29,7 +29,7 @@ class Frame:
     quaternion: Array
 
     def pose(self, k: Kinematics) -> Array:
-        """Return the pose in the world, (worlds, 7): position (m), then quaternion."""
+        """Return the pose (worlds, 7) in the world: position (m), then quaternion (xyzw)."""
         position = k.position_of(self.node, self.point)
         if self.node < 0:
             return np.concatenate([position, np.broadcast_to(self.quaternion, (len(position), 4))], axis=-1)
@@ -59,7 +59,7 @@ def quaternion_from_matrix(r: Array) -> Array:
 
 
 def find_frame(model: Model, nodes: dict[str, int], frame: str) -> Frame:
-    """Return the frame with a name, see :meth:`gpusim.robotics.Tree.frame`. ``nodes`` is by body label."""
+    """Return the frame with a name, see :meth:`gpusim.robotics.Tree.frame`. ``nodes``: body label -> node."""
     if not isinstance(frame, str):
         raise validate.fail("robotics.Tree", f"frame {frame!r} is no label", "give that of a body or of a site")
     space, _, rest = frame.partition(".")
@@ -85,7 +85,7 @@ def find_frame(model: Model, nodes: dict[str, int], frame: str) -> Frame:
 
 
 def start_posture(model: Model, forest: Forest, table: Coordinates) -> Array:
-    """Return the posture of the builder's poses, (1, size)."""
+    """Return the posture (1, size) of the initial poses in the builder."""
     state = State.initial(model, 1, np.dtype(np.float64), SolverConfig())
     none = np.zeros((1, len(model.controls)))
     now = StateReader(model, table, True, lambda: state, model.parameters, lambda: none)

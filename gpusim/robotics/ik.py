@@ -30,13 +30,14 @@ SETTLED = 1e-9
 
 @dataclass(frozen=True)
 class Report:
-    """Result quality of a solution.
+    """Errors and convergence of a solution.
 
     Attributes:
-        error: errors of each task by name, (worlds, n), m and rad: target minus value.
-        residual: norm of each task's weighted components, (worlds,), in m, where rad counts as m.
-        loops: (worlds,) largest residual of closed loops and couplings, 0 without any.
-        step: (worlds,) largest component of the last step, m or rad.
+        error: errors (worlds, n) (m and rad) of each task by name: target minus value.
+        residual: norm (worlds,) of each task's error components with nonzero weight. Angles (rad) count like lengths
+            (m).
+        loops: (worlds,) largest residual of closed loops and couplings, 0 without loops and couplings.
+        step: (worlds,) largest component (m or rad) of the last step.
         at_limit: (worlds, freedoms) True if a coordinate is at a limit.
     """
 
@@ -53,22 +54,23 @@ class Report:
 
 
 class IK:
-    """Finds postures for several tasks at once by damped least squares (gpusim/robotics/steps.py).
+    """Solver that finds postures for several tasks at once by damped least squares (gpusim/robotics/steps.py).
 
-    Closed loops and couplings come before all tasks. A task of a later priority uses only the remaining freedom. It
-    does not disturb earlier tasks, even if its target is far away. Within one priority, the weighted sum of squared
-    errors is minimal. For an unreachable target the solution is the nearest one, and the steps still converge.
+    Closed loops and couplings have precedence over all tasks. A task with a later priority uses only the freedom that
+    tasks with earlier priorities leave. It does not disturb these tasks, even if its target is far away. Within one
+    priority, the solver minimizes the weighted sum of squared errors. If a target is unreachable, the steps converge to
+    the nearest posture.
 
     Args:
         tree: tree of the robot.
         tasks: tasks with different names.
-        damping: minimum damping. Joints hardly move if their lever arm (m, or 1 for rotations) times the square root of
-            the weight is smaller than this.
+        damping: minimum damping. A joint hardly moves if its lever arm (m, or 1 for rotations) times sqrt(weight) is
+            less than ``damping``.
         limits: respect the joints' limits.
-        locked: labels of joints, or of floating bodies, that keep their positions.
+        locked: labels of joints, or of floating bodies, that must keep their positions.
 
     Raises:
-        ModelError, UnknownNameError: names the task.
+        ModelError, UnknownNameError: a task or an argument is invalid. The message names the task.
     """
 
     def __init__(
@@ -123,13 +125,14 @@ class IK:
         """Find the postures nearest to the targets.
 
         Args:
-            q: start, (worlds, size) or (size,). One start applies to all worlds of the targets.
+            q: starting postures, (worlds, size) or (size,). One posture applies to all worlds of the targets.
             targets: target of every task by name, each (numbers,) for all worlds or (worlds, numbers). The target of a
                 PostureTask is optional.
-            iterations: number of steps. A reachable target takes 5 to 10 steps from afar, or 1 or 2 steps from the last
-                control step's solution.
-            backend: "numpy". "native": compiled (needs a C++ compiler), worlds run in parallel threads, equal up to
-                round-off. "cuda": on GPU 0, a thread per world, bit-identical to native. All arrays are on the host.
+            iterations: number of steps. A reachable target that is far away takes 5 to 10 steps. From the solution of
+                the last control step, 1 or 2 steps are enough.
+            backend: "numpy". "native": compiled code with parallel threads (needs a C++ compiler), equal to "numpy" up
+                to round-off. "cuda": GPU 0 with one thread per world, bit-identical to "native". All arrays are on the
+                host.
 
         Returns:
             Postures (worlds, size) and a :class:`Report`.

@@ -1,9 +1,10 @@
-"""Kinematics of a tree in given postures: body poses and the effect of each velocity, batched over worlds.
+"""Kinematics of a tree in given postures: body poses and Jacobian columns, batched over worlds.
 
-Every velocity of the tree has a *column*: the motion that it gives to all bodies behind it, in world axes. A column
-holds the velocity of the body point that passes the reference point, and the angular velocity. The reference point is
-fixed in space near the robot, so that numbers stay small. The Jacobian of a body's point has the columns of the body's
-path, shifted to the point. See Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 2 and 4.
+Every generalized velocity of the tree has a *column*: the spatial velocity that a unit velocity gives to all bodies
+that it moves, in world axes. A column contains the velocity at the reference point, and the angular velocity. The
+reference point is fixed in space near the robot, to keep numbers small. The Jacobian of a body's point contains the
+columns of all velocities that move the body, shifted to the point. See Featherstone, Rigid Body Dynamics Algorithms
+(2008), chapters 2 and 4.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from gpusim.typing import Array
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Return vector products over the last axis. Written in components, it is faster for many small arrays."""
+    """Return cross products over the last axis. For many small arrays, this is faster than ``np.cross``."""
     a0, a1, a2 = a[..., 0], a[..., 1], a[..., 2]
     b0, b1, b2 = b[..., 0], b[..., 1], b[..., 2]
     return np.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=-1)
@@ -30,17 +31,17 @@ def turned(matrix: Array, vectors: Array) -> Array:
 
 
 def axis_rotation(axis: Array, angle: Array) -> Array:
-    """Return rotation matrices (worlds, 3, 3) about one unit axis (3,) by angles (worlds,), rad (Rodrigues)."""
+    """Return rotation matrices (worlds, 3, 3) about a unit axis (3,) by angles (worlds,) (rad), after Rodrigues."""
     sine, cosine = np.sin(angle)[:, None, None], np.cos(angle)[:, None, None]
     outer, skewed = np.outer(axis, axis), rotations.skew(axis)
     return np.asarray(outer + cosine * (np.eye(3) - outer) + sine * skewed)
 
 
 class Masks:
-    """Constant 0/1 matrices of which velocities move which nodes.
+    """Constant 0/1 matrices that describe which velocities move which nodes.
 
     Attributes:
-        path: (nodes, freedoms) 1 if a velocity moves a node.
+        path: (nodes, freedoms) 1 if the velocity moves the node.
         owner: (freedoms,) node that each velocity belongs to.
         carrier: (freedoms, freedoms) 1 if the second velocity moves the axis of the first one.
         turns: (freedoms,) True for a rotation.
@@ -77,11 +78,11 @@ class Kinematics:
     """Poses and columns of all nodes in postures (worlds, size).
 
     Attributes:
-        rotation: (worlds, nodes, 3, 3) body to world.
-        origin: (worlds, nodes, 3) origins of the body frames, world frame, m.
-        axis: (worlds, freedoms, 3) world axis of each velocity, for translation or rotation.
-        point: (worlds, freedoms, 3) a point on that axis, m.
-        reference: (worlds, 3) the reference point, m.
+        rotation: (worlds, nodes, 3, 3) rotation matrices from body to world.
+        origin: (worlds, nodes, 3) origins (m) of the body frames, in the world frame.
+        axis: (worlds, freedoms, 3) axis of translation or rotation of each velocity, in the world frame.
+        point: (worlds, freedoms, 3) a point (m) on each of these axes.
+        reference: (worlds, 3) the reference point (m).
     """
 
     def __init__(self, forest: Forest, masks: Masks, posture: Array) -> None:
@@ -127,19 +128,19 @@ class Kinematics:
 
     @cached_property
     def columns(self) -> Array:
-        """Return (worlds, freedoms, 6): velocity at the reference point, angular velocity."""
+        """Return the columns (worlds, freedoms, 6): velocity at the reference point, angular velocity."""
         turns = self.masks.turns[None, :, None]
         along = np.where(turns, cross(self.point - self.reference[:, None], self.axis), self.axis)
         return np.concatenate([along, np.where(turns, self.axis, 0.0)], axis=-1)
 
     def position_of(self, node: int, point: Array) -> Array:
-        """Return world positions (worlds, 3) of a point in a node's body frame, or in the world frame for -1."""
+        """Return world positions (worlds, 3) of a point that is fixed in a node's body frame (-1: in the world)."""
         if node < 0:
             return np.broadcast_to(point, (self.posture.shape[0], 3))
         return np.asarray(self.origin[:, node] + self.rotation[:, node] @ point)
 
     def jacobian(self, node: int, place: Array) -> Array:
-        """Return (worlds, 6, freedoms) for a node's point at world positions (worlds, 3): linear, angular."""
+        """Return the Jacobian (worlds, 6, freedoms) (linear, angular) of a node's point at ``place`` (worlds, 3)."""
         path = self.masks.path[node] if node >= 0 else np.zeros(self.forest.freedoms)
         angular = self.columns[..., 3:] * path[:, None]
         linear = self.columns[..., :3] * path[:, None] + cross(angular, (place - self.reference)[:, None])
@@ -147,10 +148,10 @@ class Kinematics:
 
 
 class Motion:
-    """Velocities of all nodes, and their accelerations at zero acceleration of the tree.
+    """Velocities of all nodes, and the accelerations of the nodes for zero generalized acceleration.
 
     Attributes:
-        twist: (worlds, nodes, 6) at the reference point.
+        twist: (worlds, nodes, 6) spatial velocities at the reference point.
         drift: (worlds, freedoms, 6) rates of change of the columns.
         bias: (worlds, nodes, 6) spatial accelerations at the reference point.
     """
@@ -164,7 +165,7 @@ class Motion:
 
 
 def motion_cross(twist: Array, column: Array) -> Array:
-    """Return the rate of change of motions (..., 6) that move with twists (..., 6)."""
+    """Return the rates of spatial vectors ``column`` (..., 6) fixed in bodies that move with ``twist`` (..., 6)."""
     w = twist[..., 3:]
     linear = cross(w, column[..., :3]) + cross(twist[..., :3], column[..., 3:])
     return np.concatenate([linear, cross(w, column[..., 3:])], axis=-1)

@@ -1,4 +1,4 @@
-"""Relations between a tree's coordinates (loop-closing joints, couplings), and inertias on axes."""
+"""Relations between a tree's coordinates (loop-closing joints, couplings), and inertias on joint axes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def node_of(forest: Forest) -> dict[int, int]:
 
 
 def closing_elements(model: Model, forest: Forest) -> list[Element]:
-    """Return the rows of the closing joints, which must stay zero."""
+    """Return the constraint functions of the loop-closing joints. Their values must stay zero."""
     nodes, found = node_of(forest), list[Element]()
     for joint in forest.closing:
         spec = model.joints[joint]
@@ -63,7 +63,7 @@ def closing_elements(model: Model, forest: Forest) -> list[Element]:
 
 
 def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: str) -> Sum:
-    """Return a sum of coordinates.
+    """Return a weighted sum of coordinates as an element.
 
     Raises:
         ModelError: a coordinate belongs to a closing joint or is a component of a ball joint's rotation.
@@ -78,7 +78,7 @@ def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: st
 
 
 def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum, float | None]]:
-    """Return the sums that gears and mimics lock, and their values (None: the value in the model's start pose).
+    """Return the sums that gears and mimics keep constant, and their values (None: the value in the initial pose).
 
     Couplings with joints of other trees are omitted.
     """
@@ -92,14 +92,14 @@ def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum,
 
 @dataclass(frozen=True)
 class Reflected:
-    """Axes of the model with their own inertia: their elements and their indices."""
+    """Axes of the model that have an inertia (such as a rotor): functions of the coordinates, and indices."""
 
     elements: list[Element]
     axes: Array
 
 
 def reflected(model: Model, forest: Forest, scalars: Scalars, table: Coordinates, inertia: Array) -> Reflected:
-    """Return the axes with an inertia between bodies of the forest."""
+    """Return the axes that have an inertia and connect bodies of the forest."""
     elements, axes = list[Element](), list[int]()
     for axis in np.flatnonzero(inertia.any(axis=0)).tolist():
         element = _axis_element(model, forest, scalars, table, axis)

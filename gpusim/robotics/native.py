@@ -1,4 +1,4 @@
-"""Inverse kinematics with the kernels of robotics/robotics.cu: tables of a tree and its tasks, and the call."""
+"""Inverse kinematics with the kernels of robotics/robotics.cu: tables of tree and tasks, and calls of the kernel."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Problem(Protocol):
 
 
 class KernelSolver(ABC):
-    """Base of kernel solvers. It builds the tables of an :class:`IK` once. :meth:`solve` runs worlds in parallel."""
+    """Base class of kernel solvers. It builds an :class:`IK`'s tables once. :meth:`solve` runs worlds in parallel."""
 
     def __init__(self, ik: Problem) -> None:
         self.ik, self.tree, self.layout = ik, ik.tree, ik.layout
@@ -198,8 +198,9 @@ class KernelSolver(ABC):
         """Run the kernel.
 
         Args:
-            robot: the kernel's parameters. It receives the addresses.
-            arrays: input and output arrays of all worlds, besides ``_tables``. They hold the outputs afterwards.
+            robot: parameters of the kernel. The method writes the addresses of the arrays into ``robot``.
+            arrays: input and output arrays of all worlds, without ``_tables``. After the call, they contain the
+                outputs.
         """
 
     def solve(
@@ -208,8 +209,8 @@ class KernelSolver(ABC):
         """Return postures, task errors by name, largest loop residuals, and largest components of the last step.
 
         Args:
-            q: (worlds, size), not modified.
-            aims: (worlds, numbers) of every task by name.
+            q: starting postures (worlds, size), not modified.
+            aims: targets (worlds, numbers) of every task by name.
             iterations: number of steps. The last ``without`` of them ignore posture tasks.
         """
         worlds, tasks = q.shape[0], self.ik.tasks

@@ -1,7 +1,8 @@
-"""Spanning forest of a model's joints: the joint and motions that carry each body, and the joints that close loops.
+"""Spanning forest of a model's joints: the joint that carries each body, and the joints that close loops.
 
-A joint that carries a body is a chain of elementary motions in its joint frame: translation along an axis, rotation
-about an axis, or free rotation (ball). If the joint's child carries its parent, the chain is traversed backwards.
+A joint that carries a body is a chain of elementary motions in the joint frame. An elementary motion is a translation
+along an axis, a rotation about an axis, or a free rotation (ball). If the joint's child carries the joint's parent, the
+chain is traversed backwards.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ QUATERNION, POSE = "quaternion", "pose"
 
 @dataclass(frozen=True)
 class Motion:
-    """Elementary motion: ``kind``, axis in the joint frame (3,), first indices in posture and velocities."""
+    """Elementary motion: its kind, its axis (3,) in the joint frame, and its first index in posture and velocities."""
 
     kind: int
     axis: Array
@@ -43,14 +44,14 @@ class Node:
 
     Attributes:
         body: index in the model.
-        parent: node that carries it, -1 for the world.
+        parent: node that carries this node, -1 for the world.
         joint: index in the model, -1 for a floating body.
-        reverse: the joint's child carries its parent.
-        motions: in the joint's own order, from its parent to its child.
-        before, after: point and rotation (3,), (3, 3) of the joint frame in the carrying body, and of this body's
-            frame in the joint frame at the other end.
-        at, rate: first index in the posture and in the velocities.
-        held: forces do not move it (a kinematic body).
+        reverse: True if the joint's child carries the joint's parent.
+        motions: elementary motions of the joint, in the order from the joint's parent to its child.
+        before, after: position (3,) and rotation (3, 3). ``before``: of the joint frame in the carrying body.
+            ``after``: of this body's frame in the joint frame at the other end.
+        at, rate: first index in the posture, and first index in the velocities.
+        held: True for a kinematic body, which forces do not move.
     """
 
     body: int
@@ -67,7 +68,7 @@ class Node:
 
 @dataclass
 class Forest:
-    """All nodes, carriers before the bodies they carry. ``closing``: joints that constrain bodies but carry none."""
+    """All nodes, parents before children. ``closing``: joints that close loops and do not carry a body."""
 
     nodes: list[Node] = field(default_factory=list)
     closing: list[int] = field(default_factory=list)
@@ -76,7 +77,7 @@ class Forest:
 
 
 def spans(joint: JointSpec) -> bool:
-    """Return whether a joint may carry a body: it holds the body, and its position determines the pose."""
+    """Return whether a joint may carry a body. The joint coordinates must determine the body's pose."""
     kind = joint_type(joint.kind)
     own = set(kind.kinds(joint)[: kind.moves(joint)])
     plain = own <= {TRANSLATION, *COUNTED} or kind.position_is == QUATERNION
@@ -86,8 +87,9 @@ def spans(joint: JointSpec) -> bool:
 def spanning_forest(model: Model, base: str | None) -> Forest:
     """Build the forest of all bodies, or of those connected with the body ``base`` by joints.
 
-    Kinematic bodies float. The trees grow from kinematic bodies and from the world. In each other group one body
-    floats: ``base`` if it is in the group, else a free joint's child, a body that no joint carries, or the first.
+    Kinematic bodies float. The trees grow from kinematic bodies and from the world. The remaining bodies form groups
+    that joints connect. In each group, one body floats: ``base`` if it is in the group, else the child of a free joint,
+    else a body that no joint carries, else the first body.
 
     Raises:
         UnknownNameError: no body of that label.

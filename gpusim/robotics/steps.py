@@ -1,13 +1,14 @@
 """Steps of inverse kinematics: damped least squares over priority levels, with limits, batched over worlds.
 
 A step dq of one level minimizes sum w (e - J dq)^2 + sum p (dq - d)^2 + sum D (dq - dq_above)^2 (tasks, posture,
-damping). It keeps the result of the levels above: J dq = J dq_above for their rows. In dual form, with the diagonal
-G = 1/(D + p):
+damping). It keeps the result of the levels above (with higher priority): J dq = J dq_above for the rows of these
+levels. In dual form, with the diagonal G = 1/(D + p):
 
     (C G C^T + diag(c)) y = r - C g,   dq = g + G C^T y,   g = G (p d + D dq_above)
 
-C holds the rows of the levels above (r = C dq_above, c almost zero) and the level's own (r = e, c = 1/w). y are forces:
-w e of an unreachable task, and the forces that hold the rows above against the level.
+C contains the rows of the levels above (r = C dq_above, c almost zero) and the rows of the level itself (r = e, c =
+1/w). y are forces: the forces w e of unreachable tasks, and the forces that keep the result of the levels above against
+this level.
 
 If forces remain, Gauss-Newton steps oscillate. They neglect the errors' second derivatives, which the forces multiply
 in the Lagrangian. These derivatives are at most the lever arms, |column of J|. With D = damping^2 + sum of share
@@ -15,11 +16,11 @@ in the Lagrangian. These derivatives are at most the lever arms, |column of J|. 
 vanishes with the forces, so convergence is quadratic for a reachable target (Levenberg-Marquardt with error-dependent
 damping: Sugihara 2011; Fan and Yuan 2005). Forces on kept rows are those of the previous step.
 
-A level keeps the errors of the levels above only to first order. With several priorities, each level therefore finds
-its own limits in turn, and its addition to the step is shortened. The errors of the levels above, evaluated in the
-resulting posture, may differ from the linear ones by at most ``LEAK`` plus a fraction of their improvement. The last
-two steps of the second level, the last four of the third, and so on have a far smaller allowance. Disturbances by
-unreachable tasks are thus corrected before the end, in order of priority.
+A level keeps the errors of the levels above only to first order. With several priorities, the levels therefore run one
+after the other. Each level handles the joint limits itself, and its contribution to the step is shortened. The errors
+of the levels above, evaluated in the resulting posture, may differ from the linear ones by at most ``LEAK`` plus a
+fraction of their improvement. The last two steps of the second level, the last four of the third, and so on have a far
+smaller allowance. Disturbances by unreachable tasks are thus corrected before the end, in order of priority.
 """
 
 from __future__ import annotations
@@ -76,11 +77,11 @@ class Layout:
     """Constant data of the steps.
 
     Attributes:
-        level: (rows,) level of each row, rising.
-        weight: (rows,) weights of the squared errors, above zero.
-        group: (groups + 1,) start of each vector's rows.
-        stiffness: (levels, freedoms) p, weights of postures.
-        moves: (freedoms,) True if it may move.
+        level: (rows,) level of each row, in increasing order.
+        weight: (rows,) positive weights of the squared errors.
+        group: (groups + 1,) index of the first row of each vector (group of consecutive rows).
+        stiffness: (levels, freedoms) weights p of the posture tasks.
+        moves: (freedoms,) True if the coordinate may move.
         turns: (freedoms,) True for a rotation.
         damping: square root of the minimum D.
     """
@@ -95,12 +96,12 @@ class Layout:
 
     @property
     def levels(self) -> int:
-        """Return the number of levels. Level 0 is for loops."""
+        """Return the number of levels. Level 0 contains the closed loops."""
         return len(self.stiffness)
 
     @property
     def task_levels(self) -> int:
-        """Return the number of levels without the last ones that only have postures."""
+        """Return the number of levels, not counting the last levels that contain only posture tasks."""
         return max(int(self.level[-1]) + 1, 1) if self.level.size else self.levels
 
     @property
@@ -109,21 +110,21 @@ class Layout:
         return self.task_levels > 2
 
     def above(self, level: int) -> int:
-        """Return the number of rows above a level. The level's own rows start at this index."""
+        """Return the number of rows in the levels above. The rows of ``level`` start at this index."""
         return int(np.searchsorted(self.level, level))
 
     def of_groups(self, vectors: Array) -> Array:
-        """Return the norms of the rows' vectors, (..., rows) to (..., groups)."""
+        """Return the norm of each group of rows: (..., rows) to (..., groups)."""
         return np.asarray(np.sqrt(np.add.reduceat(vectors * vectors, self.group[:-1], axis=-1)))
 
 
 def finishing_steps(level: int, iterations: int) -> int:
-    """Return how many of the last steps strictly protect the levels above, which thus converge later."""
+    """Return how many of the last steps of a level strictly protect the results of the levels above."""
     return min((iterations + 1) // 2, FINISHING * (level - 1))
 
 
 class Steps:
-    """Sequence of steps for all worlds. It keeps forces from step to step."""
+    """Sequence of steps for all worlds. It stores the forces y from step to step."""
 
     def __init__(self, layout: Layout, worlds: int) -> None:
         self.layout = layout
@@ -142,16 +143,16 @@ class Steps:
         late: Callable[[int], int],
         tried: Callable[[Array], Array],
     ) -> Array:
-        """Return dq, (worlds, freedoms).
+        """Return the step dq (worlds, freedoms).
 
         Args:
             error: (worlds, rows) target minus value.
             rows: (worlds, rows, freedoms) Jacobian.
-            pull: (levels, worlds, freedoms) p d of the postures.
-            low, high: (worlds, freedoms) allowed change of the coordinates, at most and at least zero.
+            pull: (levels, worlds, freedoms) products p d of the posture tasks.
+            low, high: (worlds, freedoms) minimum and maximum change of the coordinates, low <= 0 <= high.
             levels: number of levels to use.
-            late: returns which of a level's finishing steps it is, from 1 on, or 0.
-            tried: returns the errors after a step.
+            late: function of a level that returns the number (from 1) of its finishing step, or 0 before these steps.
+            tried: function that returns the errors after a step.
         """
         if self.layout.guarded:
             step = self._in_order(error, rows, pull, low, high, levels, late, tried)

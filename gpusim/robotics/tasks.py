@@ -20,10 +20,10 @@ from gpusim.typing import Array, Vector
 
 @dataclass(frozen=True)
 class Rows:
-    """A task in given postures.
+    """Error and Jacobian of a task in given postures.
 
-    ``error`` (worlds, n), m and rad, and ``jacobian`` (worlds, n, freedoms) of the task's value. Three consecutive rows
-    form a vector.
+    ``error`` (worlds, n) (m and rad) is the target minus the task's value. ``jacobian`` (worlds, n, freedoms) is the
+    Jacobian of the value. Each three consecutive rows form a vector.
     """
 
     error: Array
@@ -44,7 +44,7 @@ def _priority(element: str, value: Any) -> int:
 
 
 class Task:
-    """Base of all tasks: ``name`` in targets and reports, ``weight`` of squared errors, ``priority`` from 1 on."""
+    """Base of all tasks: ``name`` in targets and reports, ``weight`` of squared errors, ``priority`` (1 is first)."""
 
     name: str
     weight: Array
@@ -72,11 +72,11 @@ class Task:
 
 
 class PlaceTask(Task, ABC):
-    """Base of tasks with rows in the equations (all except posture tasks)."""
+    """Base class of tasks with an error and a Jacobian (all tasks except posture tasks)."""
 
     @abstractmethod
     def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
-        """Return errors and their Jacobian for a ``target`` (worlds, numbers)."""
+        """Return the errors and the Jacobian for a ``target`` (worlds, numbers)."""
 
 
 class PoseTask(PlaceTask):
@@ -84,8 +84,8 @@ class PoseTask(PlaceTask):
 
     Args:
         frame: label of a body or a site.
-        weight: weights of the squared errors in position (x, y, z, world frame, m) and rotation vector (rad). One
-            number applies to all six.
+        weight: weights of the six squared errors: position (x, y, z in the world frame, m) and rotation vector (rad).
+            One number applies to all six.
         priority: 1 comes first. Later priorities use the remaining freedom.
         name: name in targets and reports. Default: the frame's label.
 
@@ -133,7 +133,7 @@ class PointTask(PlaceTask):
     Args:
         frame: label of a body or a site.
         point: position in the frame, m.
-        weight: weights of the squared errors (x, y, z, world frame), m. One number applies to all.
+        weight: weights of the squared errors (m) in x, y, z of the world frame. One number applies to all three.
         priority, name: as in :class:`PoseTask`.
 
     Target: (3,) or (worlds, 3), world frame, m.
@@ -169,7 +169,7 @@ class ComTask(PlaceTask):
     """Task that moves the center of mass to a position.
 
     Args:
-        weight: weights of the squared errors (x, y, z, world frame), m. (1, 1, 0) leaves the height free.
+        weight: weights of the squared errors (m) in x, y, z of the world frame. (1, 1, 0) leaves the height free.
         priority, name: as in :class:`PoseTask`. The default name is "com".
 
     Target: (3,) or (worlds, 3), world frame, m.
@@ -192,14 +192,14 @@ class ComTask(PlaceTask):
 
 
 class PostureTask(Task):
-    """Task that pulls the posture to a given one, by default with the freedom that all other tasks leave.
+    """Task that pulls the joints to a given posture. By default, it only uses the freedom that all other tasks leave.
 
     Args:
-        posture: (size,) or (worlds, size) of the tree. None: the start posture.
-        weight: weights of the squared differences (:meth:`Tree.difference`): (freedoms,), or one number for all except
-            the poses of floating bodies.
-        priority: as in :class:`PoseTask`. None: after all others.
-        name: name in reports and of the target, which may replace ``posture``.
+        posture: posture of the tree, (size,) or (worlds, size). None: the tree's posture ``start``.
+        weight: weights of the squared differences (:meth:`Tree.difference`), (freedoms,). One number applies to all
+            freedoms except those of floating bodies.
+        priority: as in :class:`PoseTask`. None: after all other tasks.
+        name: name in targets and reports. A target replaces ``posture``.
     """
 
     def __init__(

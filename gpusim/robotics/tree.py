@@ -43,7 +43,7 @@ class Tree(NamesMoved):
     velocity of its frame's origin and its angular velocity, world frame. Generalized forces are conjugate to these
     velocities. A posture (size,) is one world. Units are SI, and vectors are in the world frame.
 
-    Joints whose bodies are already carried close loops, see :meth:`loops`.
+    A joint that connects two bodies which other joints already carry closes a loop, see :meth:`loops`.
 
     Args:
         model: a finalized model.
@@ -91,7 +91,7 @@ class Tree(NamesMoved):
     # Structure.
 
     def slice(self, label: str) -> builtins.slice:
-        """Return the posture columns of a joint or floating body, the same as in ``names``.
+        """Return the posture columns of a joint or floating body. They are also its indices in ``names``.
 
         Raises:
             UnknownNameError: no joint or floating body with that label carries a body of the tree.
@@ -100,7 +100,7 @@ class Tree(NamesMoved):
         return builtins.slice(node.at, node.at + sum(4 if m.kind == BALL else 1 for m in node.motions))
 
     def rate_slice(self, label: str) -> builtins.slice:
-        """Return the velocity columns of a joint or floating body, the same as in ``rates``.
+        """Return the velocity columns of a joint or floating body. They are also its indices in ``rates``.
 
         They also select Jacobian columns, mass matrix rows and columns, and generalized forces.
 
@@ -189,7 +189,7 @@ class Tree(NamesMoved):
     # Postures of simulations.
 
     def posture(self, sim: Simulation) -> Array:
-        """Return a simulation's current posture, (num_worlds, size). Angles are counted over full rotations."""
+        """Return a simulation's current posture (num_worlds, size). Angles are not wrapped to one rotation."""
         names = []
         for i, node in enumerate(self.forest.nodes):
             if node.joint < 0:
@@ -199,7 +199,7 @@ class Tree(NamesMoved):
         return self._observe(sim, "posture", names)
 
     def velocity(self, sim: Simulation) -> Array:
-        """Return a simulation's current velocities, (num_worlds, freedoms)."""
+        """Return a simulation's current velocities (num_worlds, freedoms)."""
         names, floating = [], []
         for i, node in enumerate(self.forest.nodes):
             if node.joint < 0:
@@ -228,7 +228,7 @@ class Tree(NamesMoved):
     # Kinematics.
 
     def at(self, q: Any) -> Kinematics:
-        """Return poses and columns of all bodies, the basis of the methods below."""
+        """Return the poses and Jacobian columns of all bodies."""
         return Kinematics(self.forest, self.masks, self.postures(q))
 
     def postures(self, q: Any) -> Array:
@@ -246,28 +246,28 @@ class Tree(NamesMoved):
         return find_frame(self.model, self._nodes, frame)
 
     def pose(self, q: Any, frames: str | Sequence[str]) -> Array:
-        """Return world poses, position and quaternion (xyzw): (worlds, 7) for one frame, (worlds, n, 7) for a list."""
+        """Return world poses (position, xyzw quaternion): (worlds, 7) for one frame, (worlds, n, 7) for a list."""
         k = self.at(q)
         if isinstance(frames, str):
             return self.frame(frames).pose(k)
         return np.stack([self.frame(f).pose(k) for f in frames], axis=1)
 
     def jacobian(self, q: Any, frame: str, point: Vector = (0.0, 0.0, 0.0)) -> Array:
-        """Return the Jacobian of a point fixed in a frame, (worlds, 6, freedoms).
+        """Return the Jacobian (worlds, 6, freedoms) of a point that is fixed in a frame.
 
         ``J v`` is the point's velocity, followed by the frame's angular velocity, in the world frame.
 
         Args:
             q: postures.
             frame: label of a body or a site.
-            point: position in the frame, (3,), m.
+            point: position (3,) (m) in the frame.
         """
         k, place = self.at(q), self.frame(frame)
         local = place.point + place.rotation @ validate.numbers("Tree.jacobian", "point", point, 3)
         return k.jacobian(place.node, k.position_of(place.node, local))
 
     def integrate(self, q: Any, change: Any) -> Array:
-        """Return the postures (worlds, size) after velocities have acted for 1 s about constant axes.
+        """Return the postures (worlds, size) after constant velocities have acted for 1 s.
 
         ``change`` are the velocities (worlds, freedoms). A ball joint rotates by its rotation vector.
         """
@@ -284,7 +284,7 @@ class Tree(NamesMoved):
         return out
 
     def difference(self, start: Any, end: Any) -> Array:
-        """Return the ``change`` for :meth:`integrate` from one posture to another, (worlds, freedoms)."""
+        """Return the velocities (worlds, freedoms) with which :meth:`integrate` moves ``start`` to ``end``."""
         a, b = self._rows("posture", start, self.size), self._rows("posture", end, self.size)
         a, b = np.broadcast_arrays(a, b)
         out = np.zeros((a.shape[0], self.freedoms))
@@ -301,11 +301,11 @@ class Tree(NamesMoved):
     # Center of mass and dynamics.
 
     def com(self, q: Any) -> Array:
-        """Return the center of mass, (worlds, 3), m. Kinematic bodies count as massless."""
+        """Return the center of mass (worlds, 3) (m). Kinematic bodies count as massless."""
         return Bodies(self.at(q), self.inertias).com
 
     def com_velocity(self, q: Any, v: Any) -> Array:
-        """Return the velocity of the center of mass, (worlds, 3), m/s."""
+        """Return the velocity (worlds, 3) (m/s) of the center of mass."""
         bodies, motion = self._moving(q, v)
         return bodies.com_velocity(motion)
 
@@ -314,21 +314,22 @@ class Tree(NamesMoved):
         return Bodies(self.at(q), self.inertias).com_jacobian()
 
     def centroidal(self, q: Any, v: Any) -> Array:
-        """Return the momentum of all bodies, (worlds, 6), world frame: linear, N s, and about the com, N m s."""
+        """Return the momentum (worlds, 6): linear (N s), and angular (N m s) about the center of mass, world frame."""
         bodies, motion = self._moving(q, v)
         return bodies.momentum(motion)
 
     def contact_wrench(self, q: Any, v: Any, a: Any) -> tuple[Array, Array, Array]:
-        """Return the center of mass, and the external force (N) and moment about it (N m), (worlds, 3) each.
+        """Return the center of mass, external force (N), and external moment (N m) about it, (worlds, 3) each.
 
-        Accelerations ``a`` need these in addition to gravity. They are the momentum rates minus the weight.
+        The accelerations ``a`` require this force and moment in addition to gravity: the rates of momentum minus the
+        weight.
         """
         bodies, motion = self._moving(q, v)
         wrench = bodies.outer_wrench(motion, self._rows("acceleration", a, self.freedoms))
         return bodies.com, wrench[:, :3], wrench[:, 3:]
 
     def mass_matrix(self, q: Any) -> Array:
-        """Return M, (worlds, freedoms, freedoms), with armatures, rotors and pistons. Kinetic energy is v M v / 2."""
+        """Return M (worlds, freedoms, freedoms), with armatures, rotors and pistons. Kinetic energy is v M v / 2."""
         k = self.at(q)
         m = Bodies(k, self.inertias).mass_matrix()
         if self._reflected.elements:
@@ -340,17 +341,17 @@ class Tree(NamesMoved):
     def inverse_dynamics(
         self, q: Any, v: Any, a: Any, external: Mapping[str, Any] | None = None, gravity: Any = None
     ) -> Array:
-        """Return the generalized forces for accelerations ``a``, including gravity and inertia, (worlds, freedoms).
+        """Return the generalized forces (worlds, freedoms) for accelerations ``a``, including gravity and inertia.
 
         Loops are open: the method does not include the loads of closing joints.
 
         Args:
-            q: postures. One world applies to all, also for ``v`` and ``a``.
+            q: postures. If ``q``, ``v`` or ``a`` has one world, it applies to all worlds.
             v: velocities.
-            a: accelerations, (worlds, freedoms).
-            external: external loads by frame: force (N) at its origin and torque (N m), world frame, (6,) or
-                (worlds, 6).
-            gravity: (3,), m/s2. Default: the model's gravity.
+            a: accelerations (worlds, freedoms).
+            external: external loads by frame, (6,) or (worlds, 6): force (N) at the frame's origin and torque (N m), in
+                the world frame.
+            gravity: gravitational acceleration (3,) (m/s2). Default: the model's gravity.
         """
         q, v = self._both(q, v)
         a = self._rows("acceleration", a, self.freedoms)
@@ -380,25 +381,26 @@ class Tree(NamesMoved):
         return total
 
     def bias_forces(self, q: Any, v: Any, gravity: Any = None) -> Array:
-        """Return b, (worlds, freedoms), the forces for zero acceleration: gravity, Coriolis, centrifugal."""
+        """Return b (worlds, freedoms), the generalized forces for zero acceleration: gravity, Coriolis, centrifugal."""
         return self.inverse_dynamics(q, v, np.zeros(self.freedoms), gravity=gravity)
 
     def gravity_torques(self, q: Any) -> Array:
-        """Return the forces that hold the posture at rest, (worlds, freedoms)."""
+        """Return the generalized forces (worlds, freedoms) that hold the posture at rest."""
         return self.inverse_dynamics(q, np.zeros(self.freedoms), np.zeros(self.freedoms))
 
     # Loops.
 
     @property
     def loop_rows(self) -> int:
-        """Return the number of rows of :meth:`loops`."""
+        """Return the number of constraint rows of :meth:`loops`."""
         return len(self.locked)
 
     def loops(self, q: Any, v: Any = None) -> tuple[Array, Array, Array]:
-        """Return the rows of closing joints and couplings: residual (worlds, n), Jacobian (worlds, n, freedoms), drift.
+        """Return residual (worlds, n), Jacobian (worlds, n, freedoms) and drift of loop-closing joints and couplings.
 
-        Residuals of joints are in m or sines, those of couplings in m or rad. A residual's rate is ``J v``, and its
-        second derivative is ``J a + drift`` with drift (worlds, n). Without ``v``, drift is zero.
+        Residuals of joints are in m (positions) or are sines of angles. Residuals of couplings are in m or rad. A
+        residual's rate is ``J v``, and its second derivative is ``J a + drift`` with drift (worlds, n). Without ``v``,
+        drift is zero.
         """
         if v is None:
             return evaluate(self.locked, self.at(q))

@@ -1,7 +1,7 @@
 """Measured sensors: an ideal measurement plus noise, bias, a sample rate and latency.
 
-Each sensor is a small diagram. So its numbers are part of the state, its parameters may differ between worlds, and
-kernels run it. Signals are ``sensor.<label>.<what>``. Parameters are ``sensor.<label>.<block>.<parameter>``.
+Each sensor is a small block diagram. So its variables are part of the state, its parameters may differ between worlds,
+and kernels run it. Signals are ``sensor.<label>.<what>``. Parameters are ``sensor.<label>.<block>.<parameter>``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gpusim.renamed import checks_old_names
 
 @dataclass(frozen=True)
 class Latency:
-    """Latency of a sensor: ``time`` s. If ``most`` is given, it can be written up to ``most`` s."""
+    """Latency of a sensor: ``time`` s. If ``most`` is given, the latency can be written up to ``most`` s."""
 
     time: float
     most: float | None
@@ -93,22 +93,26 @@ def add_imu(
 ) -> SensorDiagram:
     """Add an IMU at a site: an accelerometer and a gyro along its axes.
 
-    Signals ``sensor.<label>.acceleration`` (3,) m/s2, which at rest is g upwards, and ``sensor.<label>.angular_rate``
-    (3,) rad/s. They are held between samples.
+    The signals are ``sensor.<label>.acceleration`` (3,) in m/s2, which at rest is g upwards, and
+    ``sensor.<label>.angular_rate`` (3,) in rad/s. They are held between samples.
 
     Args:
         b: the builder.
         site: label of the site (:meth:`gpusim.ModelBuilder.add_site`).
         label: label of the sensor.
-        rate: samples per second. None samples once per configured step.
-        acceleration_noise: standard deviation of each component, m/s2.
-        acceleration_bias: of each component, m/s2. By world: ``sensor.<label>.acceleration_bias.value_0``, _1, _2.
-        rate_noise: standard deviation of each component, rad/s.
-        rate_bias: of each component, rad/s.
-        latency: s. Rounded to whole samples. Until it has passed, the sensor returns its first sample.
-        seed: of the noise, which also differs by label and world, independent of other sensors.
-        max_rate: if given, the rate may differ between worlds up to it: ``sensor.<label>.clock.rate``.
-        max_latency: as ``max_rate``, for the latency, s: ``sensor.<label>.acceleration.time``, ``.angular_rate.time``.
+        rate: samples per second. None: one sample per step of the configured size.
+        acceleration_noise: standard deviation of the noise of each component (m/s2).
+        acceleration_bias: bias of each component (m/s2). It may differ per world, as
+            ``sensor.<label>.acceleration_bias.value_0``, _1, _2.
+        rate_noise: standard deviation of the noise of each component (rad/s).
+        rate_bias: bias of each component (rad/s).
+        latency: time from a measurement to its output (s), rounded to whole samples. Until this time has passed, the
+            sensor returns the first sample.
+        seed: seed of the noise. The noise also depends on the label and the world, and is independent of other sensors.
+        max_rate: highest rate that a world may have. If given, you can write a rate per world as
+            ``sensor.<label>.clock.rate``.
+        max_latency: as ``max_rate``, for the latency (s): ``sensor.<label>.acceleration.time``,
+            ``sensor.<label>.angular_rate.time``.
 
     Raises:
         ModelError: no such site, a label that is taken, negative noise or latency, a rate or latency above the
@@ -143,26 +147,28 @@ def add_range_finder(
     max_rate: float | None = None,
     max_latency: float | None = None,
 ) -> SensorDiagram:
-    """Add a real range finder or lidar that measures with the rays of a sensor.
+    """Add a range finder or lidar with noise, bias and latency. It measures with the rays of an ideal ray sensor.
 
-    Signal ``sensor.<label>.distance`` (n,) m, from 0 to the sensor's range. The range means that the ray hit
-    nothing. The signal is held between samples.
+    The signal is ``sensor.<label>.distance`` (n,) in m, from 0 to the range of the ray sensor. A distance equal to the
+    range means that the ray hit nothing. The signal is held between samples.
 
     Args:
         b: the builder.
-        sensor: label of the rays (:meth:`gpusim.ModelBuilder.add_ray_sensor`).
+        sensor: label of the ray sensor (:meth:`gpusim.ModelBuilder.add_ray_sensor`).
         label: label of the range finder.
-        rate: samples per second. None samples once per configured step.
-        noise: standard deviation of each distance, m.
-        bias: of each distance, m. By world: ``sensor.<label>.measured_bias.value_0`` and so on.
-        latency: s. Rounded to whole samples. Until it has passed, the sensor returns its first sample.
-        seed: of the noise, which also differs by label and world, independent of other sensors.
-        max_rate: if given, the rate may differ between worlds up to it: ``sensor.<label>.clock.rate``.
-        max_latency: as ``max_rate``, for the latency, s: ``sensor.<label>.measured.time``.
+        rate: samples per second. None: one sample per step of the configured size.
+        noise: standard deviation of the noise of each distance (m).
+        bias: bias of each distance (m). It may differ per world, as ``sensor.<label>.measured_bias.value_0`` and so on.
+        latency: time from a measurement to its output (s), rounded to whole samples. Until this time has passed, the
+            sensor returns the first sample.
+        seed: seed of the noise. The noise also depends on the label and the world, and is independent of other sensors.
+        max_rate: highest rate that a world may have. If given, you can write a rate per world as
+            ``sensor.<label>.clock.rate``.
+        max_latency: as ``max_rate``, for the latency (s): ``sensor.<label>.measured.time``.
 
     Raises:
-        ModelError: no such sensor of rays, a label that is taken, negative noise or latency, a rate or latency above
-            the maximum.
+        ModelError: no such ray sensor, a label that is taken, negative noise or latency, a rate or latency above the
+            maximum.
     """
     element = f"range finder '{label}'"
     found = next((s.rays for s in b.sensors if s.label == sensor), None)
@@ -190,20 +196,22 @@ def add_encoder(
     max_rate: float | None = None,
     max_latency: float | None = None,
 ) -> SensorDiagram:
-    """Add an encoder on a joint of one coordinate: its position in counts, and a velocity from their differences.
+    """Add an encoder on a joint with one coordinate. It rounds the position to counts and differentiates it.
 
-    Signals ``sensor.<label>.position`` (rad or m) and ``sensor.<label>.velocity``.
+    The signals are ``sensor.<label>.position`` (rad or m) and ``sensor.<label>.velocity`` (rad/s or m/s).
 
     Args:
         b: the builder.
         joint: label of the joint.
         label: label of the sensor.
         counts: counts per revolution, or per meter.
-        rate: samples per second. None samples once per configured step.
-        latency: s. Rounded to whole samples. Until it has passed, the sensor returns its first sample.
-        velocity_time: time constant of the filter for the velocity, s.
-        max_rate: if given, the rate may differ between worlds up to it: ``sensor.<label>.clock.rate``.
-        max_latency: as ``max_rate``, for the latency, s: ``sensor.<label>.position.time``.
+        rate: samples per second. None: one sample per step of the configured size.
+        latency: time from a measurement to its output (s), rounded to whole samples. Until this time has passed, the
+            sensor returns the first sample.
+        velocity_time: time constant of the velocity filter (s).
+        max_rate: highest rate that a world may have. If given, you can write a rate per world as
+            ``sensor.<label>.clock.rate``.
+        max_latency: as ``max_rate``, for the latency (s): ``sensor.<label>.position.time``.
 
     Raises:
         ModelError: no such joint, fewer than one count, a negative latency, a rate or latency above the maximum.

@@ -34,15 +34,16 @@ def add_ray_sensor(
     * ``sensor.<label>.point`` (n, 3) m: hit point in the world frame, or the end of the ray without a hit.
     * ``sensor.<label>.normal`` (n, 3): outward unit normal there in the world frame, or zeros without a hit.
 
-    The signals need no trial step, so diagrams can read them. The sensor does not change the motion, bit for bit.
+    The signals need no trial step, so diagrams can read them. The motion with and without the sensor is bit-identical.
 
     Args:
         site: site index, from ``add_site``.
         rays: directions in the site's frame: a :class:`gpusim.Rays`, such as ``Rays.fan(angle, count)``, or directions
             from the site's origin, (3,) or (n, 3). Default: one ray along x.
-        max_range: largest distance, m, above zero.
-        groups: names of the shape groups that it sees (``group=`` of shapes). Default: all shapes.
-        own_body: whether it sees the shapes of the site's body. A site on the world always sees the world's shapes.
+        max_range: largest distance (m), above zero.
+        groups: names of the shape groups that the rays can hit (``group=`` of shapes). Default: all shapes.
+        own_body: whether the rays can hit the shapes of the site's body. Rays from a site on the world always hit the
+            world's shapes.
         label: unique name, default ``sensor<index>``.
 
     Returns:

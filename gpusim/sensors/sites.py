@@ -19,16 +19,16 @@ def add_site(
 ) -> int:
     """Add a site, a named frame on a body, for a sensor, a gripper or a sole.
 
-    Sites have no contacts and no mass, so they do not change the motion, bit for bit. The signals
-    ``site.<label>.position``, ``.orientation``, ``.linear_velocity`` and ``.angular_velocity`` report its motion.
-    :class:`gpusim.robotics.Tree` accepts the label as a frame.
+    Sites have no contacts and no mass, so the motion with and without sites is bit-identical. The signals
+    ``site.<label>.position``, ``.orientation``, ``.linear_velocity`` and ``.angular_velocity`` report the motion of the
+    site. :class:`gpusim.robotics.Tree` accepts the site's label as the name of a frame.
 
     Args:
         body: body index, -1 for the world.
         xform: site frame in the body frame. Default: the body frame.
         label: unique name, default ``site<index>``.
-        at: instead of ``xform``, the site in the world for the body's current pose: a point (m, with the world's axes)
-            or a Transform.
+        at: alternative to ``xform``: the site in the world, for the body's current pose. A point (m) gives a site with
+            the world's axes. A Transform gives the frame itself.
 
     Returns:
         The site's index.

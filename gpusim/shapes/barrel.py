@@ -1,4 +1,4 @@
-"""Barrel: an arc revolved about an axis, the form of rollers in omni and mecanum wheels."""
+"""Barrel: an arc revolved about an axis, the shape of the rollers in omni and mecanum wheels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
 def _opening(params: Params) -> float:
-    """Return half of the arc's opening angle, rad."""
+    """Return half of the arc's opening angle (rad)."""
     return math.asin(float(params["half_length"]) / float(params["arc_radius"]))
 
 
@@ -64,7 +64,7 @@ class _Side:
 
 @register
 class Barrel(Round):
-    """Radius sqrt(arc_radius^2 - z^2) - (arc_radius - radius) about z, flat ends at -half_length and +half_length."""
+    """Radius sqrt(arc_radius^2 - z^2) - (arc_radius - radius) about z. The flat ends are at z = -/+ half_length."""
 
     name: ClassVar[str] = "barrel"
     number: ClassVar[int] = 11
@@ -73,12 +73,12 @@ class Barrel(Round):
     ray_file: ClassVar[str] = "barrel.cuh"
 
     def volume(self, params: Params) -> float:
-        """Sum the disks pi r^2 dz."""
+        """Integrate the disks pi r^2 dz along z."""
         radius, _, thickness = _slices(params)
         return math.pi * float(thickness @ radius**2)
 
     def inertia(self, params: Params) -> Array:
-        """Sum the disks: r^2/2 about the axis, r^2/4 + z^2 across it."""
+        """Integrate the disks along z: r^2/2 about the axis, r^2/4 + z^2 about a transverse axis, per volume."""
         radius, z, thickness = _slices(params)
         mass = math.pi * thickness * radius**2
         across = float(mass @ (0.25 * radius**2 + z**2))
@@ -86,7 +86,7 @@ class Barrel(Round):
         return moments
 
     def radius(self, params: Params) -> float:
-        """Return the distance to an end's rim. The rim is farthest, since the arc's center lies beyond the axis."""
+        """Return the distance to the rim of a flat end, which is the farthest point from the origin."""
         return math.hypot(end_radius(params), params["half_length"])
 
     def curvature(self, params: Params) -> float:
@@ -100,14 +100,14 @@ class Barrel(Round):
         return revolve(r - (bow - float(params["radius"])), z, segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Walk to the side by Newton's method, inside the bounding cylinder."""
+        """Find the hits on the side by Newton's method, inside the bounding cylinder."""
         side = _Side(*self.size_values(params))
         s, face = first_side(side, line, cylinder_span(line, side.radius, side.half))
         return s, normals(face, side.value(line.at(s))[1])
 
 
 def end_radius(params: Params) -> float:
-    """Return the radius of the flat ends, m, or NaN if the arc is shorter than the barrel."""
+    """Return the radius of the flat ends (m), or NaN if the arc is shorter than the barrel."""
     bow, half = float(params["arc_radius"]), float(params["half_length"])
     if half >= bow:
         return math.nan
@@ -135,9 +135,9 @@ def add_shape_barrel(
 
     Args:
         body: body index, -1 for the world.
-        radius: radius at the center, m, above zero.
-        arc_radius: radius of the side's arc, m, at least ``radius``. If both are equal, it is a ball with cut-off caps.
-        half_length: half of the length, m, above zero. The flat ends must keep a radius above zero.
+        radius: radius at the center (m), above zero.
+        arc_radius: radius of the arc (m), at least ``radius``. If both are equal, the shape is a ball without two caps.
+        half_length: half of the length (m), above zero. The radius of the flat ends must be above zero.
         xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axis with ``xform``.
 
     Returns:

@@ -45,7 +45,7 @@ class Box(ShapeType):
         return 8.0 * float(np.prod(params["half_extents"]))
 
     def inertia(self, params: Params) -> Array:
-        """Return V (hy^2 + hz^2)/3 about x, and the same for y and z."""
+        """Return V (hy^2 + hz^2)/3 about x, and similarly about y and z."""
         squares = np.square(params["half_extents"])
         moments: Array = np.diag(self.volume(params) / 3.0 * (squares.sum() - squares))
         return moments
@@ -60,7 +60,7 @@ class Box(ShapeType):
         return CORNERS * params["half_extents"], triangles.astype(np.int32)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Intersect the lines with three slabs."""
+        """Intersect the rays with three slabs (pairs of parallel planes)."""
         span = Span(line.start.size)
         for k, half in enumerate(self.size_values(params)):
             span.cut_slab(line, k, half)
@@ -85,7 +85,7 @@ def add_shape_box(
 
     Args:
         body: body index, -1 for the world.
-        half_extents: half of the edge lengths along x, y, z, m, above zero.
+        half_extents: half of the edge lengths along x, y, z (m), above zero.
         xform, material, label, group, mask, density, color: see ``add_shape``.
 
     Returns:

@@ -25,17 +25,17 @@ def add_camera(
 ) -> int:
     """Add a camera, which moves with a body.
 
-    ``gpusim render --camera LABEL`` and ``Offscreen.look(label)`` use it. Cameras do not change the motion, bit for
-    bit.
+    ``gpusim render --camera LABEL`` and ``Offscreen.look(label)`` use the camera. The motion with and without cameras
+    is bit-identical.
 
     Args:
         body: body index, -1 for the world.
         xform: camera frame in the body frame: x to the right and y up in the image. The camera looks along -z, as in
             MuJoCo, OpenGL and USD.
-        fov_y: vertical field of view, rad, above 0 and below pi.
+        fov_y: vertical field of view (rad), above 0 and below pi.
         label: unique name, default ``camera<index>``.
-        target: point that it looks at, body frame, m, with the body's z axis up in the image. It replaces the
-            rotation of ``xform``.
+        target: point in the body frame (m) that the camera looks at, with the body's z axis up in the image. It
+            replaces the rotation of ``xform``.
 
     Returns:
         The camera's index.
@@ -75,19 +75,20 @@ def add_light(
 ) -> int:
     """Add a light, which moves with a body.
 
-    The lights of a model replace the viewer's key light. The light of its sky remains. The motion is the same
-    with and without lights, bit for bit.
+    The lights of a model replace the viewer's key light. The light of the viewer's sky remains. The motion with and
+    without lights is bit-identical.
 
     Args:
         kind: "directional" (like the sun), "point", "spot", or "headlight". A headlight shines from the camera of
             each image, without a shadow. It ignores body, position and direction.
         body: body index, -1 for the world.
-        position: of a point or spot light in the body frame, m.
-        direction: in which a directional or spot light shines, body frame, any nonzero length.
+        position: of a point or spot light in the body frame (m).
+        direction: direction of a directional or spot light in the body frame, of any nonzero length.
         color: sRGB (red, green, blue) from 0 to 1, or "#rrggbb".
         intensity: factor of at least 0. 1 is as bright as the viewer's key light.
-        attenuation: (a, b, c) of a point or spot light. At a distance d in m it has the share 1 / (a + b d + c d2).
-        cutoff: half the angle of a spot's cone, rad, at most pi / 2.
+        attenuation: (a, b, c) of a point or spot light. At a distance of d m, the intensity is multiplied by 1 / (a + b
+            d + c d^2).
+        cutoff: half the angle of a spot's cone (rad), at most pi / 2.
         exponent: the light of a spot falls off with this power of the cosine of the angle to its axis.
         shadow: cast shadows. The viewer draws the shadow of the first such light, with parallel rays.
         label: unique name, default ``light<index>``.

@@ -45,7 +45,7 @@ class Capsule(Round):
         return np.diag([across, across, along])
 
     def radius(self, params: Params) -> float:
-        """Return the distance to an end."""
+        """Return the distance to an end of the capsule."""
         return float(params["radius"]) + float(params["half_length"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
@@ -55,7 +55,7 @@ class Capsule(Round):
         return revolve(np.concatenate([low[0], high[0]]), np.concatenate([low[1] - half, high[1] + half]), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Span from the first entry into the tube or a ball to the last exit. The union is convex."""
+        """Return the span from the first entry into the tube or a ball to the last exit. Their union is convex."""
         radius, half = float(params["radius"]), float(params["half_length"])
         tube, low, high, span = (Span(line.start.size) for _ in range(4))
         tube.cut_tube(line, radius)
@@ -90,7 +90,7 @@ def add_shape_capsule(
     Args:
         body: body index, -1 for the world.
         radius: m, above zero.
-        half_length: half of the segment without the round ends, m, above zero.
+        half_length: half the length of the segment (m), without the round ends, above zero.
         xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axis with ``xform``.
 
     Returns:

@@ -1,8 +1,8 @@
 """Ray casting against shapes: code shared by the shapes' ``cast`` methods. Kernels use cuda_kernels/rays/ray.cuh.
 
-The faces of a convex body clip a line exactly. Smooth sides without a closed form use Newton's method from outside. On
-a convex function, Newton's method never oversteps the first root. Lines that miss produce non-finite numbers, so
-callers silence NumPy's warnings.
+The planar faces of a convex shape clip a line exactly. For smooth surfaces without a closed form, Newton's method
+starts outside of the shape. On a convex function, Newton's method never overshoots the first root. Lines that miss the
+shape produce non-finite numbers, so callers silence NumPy's warnings.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ MOST_WALKS = 64
 
 
 class Span:
-    """The part of each line inside a convex body, and the faces where it begins and ends.
+    """The segment of each line inside a convex shape, and the faces where the segment begins and ends.
 
     Attributes:
-        enter, leave: (n,), m. The part is empty if enter > leave.
-        enter_face, leave_face: (n,), ROUND_SIDE for none.
+        enter, leave: start and end of the segment along the line (m), (n,). The segment is empty if enter > leave.
+        enter_face, leave_face: faces at the start and the end, (n,). ROUND_SIDE: no planar face.
     """
 
     def __init__(self, lines: int) -> None:
@@ -33,24 +33,24 @@ class Span:
         self.enter_face, self.leave_face = np.full(lines, ROUND_SIDE), np.full(lines, ROUND_SIDE)
 
     def clear(self, where: Array) -> None:
-        """Make the parts of some lines empty."""
+        """Make the segments of the chosen lines empty."""
         self.enter, self.leave = np.where(where, np.inf, self.enter), np.where(where, -np.inf, self.leave)
 
     def cut(self, enter: Array, leave: Array, face: int = ROUND_SIDE) -> None:
-        """Intersect with another part."""
+        """Intersect with the segments of another span."""
         later, earlier = enter > self.enter, leave < self.leave
         self.enter, self.leave = np.where(later, enter, self.enter), np.where(earlier, leave, self.leave)
         self.enter_face = np.where(later, face, self.enter_face)
         self.leave_face = np.where(earlier, face, self.leave_face)
 
     def cut_half(self, value: Array, rate: Array, face: int) -> None:
-        """Keep the half of the line where value + rate s <= 0."""
+        """Keep the points of the line where value + rate s <= 0."""
         s = -value / rate
         self.cut(np.where(rate < 0.0, s, -np.inf), np.where(rate > 0.0, s, np.inf), face)
         self.clear((rate == 0.0) & (value > 0.0))
 
     def cut_slab(self, line: Line, k: int, half: float) -> None:
-        """Keep the part with coordinate k from -half to half. Its faces are 2 k (above) and 2 k + 1 (below)."""
+        """Keep the points with coordinate k from -half to half. The faces are 2 k (above) and 2 k + 1 (below)."""
         self.cut_half(line.origin[:, k] - half, line.direction[:, k], 2 * k)
         self.cut_half(-line.origin[:, k] - half, -line.direction[:, k], 2 * k + 1)
 
@@ -63,7 +63,7 @@ class Span:
         self.cut(np.where(whole, -np.inf, enter), np.where(whole, np.inf, leave))
 
     def cut_tube(self, line: Line, radius: float) -> None:
-        """Keep the part within a radius of the z axis."""
+        """Keep the points within a radius of the z axis."""
         (x, y), (dx, dy) = line.origin[:, :2].T, line.direction[:, :2].T
         square, turn = dx * dx + dy * dy, x * dy - y * dx
         upright = square == 0.0
@@ -71,7 +71,7 @@ class Span:
         self.clear(upright & (x * x + y * y > radius * radius))
 
     def cut_ball(self, line: Line, height: float, radius: float) -> None:
-        """Keep the part within a radius of (0, 0, height)."""
+        """Keep the points within a radius of (0, 0, height)."""
         p = line.origin - np.array([0.0, 0.0, height])
         side = rotations.cross(p, line.direction)
         along, square = rotations.dot(p, line.direction), rotations.dot(line.direction, line.direction)
@@ -79,11 +79,11 @@ class Span:
 
     @property
     def empty(self) -> Array:
-        """Return which lines miss the body."""
+        """Return which lines miss the shape."""
         return np.asarray(~(self.enter <= self.leave))
 
     def first_end(self, start: Array) -> tuple[Array, Array]:
-        """Return the first end on each ray (infinite for none) and its face."""
+        """Return the first end of the segment on each ray (infinite without a hit), and its face."""
         entering = self.enter >= start
         s = np.where(entering, self.enter, np.where(self.leave >= start, self.leave, np.inf))
         return np.where(self.empty, np.inf, s), np.where(entering, self.enter_face, self.leave_face)
@@ -96,14 +96,14 @@ class Side(Protocol):
         """Return values (n,) at points (n, 3), and gradients (n, 3)."""
 
     def flat(self, points: Array, face: Array) -> Array:
-        """Return whether points on faces of the bounds are also on the shape, (n,)."""
+        """Return which points on faces of the bounding shape are also on the shape, (n,)."""
 
 
 def walk_to(side: Side, line: Line, sign: float, start: Array, end: Array) -> Array:
     """Find the first root from ``start`` (outside) to ``end``, along the line (sign 1) or against it (sign -1).
 
     Returns:
-        The roots, or sign times infinity for none.
+        The roots, or sign times infinity if a line has no root.
     """
     s, found = sign * start, np.full(start.size, np.inf)
     going = np.isfinite(s)
@@ -125,7 +125,7 @@ def walk_to(side: Side, line: Line, sign: float, start: Array, end: Array) -> Ar
 
 
 def first_side(side: Side, line: Line, bounds: Span) -> tuple[Array, Array]:
-    """Return what ``Span.first_end`` returns, for the body enclosed by bounds and a side."""
+    """Return what ``Span.first_end`` returns, for the shape inside a bounding shape and a smooth side."""
     met = ~bounds.empty & (bounds.leave >= line.start)
     s, face = np.full(met.size, np.inf), np.full(met.size, ROUND_SIDE)
     enter = np.where(met, bounds.enter, np.inf)
@@ -150,7 +150,7 @@ def face_normals(face: Array) -> Array:
 
 
 def normals(face: Array, round_normals: Array) -> Array:
-    """Return the face normal for rays that hit a face, otherwise the normal of the round side."""
+    """Return the face normal for rays that hit a planar face, otherwise the normal of the smooth side."""
     return np.where((face == ROUND_SIDE)[:, None], round_normals, face_normals(face))
 
 

@@ -57,14 +57,14 @@ class Cone(Round):
         return np.array([0.0, 0.0, -0.5 * float(params["half_length"])])
 
     def inertia(self, params: Params) -> Array:
-        """Return 3/10 V r^2 about the axis, 3/80 V (4 r^2 + height^2) across it."""
+        """Return 3/10 V r^2 about the axis, and 3/80 V (4 r^2 + height^2) about a transverse axis."""
         square, height = float(params["radius"]) ** 2, 2.0 * float(params["half_length"])
         across = 3.0 / 80.0 * (4.0 * square + height * height)
         moments: Array = self.volume(params) * np.diag([across, across, 0.3 * square])
         return moments
 
     def radius(self, params: Params) -> float:
-        """Return the distance to the rim."""
+        """Return the distance to the rim of the base."""
         return math.hypot(params["radius"], params["half_length"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
@@ -73,7 +73,7 @@ class Cone(Round):
         return revolve(np.array([r, 0.0]), np.array([-half, half]), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Walk to the side by Newton's method, inside the bounding cylinder."""
+        """Find the hits on the side by Newton's method, inside the bounding cylinder."""
         side = _Side(float(params["radius"]), float(params["half_length"]))
         s, face = first_side(side, line, cylinder_span(line, side.radius, side.half))
         return s, normals(face, side.value(line.at(s))[1])
@@ -97,8 +97,8 @@ def add_shape_cone(
 
     Args:
         body: body index, -1 for the world.
-        radius: radius of the base, m, above zero.
-        half_length: half of the height, m, above zero.
+        radius: radius of the base (m), above zero.
+        half_length: half of the height (m), above zero.
         xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axis with ``xform``.
 
     Returns:

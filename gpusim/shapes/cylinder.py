@@ -33,7 +33,7 @@ class Cylinder(Round):
         return 2.0 * math.pi * float(params["radius"]) ** 2 * float(params["half_length"])
 
     def inertia(self, params: Params) -> Array:
-        """Return V r^2/2 about the axis, V (r^2/4 + half_length^2/3) across it."""
+        """Return V r^2/2 about the axis, and V (r^2/4 + half_length^2/3) about a transverse axis."""
         square, half = float(params["radius"]) ** 2, float(params["half_length"])
         across = square / 4.0 + half * half / 3.0
         moments: Array = self.volume(params) * np.diag([across, across, square / 2.0])
@@ -49,7 +49,7 @@ class Cylinder(Round):
         return revolve(np.array([r, r]), np.array([-half, half]), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Clip the lines to a tube and a slab."""
+        """Clip the rays to a tube and a slab."""
         span = cylinder_span(line, float(params["radius"]), float(params["half_length"]))
         s, face = span.first_end(line.start)
         return s, normals(face, line.at(s) * (1.0, 1.0, 0.0))
@@ -74,7 +74,7 @@ def add_shape_cylinder(
     Args:
         body: body index, -1 for the world.
         radius: m, above zero.
-        half_length: half of the length, m, above zero.
+        half_length: half of the length (m), above zero.
         xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axis with ``xform``.
 
     Returns:

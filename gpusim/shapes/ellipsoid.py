@@ -19,7 +19,7 @@ from gpusim.typing import Array, Vector
 
 
 def check_semi_axes(element: str, value: Any) -> Array:
-    """Return three lengths, m, or raise if one is not positive."""
+    """Return the three semi-axes (m), or raise a ModelError if one is not positive."""
     axes = validate.numbers(element, "semi_axes", value, 3)
     for name, length in zip("xyz", axes, strict=True):
         validate.positive(element, f"semi_axes along {name}", length)
@@ -27,7 +27,7 @@ def check_semi_axes(element: str, value: Any) -> Array:
 
 
 def mean_curvature(semi_axes: Array) -> float:
-    """Return 1/R of the ball with the same volume, 1/m."""
+    """Return the curvature 1/R (1/m) of the ball with the same volume."""
     return float(np.prod(semi_axes) ** (-1.0 / 3.0))
 
 
@@ -52,7 +52,7 @@ class Ellipsoid(Round):
         return 4.0 / 3.0 * math.pi * float(np.prod(params["semi_axes"]))
 
     def inertia(self, params: Params) -> Array:
-        """Return V (b^2 + c^2)/5 about x, and the same for y and z."""
+        """Return V (b^2 + c^2)/5 about x, and similarly about y and z."""
         squares = np.square(params["semi_axes"])
         moments: Array = np.diag(self.volume(params) / 5.0 * (squares.sum() - squares))
         return moments
@@ -71,7 +71,7 @@ class Ellipsoid(Round):
         return vertices * params["semi_axes"], triangles
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Cast at a unit ball in stretched space."""
+        """Stretch the rays to the space in which the ellipsoid is a unit ball, and cast them against this ball."""
         axes, span = np.asarray(params["semi_axes"]), Span(line.start.size)
         unit = Line(line.origin / axes, line.direction / axes, line.start)
         span.cut_ball(unit, 0.0, 1.0)
@@ -96,7 +96,7 @@ def add_shape_ellipsoid(
 
     Args:
         body: body index, -1 for the world.
-        semi_axes: half of the extents along x, y, z, m, above zero.
+        semi_axes: half of the extents along x, y, z (m), above zero.
         xform, material, label, group, mask, density, color: see ``add_shape``.
 
     Returns:

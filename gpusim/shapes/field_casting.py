@@ -15,8 +15,8 @@ class _Ground:
     """Ground heights under points of rays.
 
     Args:
-        heights: (rows, columns), m.
-        spacing: (dx, dy), m.
+        heights: (rows, columns) in m.
+        spacing: (dx, dy) in m.
         line: n rays.
     """
 
@@ -49,7 +49,7 @@ class _Ground:
 
 
 def cast_field(heights: Array, spacing: Array, base: float, line: Line) -> tuple[Array, Array]:
-    """Return what ``ShapeType.cast`` returns, for the solid from ``base`` up to ``heights``."""
+    """Return what ``ShapeType.cast`` returns, for the solid from z = ``base`` up to the surface ``heights``."""
     ground, count = _Ground(heights, spacing, line), line.start.size
     walls = Span(count)
     for k in range(2):

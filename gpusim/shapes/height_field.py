@@ -48,7 +48,7 @@ class HeightField(Unmovable):
         return [float(columns), float(rows), *(float(s) for s in params["spacing"]), float(params["base"])]
 
     def sizes(self, params: Params) -> Array:
-        """Add the lowest and the highest point, which the bounds need in every step."""
+        """Return ``size_values``, and the lowest and the highest z, which the bounding box needs in every step."""
         size, heights = super().sizes(params), params["heights"]
         size[5:7] = min(float(heights.min()), size[4]), max(float(heights.max()), size[4])
         return size
@@ -86,7 +86,7 @@ class HeightField(Unmovable):
         return MANIFOLDS if any(_has_valley(band, spacing) for band in bands if len(band) > 1) else 1
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Make the surface without walls and bottom."""
+        """Return the surface without walls and bottom."""
         rows, columns = params["heights"].shape
         dx, dy = params["spacing"]
         x = (np.arange(columns) - 0.5 * (columns - 1)) * dx
@@ -99,7 +99,7 @@ class HeightField(Unmovable):
         return vertices, triangles.astype(np.int32)
 
     def surfaces(self, params: Params, segments: int = 32) -> list[tuple[Array, Array, float]]:
-        """Return the surface and drawn walls. The walls end at the base or ``_SKIRT`` below the lowest point."""
+        """Return the surface, and walls for drawing. The walls end at the base or ``_SKIRT`` below the lowest point."""
         vertices, triangles = self.mesh(params)
         rows, columns = params["heights"].shape
         low, high = vertices.min(axis=0), vertices.max(axis=0)
@@ -115,7 +115,7 @@ class HeightField(Unmovable):
         return [(vertices, triangles, _CREASE), (np.concatenate([upper, lower]), walls.astype(np.int32), CREASE)]
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Cast rays at the triangles of the field. Over each triangle a ray's height above the ground is linear."""
+        """Cast rays against the triangles of the field. Over a triangle, a ray's height above the ground is linear."""
         return cast_field(params["heights"], params["spacing"], float(params["base"]), line)
 
 
@@ -158,10 +158,10 @@ def add_shape_height_field(
 
     Args:
         body: -1 for the world, or a kinematic body.
-        heights: z of the grid points in the shape frame, m, (rows, columns), at least 2 of each. Rows run along y,
+        heights: z of the grid points in the shape frame (m), (rows, columns), at least 2 of each. Rows run along y,
             columns along x.
-        spacing: distance (dx, dy) between columns and between rows, m, above zero.
-        base: z of the bottom, m, not above the lowest height. Default: below it by the field's longer side.
+        spacing: distance (dx, dy) between columns and between rows (m), above zero.
+        base: z of the bottom (m), not above the lowest height. Default: lowest height minus the field's longer side.
         xform, material, label, group, mask, color: see ``add_shape``.
 
     Returns:

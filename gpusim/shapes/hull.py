@@ -53,7 +53,7 @@ class Hull(ShapeType):
         return solid(*self.mesh(params))[0]
 
     def center(self, params: Params) -> Array:
-        """Return the center of mass. It can lie anywhere, since the user chooses the shape frame."""
+        """Return the center of mass. It may differ from the origin, because the user chooses the shape frame."""
         return solid(*self.mesh(params))[1]
 
     def inertia(self, params: Params) -> Array:
@@ -69,7 +69,7 @@ class Hull(ShapeType):
         return params["vertices"], params["faces"].triangles()
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Clip the lines by all faces."""
+        """Clip the rays by all faces."""
         vertices, faces, span = params["vertices"], params["faces"], Span(line.start.size)
         for f, normal in enumerate(faces.normal):
             apart = line.origin - vertices[faces.polygon(f)[0]]
@@ -96,9 +96,10 @@ def add_shape_hull(
 
     Args:
         body: body index, -1 for the world.
-        vertices: points in the shape frame, m, (n, 3), at least four that do not lie in one plane.
+        vertices: points in the shape frame (m), (n, 3), at least four that do not lie in one plane.
         xform, material, label, group, mask, density, color: see ``add_shape``.
-        max_vertices: 4 to 256. A larger hull keeps the vertices that matter most and warns about the error.
+        max_vertices: maximum number of vertices, 4 to 256. A hull with more vertices is simplified, with a warning
+            about the error.
 
     Returns:
         The shape's index.
@@ -139,11 +140,11 @@ def add_shape_mesh(
         max_vertices: see ``add_shape_hull``.
         convex: "hull", or "decompose" for a concave mesh: one hull for each convex part (needs triangles and the extra
             ``decompose``). gpusim stores the parts in its cache folder.
-        max_parts: most parts of a decomposition.
+        max_parts: maximum number of parts of a decomposition.
 
     Returns:
-        The shape's index. A decomposition returns the index of its first part. The others follow, and their labels are
-        ``<label>_1``, ``<label>_2``, ...
+        The shape's index. A decomposition returns the index of its first part. The other parts have the next indices,
+        and their labels are ``<label>_1``, ``<label>_2``, ...
 
     Raises:
         ModelError: the file cannot be read, its points span no volume, or the decomposition fails.

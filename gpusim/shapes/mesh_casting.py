@@ -13,7 +13,7 @@ _INSIDE = 1e-12
 
 
 def cast_mesh(tree: TriangleTree, line: Line) -> tuple[Array, Array]:
-    """Return what ``ShapeType.cast`` returns. The order of the corners gives the normals, on both sides."""
+    """Return what ``ShapeType.cast`` returns. The order of a triangle's corners gives its normal on both sides."""
     count = line.start.size
     s, normal = np.full(count, np.inf), np.tile([0.0, 0.0, 1.0], (count, 1))
     for i in range(count):

@@ -37,18 +37,18 @@ def add_shape(
     """Add a shape of a registered kind. Prefer ``add_shape_<kind>``, which checks ``params``.
 
     Args:
-        kind: registered name, such as "box".
+        kind: registered name of the kind of shape, such as "box".
         body: body index, -1 for the world.
-        params: the kind's checked parameters.
+        params: checked parameters of this kind of shape.
         xform: shape frame in the body frame.
         material: surface and bulk properties, default ``Material()``.
         label: unique name, default ``shape<index>``.
         group: name of the shape's group (see ``set_group_collision``), or group bits.
-        mask: bits of the groups that it collides with. Two shapes collide if each one's group has a bit of the
-            other's mask. Shapes of one body never collide. Shapes of welded bodies and of neighbors at a joint collide
-            only after ``add_collision_pair``. Joints to the world count only if they are fixed
-            (see ``gpusim/compiler/adjacent_bodies.py``).
-        density: kg/m3, for a body without a given mass. Default: the material's density.
+        mask: bits of the groups that the shape collides with. Shapes a and b collide if ``a.group & b.mask`` and
+            ``b.group & a.mask`` are both nonzero. Shapes of one body never collide. Shapes of welded bodies and of
+            bodies that share a joint collide only after ``add_collision_pair``. Of the joints to the world, only fixed
+            joints count here (see ``gpusim/compiler/adjacent_bodies.py``).
+        density: density for a body without a given mass (kg/m3). Default: the material's density.
         color: for drawing, sRGB (red, green, blue) from 0 to 1, or "#rrggbb". Default: the body's color.
 
     Returns:
@@ -88,18 +88,18 @@ def add_shape(
 
 @builder_method
 def add_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int, material: Material | None = None) -> int:
-    """Make two shapes collide regardless of groups and joints, with their own material if you give one.
+    """Make two shapes collide regardless of groups and joints. You can give a material for this pair.
 
     Args:
         shape_a, shape_b: indices of shapes on two bodies.
-        material: material of their contacts. Default: the two shapes' materials combined.
+        material: material for the contacts of this pair. Default: the combination of the shapes' materials.
 
     Returns:
         The pair's index.
 
     Raises:
-        ModelError: an unknown shape, shapes of one body, two shapes that no force can move, or a pair that is
-            listed already.
+        ModelError: an unknown shape, shapes of one body, two shapes on bodies that no force can move, or a pair that
+            already exists.
     """
     return _add_pair(self, shape_a, shape_b, True, _check_material("add_collision_pair", material))
 
@@ -115,7 +115,7 @@ def exclude_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int) -> in
         The pair's index.
 
     Raises:
-        ModelError: an unknown shape, shapes of one body, or a pair that is listed already.
+        ModelError: an unknown shape, shapes of one body, or a pair that already exists.
     """
     return _add_pair(self, shape_a, shape_b, False, None)
 
@@ -128,12 +128,13 @@ def set_group_collision(self: ModelBuilder, group_a: str, group_b: str | None, c
 
     Args:
         group_a: group name, as in ``group=`` of shapes.
-        group_b: another name, or the same name for shapes inside the group. None means all shapes, including this group
-            and unnamed groups, except where a rule for two names applies.
+        group_b: name of another group, or the same name for shapes inside the group. None: all shapes, including shapes
+            of ``group_a`` and of unnamed groups, except where a rule for two names applies.
         collide: True or False.
 
     Raises:
-        ModelError: not a name, or neither True nor False. At finalize: a name that no shape has.
+        ModelError: a group is not a name, or ``collide`` is neither True nor False. At finalize: no shape has the group
+            name.
     """
     where = "ModelBuilder.set_group_collision"
     a, b = _group_name(where, group_a), None if group_b is None else _group_name(where, group_b)

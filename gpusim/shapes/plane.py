@@ -30,7 +30,7 @@ class Plane(Unmovable):
     ray_file: ClassVar[str] = "plane.cuh"
 
     def radius(self, params: Params) -> float:
-        """Return infinity: no sphere encloses it."""
+        """Return infinity: no sphere encloses a half space."""
         return math.inf
 
     def tile(self, params: Params) -> float:
@@ -43,7 +43,7 @@ class Plane(Unmovable):
         return corners, np.array([[0, 1, 2], [0, 2, 3]], dtype=np.int32)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find where the line crosses z = 0, from above or from below."""
+        """Find where the rays cross z = 0, from above or from below."""
         span = Span(line.start.size)
         span.cut_half(line.origin[:, 2], line.direction[:, 2], 0)
         return span.first_end(line.start)[0], np.broadcast_to((0.0, 0.0, 1.0), line.origin.shape)

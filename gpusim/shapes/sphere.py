@@ -42,11 +42,11 @@ class Sphere(Round):
         return float(params["radius"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Make circles of latitude."""
+        """Return triangles between circles of latitude."""
         return revolve(*arc(params["radius"], -0.5 * math.pi, 0.5 * math.pi, segments // 2 + 1), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Solve a quadratic equation."""
+        """Find the hits by a quadratic equation."""
         span = Span(line.start.size)
         span.cut_ball(line, 0.0, float(params["radius"]))
         s, _ = span.first_end(line.start)

@@ -94,12 +94,12 @@ class Superellipsoid(Round):
         return np.diag([y2 + z2, x2 + z2, x2 + y2])
 
     def radius(self, params: Params) -> float:
-        """Return the exact distance of the farthest point, on the level curve and then on the meridian through it."""
+        """Return the exact distance of the farthest point: search the curve z = 0, then the meridian through it."""
         a, b, c, e1, e2 = self.size_values(params)
         return _farthest(_farthest(a, b, e2), c, e1)
 
     def curvature(self, params: Params) -> float:
-        """Return the curvature of the ball with the volume of the ellipsoid with these semi-axes."""
+        """Return the curvature of the ball that has the same volume as the ellipsoid with these semi-axes."""
         return mean_curvature(params["semi_axes"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
@@ -113,7 +113,7 @@ class Superellipsoid(Round):
         return rings_mesh(rings)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Walk to the surface by Newton's method, inside the bounding box."""
+        """Find the hits on the surface by Newton's method, inside the bounding box."""
         side, span = _Side(*self.size_values(params)), Span(line.start.size)
         for k, half in enumerate((side.a, side.b, side.c)):
             span.cut_slab(line, k, half)
@@ -162,9 +162,9 @@ def add_shape_superellipsoid(
 
     Args:
         body: body index, -1 for the world.
-        semi_axes: half of the extents (a, b, c) along x, y, z, m, above zero.
-        exponents: (e1, e2), 0.1 to 1.9. e1 shapes the outline seen from the side, e2 the outline seen along z. Near 0
-            it is a square, at 1 an ellipse, near 2 a rhombus.
+        semi_axes: half of the extents (a, b, c) along x, y, z (m), above zero.
+        exponents: (e1, e2), 0.1 to 1.9. e1 shapes the outline in the side view, e2 the outline in the view along z. An
+            exponent near 0 gives a rectangle, 1 an ellipse, near 2 a rhombus.
         xform, material, label, group, mask, density, color: see ``add_shape``.
 
     Returns:

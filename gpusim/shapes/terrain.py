@@ -35,17 +35,17 @@ def add_terrain(
 ) -> int:
     """Add terrain from a file or an array of heights, centered on the shape frame's origin.
 
-    The terrain ends at its rim, and bodies that pass the rim fall. Heights that are NaN, or that a GeoTIFF marks as
+    The terrain ends at its rim. Bodies that leave the terrain fall. Heights that are NaN, or that a GeoTIFF marks as
     missing, are holes.
 
     Args:
         source: .png (8 or 16 bits), .tif (GeoTIFF) or .npy file, or an array (rows, columns). The first row of a PNG or
             GeoTIFF is in the north (highest y), the first row of an array or .npy file in the south (lowest y). PNG and
             TIFF files need the extra ``terrain``.
-        cell: distance between grid points, m, one number or (dx, dy). Default: the pixel scale of a GeoTIFF.
-        size: length of the whole terrain along x and y, m, in place of ``cell``.
-        height: m per unit of the source's values. Values of a PNG go from 0 (black) to 1 (white).
-        hole: height that fills holes, m. Default: holes stay open.
+        cell: distance between grid points (m): one number or (dx, dy). Default: the pixel scale of a GeoTIFF.
+        size: length of the whole terrain along x and y (m), in place of ``cell``.
+        height: height in m per unit of the source's values. The values of a PNG are from 0 (black) to 1 (white).
+        hole: height with which holes are filled (m). Default: holes stay open.
         body: -1 for the world, or a kinematic body.
         xform, label, group, mask, color: see ``add_shape``.
         material: see ``add_shape``, or a list of materials with ``material_index``.
@@ -56,7 +56,7 @@ def add_terrain(
         several materials, the index of the first of several shapes (see ``add_shape_triangle_mesh``).
 
     Raises:
-        ModelError: the file cannot be read, the cell's size is missing, or a value is invalid.
+        ModelError: the file cannot be read, ``cell`` and ``size`` are missing, or a value is invalid.
     """
     element = shape_element(self, label)
     heights, stated = read_terrain(element, source)

@@ -49,7 +49,7 @@ class TriangleMesh(Unmovable):
         return vertices
 
     def faces(self, params: Params) -> Faces:
-        """Return the integer tables in place of faces."""
+        """Return the integer tables of the mesh in place of faces."""
         return Faces(vertex=params["tree"].numbers())
 
     def radius(self, params: Params) -> float:
@@ -63,7 +63,7 @@ class TriangleMesh(Unmovable):
         return box_corners(size[:3], size[3:6])
 
     def manifolds(self, params: Params) -> int:
-        """Return 1 if all normals are within 5 degrees of one of them, otherwise MANIFOLDS."""
+        """Return 1 if all normals are within 5 degrees of a common normal, otherwise MANIFOLDS."""
         vertices, triangles = params["tree"].vertices, params["tree"].triangles
         first = _normals(vertices[triangles[:1]])[0]
         for part in chunks(triangles):
@@ -78,7 +78,7 @@ class TriangleMesh(Unmovable):
         return tree.vertices, tree.triangles[: tree.solid]
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Cast at the triangles, from both sides."""
+        """Cast rays against the triangles, from both sides."""
         return cast_mesh(params["tree"], line)
 
 
@@ -104,8 +104,8 @@ def add_shape_triangle_mesh(
     """Add a mesh that collides as triangles, for the world or a kinematic body.
 
     Both sides of every triangle collide, so the mesh may be closed or open, and the order of the corners does not
-    matter. A shape is pushed out on the side where more than half of its thickness is. Equal vertices are merged. Edges
-    between triangles do not catch.
+    matter. A penetrating shape is pushed out to the side on which more than half of its thickness lies. Equal vertices
+    are merged. Sliding shapes do not catch on edges between triangles.
 
     Args:
         body: -1 for the world, or a kinematic body.
@@ -114,12 +114,12 @@ def add_shape_triangle_mesh(
         scale: factor from the mesh's unit to m, one number or one per axis.
         xform, label, group, mask, color: see ``add_shape``.
         material: see ``add_shape``, or a list of materials with ``material_index``. Each material that occurs gets a
-            shape. No edge between these shapes catches.
+            separate shape. Sliding shapes do not catch on edges between these shapes.
         material_index: for each triangle, the index of its material, (triangles,).
 
     Returns:
-        The shape's index. With several materials, the index of the first shape. The others follow, and their labels are
-        ``<label>_1``, ``<label>_2``, ...
+        The shape's index. With several materials, the index of the first shape. The other shapes have the next indices,
+        and their labels are ``<label>_1``, ``<label>_2``, ...
 
     Raises:
         ModelError: the body is dynamic, the file cannot be read, a vertex is not finite, an index is out of range, or

@@ -52,13 +52,13 @@ class Wheel(Round):
     ray_file: ClassVar[str] = "wheel.cuh"
 
     def volume(self, params: Params) -> float:
-        """Return the integral of pi rho^2 over z with rho = disk + sqrt(edge^2 - z^2). It is 0 for a sharp edge."""
+        """Return the integral of pi rho^2 over z with rho = disk + sqrt(edge^2 - z^2), or 0 for a sharp edge."""
         e = float(params["edge_radius"])
         disk = float(params["radius"]) - e
         return 2.0 * math.pi * disk**2 * e + math.pi**2 * disk * e * e + 4.0 / 3.0 * math.pi * e**3
 
     def inertia(self, params: Params) -> Array:
-        """Return integrals of pi rho^4/2 (about the axle) and of pi rho^4/4 + pi rho^2 z^2 (across it)."""
+        """Return the integrals over z of pi rho^4/2 (about the axle) and pi rho^4/4 + pi rho^2 z^2 (about x, y)."""
         e = float(params["edge_radius"])
         d = float(params["radius"]) - e
         # Integrals over z of rho^4 and of rho^2 z^2, from those of powers of sqrt(e^2 - z^2).
@@ -88,7 +88,7 @@ class Wheel(Round):
         return revolve(r + disk, z, segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Walk to the edge by Newton's method, inside the bounding cylinder."""
+        """Find the hits on the round edge by Newton's method, inside the bounding cylinder."""
         radius, edge = self.size_values(params)
         side = _Side(radius - edge, edge)
         s, face = first_side(side, line, cylinder_span(line, radius, edge))
@@ -113,8 +113,8 @@ def add_shape_wheel(
 
     Args:
         body: body index, -1 for the world.
-        radius: outer radius, m, above zero.
-        edge_radius: radius of the rounded edge, m, from 0 to below ``radius``. A sharp edge (0) has no volume, so its
+        radius: outer radius (m), above zero.
+        edge_radius: radius of the rounded edge (m), from 0 to below ``radius``. A sharp edge (0) has no volume, so its
             body needs a mass.
         xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axle with ``xform``.
 

@@ -1,1 +1,1 @@
-"""Signals: all quantities that can be read and written by name."""
+"""Signals: all physical quantities, commands and parameters that you can read or write by name."""

@@ -1,4 +1,4 @@
-"""Signals of actuators: their readings, commands, variables and parameters."""
+"""Signals of actuators: measured values, commands, state variables and parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Writer = Callable[[Array, Array], None]
 
 
 def add_actuator_signals(runtime: Runtime, table: SignalTable) -> None:
-    """Add ``motor.<label>.speed``, ``cylinder.<label>.pressure_a`` and so on."""
+    """Add the signals of all actuators, such as ``motor.<label>.speed`` and ``cylinder.<label>.pressure_a``."""
     for group in runtime.backend.read_state().groups:
         kind = group.type
         for k, spec in enumerate(group.specs):

@@ -1,8 +1,8 @@
-"""Axis rows that joints get during a simulation, at the first write of a parameter that needs one.
+"""Axis rows (constraint rows of joint coordinates) that are added when a parameter that needs one is first written.
 
 A joint coordinate without limits, damping, friction, armature or actuator has no axis row, and so costs no time. When
-you write one of these parameters, the model is compiled again with the row that it would have had from the start. The
-simulation continues with the new model and keeps the state and the parameters of each row, axis and world.
+you write one of these parameters, the model is recompiled with the axis row of this coordinate. The simulation
+continues with the new model and keeps the state and the parameters of each row, axis and world.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Ar
     """Give a joint coordinate an axis row and write one of its parameters. Do nothing if the value is already set.
 
     Args:
-        runtime: simulation of a model in which the coordinate has no row.
+        runtime: runtime of a simulation in which the coordinate has no axis row.
         joint, coordinate: indices of the joint and of its coordinate.
         name: name of an axis parameter, from the table in model/fields.py.
         worlds: indices (n,).
-        value: for these worlds, (n,).
+        value: values for these worlds, (n,).
 
     Raises:
-        ModelError: the value breaks a rule; nothing is changed then.
+        ModelError: a value breaks a rule. Nothing is changed then.
     """
     if np.all(value == runtime.model.joints[joint].params[name][coordinate]):
         return
@@ -51,7 +51,7 @@ def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Ar
 
 
 def write_length(runtime: Runtime, joint: int, worlds: Array, value: Array) -> None:
-    """Write the length of a rod, which sets both of its limits. The first write replaces the locked row by them."""
+    """Write the length of a rod, which sets both limits. The first write replaces the length's locked row by limits."""
     key, element = (joint, LENGTH), runtime.model.joints[joint].element
     check_length(element, "length", value)
     if not np.all(np.isfinite(value)):
@@ -69,12 +69,12 @@ def write_length(runtime: Runtime, joint: int, worlds: Array, value: Array) -> N
 
 
 def row_keys(model: Model) -> frozenset[tuple[int, int]]:
-    """Return the (joint, coordinate) pairs that have an axis row, and (joint, LENGTH) of variable rods."""
+    """Return the (joint, coordinate) pairs that have an axis row, and (joint, LENGTH) for each adjustable rod."""
     return frozenset(model.axis_of) | {(joint, LENGTH) for joint in _moving(model)}
 
 
 def set_rows(runtime: Runtime, rows: Set[tuple[int, int]]) -> None:
-    """Keep the axis rows that the model was built with, and add rows for exactly these joint coordinates."""
+    """Give the model the axis rows that it was built with, and rows for exactly these joint coordinates."""
     old, new = runtime.model, with_axes(runtime.built, rows)
     parameters = carried_parameters(runtime.parameters, old, new)
     runtime.rebind(new, parameters, *(carried_state(state, runtime, old, new) for state in runtime.states()))
@@ -111,7 +111,7 @@ def _freed(old: Model, new: Model) -> list[int]:
 
 
 def carried_parameters(current: dict[str, Array], old: Model, new: Model) -> dict[str, Array]:
-    """Convert a model's parameters to another set of axis rows. Added axes get the values that they were built with."""
+    """Convert a model's parameters to another set of axis rows. Added rows get the values that the builder set."""
     parameters = dict(current)
     before, after, _ = _both(old, new)
     freed = _freed(old, new)
@@ -127,7 +127,7 @@ def carried_parameters(current: dict[str, Array], old: Model, new: Model) -> dic
 
 
 def carried_state(old: State, runtime: Runtime, before: Model, model: Model) -> State:
-    """Convert a state of the model ``before`` to a model of the same elements with other axis rows."""
+    """Convert a state of the model ``before`` to the state of a model with the same elements and other axis rows."""
     new = State.initial(model, runtime.num_worlds, old.arrays["impulse"].dtype, runtime.config)
     own_before, own, added = _both(before, model)
     joints = _moving(before) ^ _moving(model)
@@ -170,7 +170,7 @@ def _hold_lengths(new: State, before: Model, model: Model) -> None:
 
 
 def _rates(runtime: Runtime, model: Model, axes: Array, state: State) -> Array:
-    """Return the rates of joint coordinates at the half step of the state's velocities, m/s or rad/s."""
+    """Return the rates of joint coordinates at the half step of the state's velocities (m/s or rad/s)."""
     table = coordinates(model)
     # Use the velocities as stored in the state, which is how the papers' scheme reads them.
     then = StateReader(model, table, True, lambda: state, runtime.parameters, runtime.backend.read_control)

@@ -1,4 +1,4 @@
-"""Assembly of loops: poses that close them, and velocities that keep them closed."""
+"""Assembly of closed loops: find poses that close the loops, and velocities that keep them closed."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ matvec = rotations.matvec
 
 
 def add_body_signals(runtime: Runtime, table: SignalTable) -> None:
-    """Add ``body.<label>.position`` and so on."""
+    """Add the signals of all bodies, such as ``body.<label>.position``."""
     for index, body in enumerate(runtime.model.bodies):
         BodySignals(runtime, index).add(table, f"body.{body.label}.")
 
@@ -62,11 +62,11 @@ class BodySignals:
         return np.asarray(self.runtime.parameter(name)[:, self.index])
 
     def write_mass(self, worlds: Array, value: Array) -> None:
-        """Write the mass, kg. The velocity does not change."""
+        """Write the mass (kg). The velocity does not change."""
         self.runtime.write_parameter("mass", self.index, worlds, value)
 
     def write_inertia(self, worlds: Array, value: Array) -> None:
-        """Write the inertia, kg m2. The angular velocity does not change, here and in the reset state."""
+        """Write the inertia (kg m2). Angular velocities do not change, neither now nor in the reset state."""
         before = self._parameter("inertia")[worlds]
         self.runtime.write_parameter("inertia", self.index, worlds, value)
         if self.kinematic:

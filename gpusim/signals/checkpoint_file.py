@@ -1,8 +1,8 @@
 """Checkpoint files: a snapshot, its model and its settings in an NPZ file without pickle.
 
-The file has one array per member: ``header`` and ``model`` (UTF-8 JSON), ``commands``, and those of ``state/``,
-``actuators/``, ``parameters/``, ``programs/`` and ``first/``. The comment of the ZIP archive is the SHA-256 of all
-bytes before it, so that any damage is detected.
+Each member of the file is one array: ``header`` and ``model`` (UTF-8 JSON), ``commands``, and the arrays below
+``state/``, ``actuators/``, ``parameters/``, ``programs/`` and ``first/``. The comment of the ZIP archive is the SHA-256
+of all bytes before the comment, so that gpusim detects any damage.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SEAL = 64
 
 @dataclasses.dataclass
 class Settings:
-    """The settings of a simulation that affect the bits of its next steps."""
+    """The settings of a simulation that affect the results of the next steps."""
 
     backend: str
     dtype: str
@@ -56,7 +56,7 @@ class Checkpoint:
         settings: settings of the simulation.
         num_worlds: number of worlds.
         header: the JSON header.
-        arrays: all arrays by name of the member, without header and model.
+        arrays: all arrays except ``header`` and ``model``, by name of the member.
         model_text: the model's builder as JSON, or None if JSON cannot hold it.
     """
 
@@ -85,7 +85,7 @@ class Checkpoint:
             raise ModelError(f"checkpoint {self.path!r}: its model cannot be built ({reason}); {fix}") from error
 
     def snapshot(self, groups: list[Group]) -> Snapshot:
-        """Return the snapshot. ``groups``: actuator groups of its model."""
+        """Return the snapshot. ``groups``: actuator groups of the snapshot's model, by kind."""
         parts: dict[str, dict[str, Array]] = {}
         for member, array in self.arrays.items():
             part, _, name = member.partition("/")
@@ -109,15 +109,14 @@ def write_checkpoint(
     path: str | os.PathLike[str], snapshot: Snapshot, model: Model, settings: Settings,
     extra: Mapping[str, Array] | None = None,
 ) -> None:  # fmt: skip
-    """Write a file that replaces an older one only when it is complete.
+    """Write a checkpoint file. It replaces an older file only when it is complete.
 
     Args:
-        path: path of the file, ends in .npz.
+        path: path of the file. It must end in .npz.
         snapshot: snapshot of the simulation.
-        model: as built, without added rows.
+        model: model as built, without axis rows that were added later.
         settings: settings of the simulation.
-        extra: further arrays, which :func:`read_checkpoint` returns with the
-            others.
+        extra: additional arrays. :func:`read_checkpoint` returns them in ``arrays``.
     """
     target = check_output_file(path, (".npz",), "checkpoint")
     packed = packed_checkpoint(snapshot, model, settings, extra)
@@ -128,7 +127,7 @@ def write_checkpoint(
 def packed_checkpoint(
     snapshot: Snapshot, model: Model, settings: Settings, extra: Mapping[str, Array] | None = None
 ) -> bytes:
-    """Return the content of the file of :func:`write_checkpoint`."""
+    """Return the bytes that :func:`write_checkpoint` writes."""
     header = {
         "format": FORMAT, "gpusim": _version(), "num_worlds": snapshot.num_worlds,
         "settings": dataclasses.asdict(settings), "digest": snapshot.digest, "rows": sorted(snapshot.rows),
@@ -145,19 +144,19 @@ def packed_checkpoint(
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
-    """Read a file of :func:`write_checkpoint`.
+    """Read a file that :func:`write_checkpoint` wrote.
 
     Raises:
-        ModelError: the file is missing, damaged, no checkpoint, or of another version of gpusim.
+        ModelError: the file is missing, damaged, not a checkpoint, or from another version of gpusim.
     """
     return unpacked_checkpoint(str(path), _read(path))
 
 
 def unpacked_checkpoint(name: str, data: bytes) -> Checkpoint:
-    """Return the content of a file from its bytes. ``name``: for messages.
+    """Return the checkpoint in the bytes of a file. ``name``: name of the file for messages.
 
     Raises:
-        ModelError: damaged, no checkpoint, or of another version of gpusim.
+        ModelError: the file is damaged, not a checkpoint, or from another version of gpusim.
     """
     arrays = _arrays_of(name, data)
     header = json.loads(arrays.pop("header").tobytes())

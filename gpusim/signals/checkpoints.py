@@ -15,7 +15,7 @@ Self = TypeVar("Self", bound="Checkpoints")
 
 
 class Checkpoints:
-    """Part of Simulation that keeps and restores its whole state, in memory and in files."""
+    """Part of Simulation that saves and restores the whole state of the simulation, in memory and in files."""
 
     runtime: Runtime
     dtype: str
@@ -24,44 +24,45 @@ class Checkpoints:
 
     @property
     def state(self) -> LiveState:
-        """The state with ``copy()`` and ``restore(kept, worlds)``. Call :meth:`invalidate` after writing."""
+        """The state, with ``copy()`` and ``restore(kept, worlds)``. Call :meth:`invalidate` after you write to it."""
         state = self.runtime.backend.state
         return LiveState(state.num_worlds, state.arrays, state.groups, runtime=self.runtime)
 
     def snapshot(self) -> Snapshot:
         """Return a copy of everything that the next steps depend on, in memory. See :meth:`restore`.
 
-        It holds the state, contacts, parameters, commands, delays, diagrams, sensors with their random numbers, the
-        quarantine, and the state that a reset returns to.
+        The copy holds the state, contacts, parameters, commands, delays, diagrams, sensors with their random numbers,
+        the quarantine, and the state that a reset restores.
         """
         return self.state.copy()
 
     def restore(self, snapshot: State, worlds: Any = None, source: Any = None) -> None:
-        """Set worlds to a snapshot, from which they continue with the same bits.
+        """Set worlds to a snapshot. From there they continue with bit-identical results.
 
-        Other worlds do not change. A world that is set to another world of the snapshot also continues with that
-        world's bits, including the noise of its sensors. Functions of ``python`` blocks keep their own memory.
+        Other worlds do not change. ``source`` can set a world to another world of the snapshot. It then continues like
+        that world, including the noise of the sensors. Python functions in ``python`` blocks keep their own variables,
+        which are not restored.
 
         Args:
-            snapshot: from :meth:`snapshot` of a simulation of an equal model.
+            snapshot: result of :meth:`snapshot` of a simulation of an equal model.
             worlds: None for all, a number, a list of numbers, or a mask (num_worlds,).
-            source: worlds of the snapshot to take: one number for all ``worlds``, or one for each. None: the same
-                numbers, and the snapshot must have the same number of worlds.
+            source: world numbers in the snapshot: one for all ``worlds``, or one for each of them. None: each world
+                takes the world with the same number, and the snapshot must have as many worlds as the simulation.
 
         Raises:
-            ModelError: not a snapshot, or one of another model, scheme, number type or number of worlds, or no such
-                world; nothing changes.
+            ModelError: not a snapshot, a snapshot of another model, scheme, number type or number of worlds, or no such
+                world. Nothing changes then.
         """
         self.state.restore(snapshot, worlds, source)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint: :meth:`snapshot`, model, ``config``, ``dtype`` and ``fast``. :meth:`load` continues it.
+        """Write a checkpoint file: :meth:`snapshot`, model and settings. :meth:`load` continues from this file.
 
-        The file replaces an older one only when it is complete. A model with ``python`` blocks or values of your own
-        classes is not stored. Give this model to :meth:`load`.
+        The file replaces an older file only when it is complete. A model with ``python`` blocks or with values of your
+        own classes is not stored in the file. Pass this model to :meth:`load`.
 
         Args:
-            path: path of the file, ends in .npz. ``numpy.load`` reads it.
+            path: path of the file. It must end in .npz. ``numpy.load`` can read the file.
 
         Raises:
             ModelError: the path does not end in .npz or cannot be written.
@@ -75,18 +76,18 @@ class Checkpoints:
         cls: type[Self], path: str | os.PathLike[str], model: Model | None = None, backend: str | None = None, *,
         launch: str = "auto", threads: int | None = None, device: int | None = None, specialize: bool | None = None,
     ) -> Self:  # fmt: skip
-        """Return a simulation that continues from a checkpoint of :meth:`save` with the same bits.
+        """Return a simulation that continues from a checkpoint of :meth:`save` with bit-identical results.
 
         Args:
-            path: the file.
-            model: as in :class:`Simulation`. By default the one in the file.
-            backend: as in :class:`Simulation`. By default the backend that wrote the file. "native" and "cuda" continue
-                with the same bits. The NumPy backend has other rounding errors.
+            path: path of the checkpoint file.
+            model: as in :class:`Simulation`. Default: the model in the file.
+            backend: as in :class:`Simulation`. Default: the backend that wrote the file. "native" and "cuda" give
+                bit-identical results. The "numpy" backend has other rounding errors.
             launch, threads, device, specialize: as in :class:`Simulation`.
 
         Raises:
-            ModelError: the file is missing, damaged, no checkpoint, of another version of gpusim or of another model.
-                Or the file holds no model, or the backend does not work here.
+            ModelError: the file is missing, damaged, not a checkpoint, from another version of gpusim or for another
+                model. Or the file holds no model and you gave none, or the backend does not work on this machine.
         """
         found = read_checkpoint(path)
         make: Any = cls

@@ -20,7 +20,7 @@ def check_free(runtime: Runtime, label: str) -> None:
     """Check that no diagram sets this command.
 
     Raises:
-        ModelError: one does.
+        ModelError: a diagram sets the command.
     """
     if label in runtime.drivers and label.endswith(APPLIED):
         rule = "is what acts after the actuator's delay"
@@ -33,7 +33,7 @@ def check_free(runtime: Runtime, label: str) -> None:
 def offered(runtime: Runtime, pattern: str) -> list[str]:
     """Return the commands among which a name or wildcard is looked up.
 
-    A name can be any command. A wildcard matches the operator's commands. If it matches none of them, it matches
+    A name can be any command. A wildcard matches operator commands. If it matches no operator command, it matches
     internal commands that no diagram sets.
     """
     operators = runtime.model.operator_commands
@@ -66,7 +66,7 @@ _SHOWN = 3
 
 
 class ControlMap(MutableMapping[str, Any]):
-    """Commands by label, ``sim.control[label] = value``: a number or (num_worlds,). They hold until changed."""
+    """Commands by label. Set ``sim.control[label]`` to a number or (num_worlds,). Commands hold until changed."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_"):
@@ -80,7 +80,7 @@ class ControlMap(MutableMapping[str, Any]):
 
     @property
     def array(self) -> Array:
-        """Commands of all worlds on the host, (num_worlds, commands). Call sim.invalidate() after writing into it."""
+        """Commands of all worlds on the host, (num_worlds, commands). Call sim.invalidate() after you write to it."""
         return self._runtime.backend.host_control()
 
     def _column(self, label: str) -> int:

@@ -1,11 +1,12 @@
-"""Delays, lags and integrators of actuators' commands, as over a bus or through a valve.
+"""Delays, lags and integrators of actuator commands, for example of a bus or a valve.
 
-An actuator with a ``delay``, or a command with an activation x, keeps its commands under their usual names. The
-commands that act now are under ``<name>.applied``. A lag is x' = (command - x) / time_constant, solved exactly over a
-step. An integrator is x' = command. Both keep x within its range, and its mean over the step acts. A program like those
-of diagrams (description/program.py) connects them. It runs last, so it also delays the commands that diagrams set. The
-commands of the last steps are part of the state. An override replaces them by its values, so that no earlier command
-acts later. Integrators keep their activation during an override. Delays are rounded to whole steps.
+If an actuator has a ``delay``, or a command has an activation x, the usual names hold the commands that you write. The
+values that act now have the name ``<name>.applied``. A lag is x' = (command - x) / time_constant, solved exactly over a
+step. An integrator is x' = command. Both keep x within its range, and the mean of x over the step acts. A program
+(description/program.py), as for a diagram, computes the applied values. It runs after all diagrams, so it also delays
+the commands that diagrams set. The commands of the last steps are part of the state. An override replaces these past
+commands by its values, so that no earlier command acts later. Integrators keep their activation during an override.
+Delays are rounded to whole steps.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ class Delays(Program):
     """The program of a model's delays, lags and integrators.
 
     Attributes:
-        wanted: columns of the delayed commands.
-        room: capacity of each ring.
+        wanted: columns of the commands that act with a delay, a lag or an integrator.
+        room: capacity of each ring buffer, in samples.
         integrates: whether each of these commands is the rate of an integrator.
     """
 
@@ -78,13 +79,13 @@ class Delays(Program):
     integrates: Sequence[bool] = ()
 
     def settle(self, numbers: Array, worlds: Array, held: Array, commands: Array) -> None:
-        """Fill the rings and lags of held commands, as if they had always been set. Integrators keep their activation.
+        """Fill the delays and lags of held commands, as if the values had always been set. Integrators do not change.
 
         Args:
-            numbers: state variables of all worlds; changed in place.
+            numbers: state variables of the program in all worlds. They are changed in place.
             worlds: indices of the worlds to fill.
             held: which commands are held in those worlds, (len(worlds), controls).
-            commands: their values.
+            commands: values of the held commands.
         """
         held, commands = held[:, self.wanted], commands[:, self.wanted]
         fill, values = (
@@ -99,7 +100,7 @@ def delays(model: Model, dt: float) -> Delays | None:
 
     Args:
         model: model of the simulation.
-        dt: its step, s.
+        dt: step size (s).
 
     Raises:
         ModelError: a delay of more than LONGEST steps, or of less than half a step.

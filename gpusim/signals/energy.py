@@ -13,10 +13,11 @@ from gpusim.typing import Array
 
 
 def kinetic_energy(w: StepBuffers) -> Array:
-    """Return the energy of bodies, rotors and pistons, J, (num_worlds,), after stage forward.
+    """Return the energy of bodies, rotors and pistons (J), (num_worlds,), after stage forward.
 
-    An energy audit needs more accuracy than a velocity signal. Where accelerations double from step to step, the mean
-    of the velocities before and after the trial kick is three times as accurate as the velocities in the state.
+    An energy audit needs more accuracy than a velocity signal. This function uses the mean of the velocities before and
+    after the trial velocity update (kick). If accelerations double from step to step, this mean is three times as
+    accurate as the velocities in the state.
     """
     after = 0.0 if w.scheme == "semi_implicit" else (w.h_prev / (w.h_prev + w.real.type(w.h)))[:, :, None]
     twist = w.twist_before + after * (w.twist - w.twist_before)
@@ -37,7 +38,7 @@ def kinetic_energy(w: StepBuffers) -> Array:
 
 
 def potential_energy(now: StateReader) -> Array:
-    """Return the energy of gravity (zero at the world's origin) and springs, J, (num_worlds,)."""
+    """Return the potential energy (J) of gravity (zero at the world's origin) and springs, (num_worlds,)."""
     p, x = now.parameters, now.state["position"]
     weight = p["gravity_scale"] * p["mass"] * rotations.dot(p["gravity"][:, None, :], x)
     total = -np.sum(np.where(now.model.topology.dynamic, weight, 0.0), axis=1)
@@ -49,7 +50,7 @@ def potential_energy(now: StateReader) -> Array:
 
 
 def joint_drift(w: StepBuffers) -> Array:
-    """Return the maximum distance between the two points of a joint along its locked directions, m, (num_worlds,)."""
+    """Return the maximum gap (m) of all joints: distance of a joint's points along locked directions, (num_worlds,)."""
     errors = positions.row_errors(w)
     linear = (w.layout.row_kinds == ROW_GAP).reshape(errors.shape[1:])
     gaps = np.sqrt(np.sum(np.where(linear, errors, 0.0) ** 2, axis=2))

@@ -1,7 +1,7 @@
-"""Warning about bodies that fell past every shape of the world, once per simulation.
+"""Warning about bodies that fell past every shape of the world. It appears once per simulation.
 
-The watch checks the bodies after a launch if the number of steps has doubled since its last check. So a run of a
-million steps copies the state from the device only 13 times.
+The watch checks the bodies after a call of the backend if the number of steps has doubled since the last check. So a
+run of a million steps copies the state from the device only 13 times.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FREE = 0.9
 
 
 class FallWatch:
-    """Warns of the first body that falls forever. Bodies that joints connect to the world do not count."""
+    """Watch that warns about the first body that falls forever. It ignores bodies that joints connect to the world."""
 
     def __init__(self, backend: Backend, model: Model) -> None:
         self._next: float = FIRST
@@ -49,7 +49,7 @@ class FallWatch:
         self._next = np.inf
 
     def check(self, steps: int, gravity: Array) -> None:
-        """Warn if a body fell past all shapes. ``gravity``: (worlds, 3) or (1, 3), m/s2."""
+        """Warn if a body fell past all shapes. ``gravity``: (worlds, 3) or (1, 3) in m/s2."""
         if steps < self._next:
             return
         self._next = 2.0 * steps
@@ -65,7 +65,7 @@ class FallWatch:
             self._warn(np.where(falls, fell, 0.0))
 
     def _below(self, shape: ShapeSpec, position: Array, down: Array) -> Array:
-        """Return how far each loose body is below a shape, (worlds, bodies), m; inf if the shape cannot catch it."""
+        """Return how far each loose body is below a shape, (worlds, bodies) in m; inf if the shape cannot catch it."""
         points = position[:, self._loose]
         if np.isinf(shape_type(shape.kind).radius(shape.params)):  # a half space
             normal, origin = shape.xform.matrix()[:, 2], np.asarray(shape.xform.position)

@@ -1,4 +1,4 @@
-"""Signals of joints: coordinates, rates, drive force, reaction wrench; and their parameters."""
+"""Signals of joints: coordinates, velocities, drive force, reaction wrench, and parameters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNITS: dict[str, dict[str, str]] = {
 
 
 def add_joint_signals(runtime: Runtime, table: SignalTable) -> None:
-    """Add ``joint.<label>.position`` and so on."""
+    """Add the signals of all joints, such as ``joint.<label>.position``."""
     # Look these up once for all joints: a model may have many thousands.
     axes: dict[int, dict[int, int]] = defaultdict(dict)
     for k, axis in enumerate(runtime.model.axes):
@@ -49,9 +49,9 @@ class JointSignals:
     Args:
         runtime: simulation of the joint.
         index: index of the joint.
-        axes: the model's axis for each of the joint's coordinates, if there is one.
+        axes: index of the axis row of each joint coordinate, if the coordinate has one.
         constraint: index of the constraint with the joint's rows, or -1.
-        rope: index among the joints that pull, or -1.
+        rope: index among the joints with a tension signal, or -1.
     """
 
     def __init__(self, runtime: Runtime, index: int, axes: dict[int, int], constraint: int, rope: int) -> None:
@@ -146,7 +146,7 @@ class JointSignals:
         return host_signal(name, (), unit, f"{field}; may differ per world", read, write)
 
     def drive_force(self) -> Array:
-        """Return the sum of the actuators' forces, N or N m."""
+        """Return the sum of the actuators' efforts on the joint (N or N m)."""
         w = self.runtime.forward()
         total = np.zeros((self.runtime.num_worlds, self.count))
         for k, axis in self.axes.items():
@@ -159,7 +159,7 @@ class JointSignals:
         return total[:, 0] if self.count == 1 else total
 
     def _coupled(self, w: StepBuffers, axis: int) -> Array:
-        """Return the force of laws over several axes on one of them, N or N m, (num_worlds,)."""
+        """Return the force of laws over several axes on one of them (N or N m), (num_worlds,)."""
         total, kick = np.zeros(self.runtime.num_worlds), np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1)
         for group in w.groups.values():
             if group.coupled is None:
@@ -170,7 +170,7 @@ class JointSignals:
         return total
 
     def reaction(self) -> Array:
-        """Return the wrench of the last kick's impulses, including drives and limits of this joint."""
+        """Return the wrench of the impulses in the last velocity update (kick), with drives and limits of the joint."""
         w, t = self.runtime.forward(), self.model.topology
         if self.constraint < 0:
             return np.zeros((self.runtime.num_worlds, 6))

@@ -25,7 +25,7 @@ _ELEMENT = "Simulation.linearize"
 
 @dataclass(frozen=True)
 class Linearization:
-    """Discrete-time model x' = x0' + A (x - x0) + B (u - u0) over some steps.
+    """Discrete-time model x' = x0' + A (x - x0) + B (u - u0). x' is the state after the given number of steps.
 
     Attributes:
         a: (n, n) derivatives of the next state.
@@ -33,9 +33,9 @@ class Linearization:
         states: names of the state's numbers, (n,).
         commands: labels of the commands, (m,).
         state: (n,) x0, the state now.
-        next_state: (n,) the state after the steps without a change.
+        next_state: (n,) x0', the state after the steps if x0 and u0 do not change.
         command: (m,) u0, the commands now.
-        dt: time that the steps take, s.
+        dt: simulated time of the steps (s).
     """
 
     a: Array
@@ -49,7 +49,7 @@ class Linearization:
 
 
 class Linearizing:
-    """Part of Simulation that computes derivatives."""
+    """Part of Simulation that computes a linearization."""
 
     def linearize(
         self,
@@ -60,22 +60,22 @@ class Linearizing:
         step: float = 1e-4,
         world: int = 0,
     ) -> Linearization:
-        """Return how the state after some steps depends on the state and the commands now.
+        """Linearize the state after some steps as a function of the current state and commands.
 
         The derivatives are central differences. A second simulation starts from a snapshot of this one and runs one
-        world for each change. This simulation does not change. The error is of second order in ``step``. At kinks
-        (contacts that open, dry friction that sticks, limits) the result is the mean slope over the change, with a
-        warning.
+        world for each change. This simulation does not change. The error is of second order in ``step``. At
+        discontinuities (contacts that open, dry friction that sticks, limits) the result is the mean slope over the
+        change, and a warning appears.
 
         Args:
             states: writable signals or wildcards, for example ``"cylinder.*.pressure_a"``. No orientations.
             commands: labels or wildcards. Empty: none.
             steps: number of steps of ``config.dt``.
-            step: size of a change, relative to the value, and absolute for values below 1.
+            step: size of a change: relative to the value, or absolute for values below 1.
             world: the world to linearize.
 
         Returns:
-            Matrices A and B, and the point.
+            Matrices A and B, and the point x0, u0, x0'.
 
         Raises:
             UnknownNameError: no such signal or command.

@@ -1,8 +1,8 @@
-"""One simulation of several models that differ only in numbers that each world stores separately.
+"""One simulation with a different model in each world. The models may differ only in numbers that are stored per world.
 
 These are the parameters of bodies, joints, shapes and actuators, and the initial state. Everything else must be equal:
-topology, sizes of shapes, centers of mass, commands, diagrams, sensors. World i then has the same bits as a simulation
-of model i.
+topology, sizes of shapes, centers of mass, commands, diagrams, sensors. The results of world i are bit-identical to a
+simulation of model i.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _GROUP = ("specs", "params", "state", "derived")
 
 
 def structure(model: Model, config: SolverConfig) -> str:
-    """Return a digest of everything that the worlds of one simulation share."""
+    """Return a digest of everything in a model that all worlds of one simulation must share."""
     parts: list[Any] = [config, *(getattr(model, name) for name in _EQUAL)]
     parts += [_without(body, _BODY) for body in model.bodies]
     parts += [_without(axis, ("params",)) for axis in model.axes]
@@ -60,10 +60,11 @@ def _without(element: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def checked_models(model: Any, num_worlds: Any, config: Any) -> list[Model]:
-    """Return the models of a simulation: one for all worlds, or one for each.
+    """Return the models of a simulation: one model for all worlds, or one for each world.
 
     Raises:
-        ModelError: not models, not as many as worlds, or they differ in more than the numbers of worlds.
+        ModelError: a value is not a model, the number of models is not the number of worlds, or the models differ in
+            more than the numbers that are stored per world.
     """
     models = list(model) if isinstance(model, list | tuple) else [model]
     for one in models:

@@ -29,13 +29,13 @@ def chosen_commands(runtime: Runtime, names: Any) -> list[str]:
 
 
 class Observation:
-    """Signals of all worlds as the columns of one array; made by :meth:`gpusim.Simulation.observe`.
+    """Signals of all worlds as the columns of one array. :meth:`gpusim.Simulation.observe` makes it.
 
     Attributes:
-        names: the signals, in order.
+        names: names of the signals, in order.
         slices: columns of each signal in ``array``, by name.
-        array: (num_worlds, n) as of the last :meth:`read`, on the device with the cuda backend. DLPack consumers take
-            it without a copy. Each read writes into this same array.
+        array: values of the last :meth:`read`, (num_worlds, n), on the device with the CUDA backend. DLPack consumers
+            take the array without a copy. Each read overwrites this array.
     """
 
     def __init__(self, runtime: Runtime, signals: Sequence[Signal], dtype: str = "float64") -> None:
@@ -97,9 +97,9 @@ class Observation:
         return self.array
 
     def reading(self, samples: int | None = None) -> Reading | None:
-        """Return what one call of many steps needs to read the signals, or None if some pass through the host.
+        """Return the data to read the signals within one call of many steps, or None if the host must read a signal.
 
-        ``samples``: number of samples in a new array. None: read into the array of the observation.
+        ``samples``: number of samples of the new array to read into. None: read into ``array``.
         """
         kept = list[tuple[str, int, int]]()
         for signal, columns in self._host:
@@ -121,11 +121,12 @@ class Observation:
 
 
 class Command:
-    """Commands of all worlds as the columns of one array; made by :meth:`gpusim.Simulation.command`.
+    """Commands of all worlds as the columns of one array. :meth:`gpusim.Simulation.command` makes it.
 
     Attributes:
         names: labels of the commands, in order.
-        array: (num_worlds, n) float64 on the host, for the values; :meth:`write` without an argument uses it.
+        array: (num_worlds, n) float64 on the host, for your values. :meth:`write` without an argument writes this
+            array.
     """
 
     def __init__(self, runtime: Runtime, names: Sequence[str]) -> None:
@@ -141,8 +142,8 @@ class Command:
         """Write the commands. They hold until changed.
 
         Args:
-            values: (num_worlds, n) or a shape that broadcasts to it, on the host, or on the device (CuPy, PyTorch, any
-                DLPack array), which needs no host synchronization; default: ``array``.
+            values: (num_worlds, n) or a shape that broadcasts to it. The array can be on the host, or on the device
+                (CuPy, PyTorch, any DLPack array), which needs no host synchronization. Default: ``array``.
 
         Raises:
             ModelError: the shape does not fit, or a host value is not finite.

@@ -1,4 +1,4 @@
-"""Override of commands: holds chosen commands at given values, per world. It also serves as an emergency stop.
+"""Override of commands: holds chosen commands at given values, per world. An emergency stop uses it too.
 
 The override is part of the state (array OVERRIDE), so that copies, resets and replays include it.
 """
@@ -26,14 +26,14 @@ ELEMENT = "Simulation.override"
 
 
 class Override:
-    """The held commands of a simulation."""
+    """Override of a simulation's commands."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime, self._controls = runtime, runtime.model.controls
         runtime.add_state(OVERRIDE, np.zeros((runtime.num_worlds, 2 * len(self._controls))))
 
     def hold(self, values: Mapping[str, Any] | None, worlds: Array) -> None:
-        """Hold commands in some worlds, (n,). None: all commands at their safe values.
+        """Hold commands in some worlds, (n,). If ``values`` is None, hold all commands at their safe values.
 
         A second emergency stop does not change the positions that servos already hold.
         """
@@ -71,7 +71,7 @@ class Override:
         return labels
 
     def release(self, names: str | Sequence[str] | None, worlds: Array) -> None:
-        """Let commands take effect again, by label or wildcard. They keep their values until written."""
+        """End the override of commands, by label or wildcard. They keep their current values until you write them."""
         labels = self._controls if names is None else self._labels(names)
         columns = np.array([self._controls[label] for label in labels], np.int64)
         held = self._runtime.state.arrays[OVERRIDE]
@@ -94,9 +94,9 @@ class Override:
 
 
 def safe_commands(runtime: Runtime) -> Array:
-    """Return the safe values of all commands, (num_worlds, commands): from the kind, or the reached position.
+    """Return the safe values of all commands, (num_worlds, commands): a fixed value, or the reached position.
 
-    Inputs of diagrams take their defaults.
+    For operator inputs of diagrams, the safe value is the default value.
     """
     values = np.repeat(runtime.model.default_controls[None].astype(float), runtime.num_worlds, axis=0)
     for label, hints in command_steering(runtime.model).items():

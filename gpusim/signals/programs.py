@@ -1,8 +1,8 @@
-"""Diagrams at run time: their signals, and a sample of each diagram before the step in which it is due.
+"""Diagrams at run time: the signals of diagrams, and the sampling of each diagram before the steps in which it is due.
 
 The state variables of diagrams are part of the state (``diagram.<label>``), so that copies, resets and replays include
-them. A sample launches a small kernel generated for the diagram (cuda_kernels/diagram.cu). The NumPy backend, and
-diagrams with Python blocks, run the same operations over all worlds.
+them. A sample launches a small kernel that is generated for the diagram (cuda_kernels/diagram.cu). The NumPy backend,
+and diagrams with Python blocks, run the same operations over all worlds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _BOUNDS = {"lower": "upper", "upper": "lower"}
 
 
 def state_name(label: str) -> str:
-    """Return the name of a diagram's array in the state."""
+    """Return the name of the state array of a diagram."""
     return f"diagram.{label}"
 
 
@@ -72,7 +72,7 @@ class RunningProgram:
             self._on_host(on_host(self._observation.read()), np.flatnonzero(due))
 
     def sampling(self) -> Sampling | None:
-        """Return what one call of many steps needs to sample the diagram, or None if Python samples it."""
+        """Return the data to sample the diagram within one call of many steps, or None if Python must sample it."""
         inputs = None if self._launch is None else self._observation.reading()
         if inputs is None:
             return None
@@ -136,7 +136,7 @@ class RunningProgram:
         return due[again]
 
     def write_parameter(self, name: str, worlds: Array, values: Array) -> None:
-        """Write a parameter in some worlds."""
+        """Write a parameter of the diagram in some worlds."""
         tuned = self.program.tuned[name]
         tuned.check(name, np.ravel(values))
         self._check_bound(name, worlds, values)
@@ -166,10 +166,10 @@ class RunningProgram:
 
 
 def start_programs(runtime: Runtime) -> dict[str, str]:
-    """Start all sensors, the diagrams in the order of addition, and last the delays of commands.
+    """Start all sensors, then the diagrams in the order in which they were added, then the delays of commands.
 
     Returns:
-        The label of the diagram that sets a command, by label of the command.
+        For each command that a diagram sets: the label of the diagram, by label of the command.
     """
     model, dt = runtime.model, runtime.config.dt
     commands = {label: ui_hints.unit for label, ui_hints in command_steering(model).items()}

@@ -33,20 +33,20 @@ class Rollouts(ABC):
     ) -> Any:
         """Advance all worlds by ``steps`` steps and return recorded signals.
 
-        The bits are those of :meth:`step` with a write of the commands before each step. The native backend does it all
-        in one call. The CUDA backend does not wait for the device between the steps.
+        The results are bit-identical to a loop that writes the commands and calls :meth:`step`. The native backend runs
+        the whole rollout in one call. The CUDA backend does not wait for the device between the steps.
 
         Args:
             steps: number of steps of ``config.dt``.
-            commands: values before each step, by label or wildcard as for :meth:`command`: a :class:`Schedule`, a
-                number, (steps,) or (steps, num_worlds). For n commands of a wildcard: (steps, n) or (steps, num_worlds,
-                n). Other commands keep their values.
+            commands: values to write before each step, by label or wildcard as for :meth:`command`. Each value is a
+                :class:`Schedule`, a number, (steps,) or (steps, num_worlds). For a wildcard that matches n commands:
+                (steps, n) or (steps, num_worlds, n). Commands that are not given keep their values.
             record: signals or wildcards to record, as for :meth:`observe`.
-            every: steps from one sample to the next.
+            every: number of steps from one sample to the next.
 
         Returns:
-            (steps // every, num_worlds, n): the columns of ``observe(record)`` after every ``every`` steps. On the
-            device with the CUDA backend.
+            (steps // every, num_worlds, n): the columns of ``observe(record)`` after every ``every`` steps. With the
+            CUDA backend, the array is on the device.
 
         Raises:
             UnknownNameError: no such command or signal.

@@ -1,4 +1,4 @@
-"""Runtime: a model in many worlds with its backend. All signals read and write it. ``Simulation`` is its public API."""
+"""Runtime: a model in many worlds with a backend. All signals use the runtime. Its public API is ``Simulation``."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ class Runtime:
         state: initial state, (num_worlds, ...).
         parameters: copies of the model's parameters by name.
         backend: backend of the model.
-        make_backend: function of a model, a state and parameters that makes a backend for another model.
-        build_signals: makes the table of all signals.
+        make_backend: function that makes a backend for another model, from this model, a state and parameters.
+        build_signals: function that makes the table of all signals.
 
     Attributes:
-        initial: the state of a reset.
-        now: reads the state at the current time.
+        initial: the state that a reset restores.
+        now: reader of the state at the current time.
         drivers: the diagram that writes each command, by label.
         running: the diagrams (``RunningProgram``), in the order of their samples.
         steps: number of steps requested so far.
-        samplers: observers that take samples at certain steps.
-        rebound: called after :meth:`rebind`.
-        compiled: observations and writers by their signals; dropped by :meth:`rebind`.
+        samplers: observers, such as recordings, that take samples at certain steps.
+        rebound: functions to call after :meth:`rebind`.
+        compiled: cache of observations and writers by their signals. :meth:`rebind` empties the cache.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Runtime:
         return self.backend.read_state().arrays
 
     def states(self) -> tuple[State, State]:
-        """Return the running state and the state of a reset. You may write both."""
+        """Return the current state and the state that a reset restores. You may write to both."""
         self.backend.initial_changed()
         return self.state, self.initial
 
@@ -127,7 +127,7 @@ class Runtime:
         return 1 * self.quarantine.stopped + 2 * self.capacity.full + self.accuracy.word
 
     def warn(self) -> None:
-        """Warn of worlds that reached a limit of capacity or accuracy in the last steps, or that fall."""
+        """Warn about worlds that exceeded a capacity or lost accuracy in the last steps, and about falling bodies."""
         self.capacity.check()
         self.accuracy.check()
         self.falls.check(self.steps, self.parameters["gravity"])
@@ -136,22 +136,22 @@ class Runtime:
 
     @property
     def step_size(self) -> float:
-        """Size of the last step, s, or ``config.dt`` right after a reset."""
+        """Size of the last step (s), or ``config.dt`` right after a reset."""
         usual, last = self.config.dt / self.config.substeps, self.backend.last_substep()
         return self.config.dt if last in (0.0, usual) else last * self.config.substeps
 
     def forward(self) -> StepBuffers:
-        """Return the work arrays with forces at the current time (stage forward), computed once per state.
+        """Return the work arrays with forces at the current time. They are computed once per state (stage ``forward``).
 
-        Forces are known only as impulses over a step. So this computes the velocities of the next step with the current
-        step size, reads the forces, and discards the velocities.
+        Forces are known only as impulses over a step. So this method computes the velocities of the next step with the
+        current step size, keeps the forces, and discards the velocities.
         """
         if self._forward is None:
             self._forward = self.backend.run_forward(self.step_size / self.config.substeps)
         return self._forward
 
     def current_angles(self) -> None:
-        """Update the counted joint angles to the current poses, without a trial kick."""
+        """Update the joint angles, with their counted full rotations, to the current poses, without a trial step."""
         if self._forward is None:
             self.backend.current_angles()
 
@@ -170,7 +170,7 @@ class Runtime:
     # Signals and parameters.
 
     def signal_table(self) -> SignalTable:
-        """Return the table of all signals, e.g. to add signals."""
+        """Return the table of all signals. You may add signals to it."""
         if self._signals is None:
             self._signals = self._build_signals()
         return self._signals
@@ -181,7 +181,7 @@ class Runtime:
         return [table[name] for name in matching("signal", names, table)]
 
     def parameter(self, name: str) -> Array:
-        """Return a parameter array of model/fields.py over all worlds, (num_worlds, ...), read only."""
+        """Return a parameter array of model/fields.py for all worlds, (num_worlds, ...). Do not write to it."""
         array = self.parameters[name]
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
@@ -201,7 +201,7 @@ class Runtime:
         self.invalidate()
 
     def rebind(self, model: Model, parameters: dict[str, Array], state: State, initial: State) -> None:
-        """Continue with a model that has the same elements but other rows; see signals/added_rows.py."""
+        """Continue with a model that has the same elements and other constraint rows. See signals/added_rows.py."""
         control = np.array(self.backend.host_control())
         self.model, _ = choose_solvers(model, self.config)
         self.parameters, self.initial = parameters, initial

@@ -19,7 +19,7 @@ def add_force_signals(runtime: Runtime, table: SignalTable) -> None:
 
 
 def add_ray_signals(runtime: Runtime, table: SignalTable) -> None:
-    """Add distances and hits, one row per ray."""
+    """Add the signals of ray sensors: distances and hits, one row per ray."""
     first = 0
     for sensor, spec in ray_sensors(runtime.model):
         count = len(spec.rays)
@@ -31,7 +31,7 @@ def add_ray_signals(runtime: Runtime, table: SignalTable) -> None:
 
 
 def add_site_signals(runtime: Runtime, table: SignalTable) -> None:
-    """Add ``site.<label>.position`` and so on."""
+    """Add the signals of all sites, such as ``site.<label>.position``."""
     for index, site in enumerate(runtime.model.sites):
         for quantity in (*SITE, *IMU):
             table.observe(f"site.{site.label}.{quantity.name}", quantity, (index,))

@@ -21,10 +21,10 @@ class SignalInfo:
     """Description of a named quantity of a simulation.
 
     Attributes:
-        shape: shape for one world: () for a number, (3,) for a vector.
-        writable: whether ``sim.write`` takes it.
-        forward: whether reading it needs a trial of the next kick (once for each state, for any number of signals).
-        device: whether kernels read it on backends with kernels. Other signals pass through the host.
+        shape: shape of the value in one world: () for a number, (3,) for a vector.
+        writable: whether ``sim.write`` can write the signal.
+        forward: whether a read needs a trial velocity update. One trial per state serves any number of signals.
+        device: whether kernels can read the signal on backends with kernels. Other signals pass through the host.
     """
 
     name: str
@@ -41,8 +41,8 @@ class Signal:
     """Reader and writer of a signal.
 
     ``read`` returns (num_worlds, *shape) on the host. ``write`` gets world indices (n,) and values (n, *shape). Kernels
-    read ``quantity`` at the indices ``at``; None if only the host reads it. Poses and velocities have a ``target`` in
-    place of ``write``.
+    read ``quantity`` at the indices ``at``. ``quantity`` is None if only the host can read the signal. Poses and
+    velocities have a ``target`` instead of ``write``.
     """
 
     info: SignalInfo
@@ -74,14 +74,14 @@ def host_signal(
     *,
     forward: bool = False,
 ) -> Signal:
-    """Return a signal that the host reads."""
+    """Return a signal that only the host can read."""
     return Signal(SignalInfo(name, shape, unit, doc, write is not None, forward), read, write)
 
 
 class SignalsByName(Mapping[str, Signal]):
-    """Signals in the order of the model, some of which are made on first access.
+    """Mapping of names to signals, in the order of the model. Some signals are made on first access.
 
-    A model of thousands of joints has a hundred thousand parameters, and most are never read.
+    A model of thousands of joints has a hundred thousand parameters, and most of them are never read.
     """
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class SignalsByName(Mapping[str, Signal]):
         self._entries[name] = entry
 
     def also(self, name: str, other: str) -> None:
-        """Add an unlisted alias. A signal with that name takes precedence."""
+        """Add an alias that is not listed. If a signal has the same name, the signal takes precedence."""
         self._others[other] = name
 
     def __getitem__(self, name: str) -> Signal:
@@ -116,7 +116,7 @@ class SignalTable:
     """All signals of a simulation by name.
 
     Args:
-        now: reads the state for quantities.
+        now: reader of the state at the current time.
     """
 
     def __init__(self, now: StateReader) -> None:
@@ -136,12 +136,12 @@ class SignalTable:
         kept: tuple[str, tuple[int, ...]] | None = None,
         shared: tuple[SharedWriter, str] | None = None,
     ) -> None:
-        """Add a signal that the host reads, or that is ``kept`` in the state."""
+        """Add a signal that the host reads, or whose value is stored (``kept``) in the state."""
         made = host_signal(name, shape, unit, doc, read, write, forward=forward)
         self.by_name[name] = replace(made, kept=kept, shared=shared) if kept or shared else made
 
     def later(self, names: Iterable[str], make: Maker) -> None:
-        """Add signals that ``make`` makes on first access."""
+        """Add names of signals that the function ``make`` makes on first access."""
         for name in names:
             self.by_name[name] = make
 
@@ -155,7 +155,7 @@ class SignalTable:
         shape: tuple[int, ...] | None = None,
         unit: str = "",
     ) -> None:
-        """Add a quantity as a signal: of one element, or of several joined to ``shape``."""
+        """Add a signal that kernels can read: the value of one element, or values of several, joined to ``shape``."""
         one = quantity.shape if shape is None else shape
         info = SignalInfo(name, one, unit or quantity.unit, quantity.doc, write is not None, device=True)
         now, indices = self._now, np.array(at)
@@ -176,7 +176,7 @@ def name_list(element: str, given: str | Sequence[str], least: int = 0) -> list[
     """Return names or wildcards as a list.
 
     Raises:
-        ModelError: there are fewer than ``least``, or something else was given.
+        ModelError: there are fewer than ``least`` names, or a value is not a name.
     """
     names = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
     if len(names) < least or not all(isinstance(name, str) for name in names):
@@ -186,11 +186,11 @@ def name_list(element: str, given: str | Sequence[str], least: int = 0) -> list[
 
 
 def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -> list[str]:
-    """Return the matching names in the order of the patterns, those of a wildcard (fnmatch) in the order of ``known``.
+    """Return the matching names in the order of the patterns. Matches of a wildcard are in the order of ``known``.
 
     Raises:
-        UnknownNameError: a pattern without a match; the message suggests similar names.
-        ModelError: no names, or something else.
+        UnknownNameError: a pattern matches no name. The message suggests similar names.
+        ModelError: the list is empty, or a value is not a name.
     """
     found = dict[str, None]()
     for pattern in name_list(f"{kind}s", patterns, 1):

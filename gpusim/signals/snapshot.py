@@ -1,7 +1,8 @@
 """Snapshots: everything that a simulation's next steps depend on. See ``sim.snapshot()`` and ``sim.restore``.
 
-A snapshot holds the state, written parameters, commands, failed worlds, parameters of diagrams and the state that a
-reset returns to. You can restore it in any simulation of an equal model, and the run continues with the same bits.
+A snapshot holds the state, parameters, commands, failed worlds, parameters of diagrams, and the state that a reset
+restores. You can restore a snapshot in any simulation of an equal model. The run then continues with bit-identical
+results.
 """
 
 from __future__ import annotations
@@ -35,17 +36,17 @@ ELEMENT = "Simulation.restore"
 
 @dataclass(repr=False)
 class Snapshot(State):
-    """A saved state, from ``sim.snapshot()``. It can be pickled.
+    """A saved state, made by ``sim.snapshot()``. You can pickle it.
 
     Attributes:
-        digest: digest of each part of the model, as built.
-        rows: joint coordinates with an axis row, (joint, coordinate) each.
-        scheme: scheme of the step, which determines the time at which the stored velocities hold.
-        parameters: parameters of bodies, joints and shapes. Those of actuators are in ``groups``.
+        digest: digest of each part of the model as built.
+        rows: joint coordinates with an axis row, as pairs (joint, coordinate).
+        scheme: time-stepping scheme. It determines the time for which the stored velocities are valid.
+        parameters: parameters of bodies, joints and shapes. The parameters of actuators are in ``groups``.
         commands: (num_worlds, commands).
         programs: parameters of diagrams and delays, by label.
-        failed: reasons of quarantined worlds, by number.
-        first: arrays of the state that a reset returns to.
+        failed: reason for the quarantine of each failed world, by world number.
+        first: arrays of the state that a reset restores.
     """
 
     digest: dict[str, str] = field(kw_only=True)
@@ -84,7 +85,7 @@ class LiveState(State):
         )  # fmt: skip
 
     def restore(self, other: State, worlds: Any = None, source: Any = None) -> None:
-        """Set worlds to a snapshot, from which they continue with the same bits; see :meth:`Simulation.restore`."""
+        """Set worlds to a snapshot. From there they continue bit-identically. See :meth:`Simulation.restore`."""
         kept = other.copy() if isinstance(other, LiveState) else other
         if not isinstance(kept, Snapshot):
             raise validate.fail(ELEMENT, f"{_named(kept)} is no snapshot", "give what sim.snapshot() returned")
@@ -135,7 +136,7 @@ def _taken_from(kept: Snapshot, source: Any, worlds: Array, num_worlds: int) -> 
 
 
 def check_model(element: str, model: Model, digest: Mapping[str, str]) -> None:
-    """Raise if the digest of a snapshot belongs to another model. ``element`` is for the message."""
+    """Raise a ModelError if the digest of a snapshot is not the model's digest. ``element`` is for the message."""
     parts = different_parts(model.digest, digest)
     if parts:
         others = f"its {' and '.join(parts)} differ" if len(parts) < 3 else f"its {', '.join(parts)} differ"

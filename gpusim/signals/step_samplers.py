@@ -20,13 +20,13 @@ class StepSampler(Protocol):
 
 
 class RegularSampler:
-    """Sampler with a fixed rate, at the nearest steps. The caller takes the first sample, at the current time.
+    """Sampler with a fixed rate, at the nearest steps. The caller takes the first sample (at the current time).
 
     Args:
         element: name of the sampler, for errors.
         rate: samples per second of simulated time. None: every step.
-        dt: step of the simulation, s.
-        sample: takes a sample.
+        dt: step of the simulation (s).
+        sample: function that takes a sample.
 
     Raises:
         ModelError: the rate is above the step rate.
@@ -58,7 +58,7 @@ class RegularSampler:
 
 
 def pieces(samplers: list[StepSampler], n: int, dt: float) -> Iterator[int]:
-    """Yield how many steps to do at once, so that all samples are taken at their steps."""
+    """Yield numbers of steps to take at once, such that each sample is taken after the right step."""
     while n > 0:
         count = min([n, *(sampler.steps_until_sample(dt) for sampler in samplers)])
         yield count

@@ -1,4 +1,4 @@
-"""Writing signals: checks of the values, and one plan for all poses and velocities among them."""
+"""Writing of signals: checks of the values, and one combined write of all poses and velocities."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _QUATERNIONS = ("orientation", "quaternion", "pose")
 
 
 class Part:
-    """One entry of a write: a signal, or all that match a wildcard, with their numbers joined.
+    """One entry of a write: one signal, or all signals that match a wildcard, with their numbers joined.
 
     Raises:
         ModelError: a signal cannot be written.
@@ -50,7 +50,7 @@ class Part:
         """Return the user's values for ``count`` worlds as a new array, (count, numbers).
 
         Raises:
-            ModelError: they do not fit, or are not finite.
+            ModelError: the shape of the values does not fit, or a value is not finite.
         """
         shape, element = (count, *self.shape), f"signal '{self.name}'"
         filled = validate.array(element, on_host(value))
@@ -89,7 +89,7 @@ class Part:
 
 
 class StateWriter:
-    """Writer of a fixed list of signals, made once for each list."""
+    """Writer of a fixed list of signals. It is made once for each list."""
 
     def __init__(self, runtime: Runtime, parts: Sequence[Part]) -> None:
         self._runtime, self._parts = runtime, parts
@@ -135,7 +135,7 @@ class StateWriter:
         self._runtime.invalidate()
 
     def write(self, values: Sequence[Any], worlds: Array) -> None:
-        """Write the parts' values in chosen worlds, (n,). All are checked before a pose or velocity changes."""
+        """Write the values in chosen worlds, (n,). All values are checked before a pose or velocity changes."""
         checked = [part.values(value, worlds.size) for part, value in zip(self._parts, values, strict=True)]
         moved: list[Array] = []
         others: list[tuple[Signal, Array]] = []
@@ -193,7 +193,7 @@ def _shared(others: list[tuple[Signal, Array]]) -> dict[SharedWriter, dict[str, 
 
 
 class JumpWatch:
-    """Watch that warns once if writes change a kinematic body's velocity step after step (with accelerometers)."""
+    """Watch that warns once if you write a new velocity of a kinematic body with sites in step after step."""
 
     def __init__(self, runtime: Runtime, targets: Sequence[writes.Target]) -> None:
         bodies = runtime.model.bodies
@@ -203,7 +203,7 @@ class JumpWatch:
         self._streak, self._step, self._values = 0, -1, np.zeros((0, 0))
 
     def written(self, values: Array) -> None:
-        """Record the writer's values before they are written."""
+        """Record the values that will be written next."""
         if not self._label:
             return
         goes_on = self._runtime.steps == self._step + 1 and not np.array_equal(values, self._values)
@@ -222,7 +222,7 @@ def chosen_worlds(element: str, world: Any, num_worlds: int) -> Array:
     """Return indices of worlds from None for all, a number, a list of numbers, or a mask (num_worlds,).
 
     Raises:
-        ModelError: no such world; the message names ``element``.
+        ModelError: no such world. The message names ``element``.
     """
     if world is None:
         return np.arange(num_worlds)

@@ -1,1 +1,1 @@
-"""The order of a step (schedule.py, step.py), the launch plan, assembly and velocity projection."""
+"""Order of the phases of a step (schedule.py, step.py), launch plan, assembly and velocity projection."""

@@ -1,4 +1,4 @@
-"""Assembly: closes roughly placed joints by damped least squares (Levenberg-Marquardt)."""
+"""Assembly: move bodies so that roughly placed joints close, by damped least squares (Levenberg-Marquardt)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ GREATEST_TURN = 0.5
 class AssemblyReport:
     """Result of :meth:`Simulation.assemble`.
 
-    ``before`` and ``after`` hold the greatest row error of every joint and coupling by label, m or rad, (num_worlds,).
+    ``before`` and ``after`` have the greatest position error (m or rad) of every joint and coupling, by label,
+    (num_worlds,) each.
     """
 
     before: dict[str, Array]
@@ -51,7 +52,9 @@ class AssemblyReport:
 
 
 def assemble(w: StepBuffers, state: State, tolerance: float, iterations: int) -> AssemblyReport:
-    """Move the bodies, weighted by mass, until all rigid rows are zero. Velocities do not change.
+    """Move the bodies until the position errors of all rigid rows are zero. Heavy bodies move less.
+
+    Velocities do not change.
 
     ``state`` is the writable state of ``w``.
     """
@@ -102,6 +105,6 @@ def _square(errors: Array) -> Array:
 
 
 def by_label(labels: list[str], errors: Array) -> dict[str, Array]:
-    """Return the greatest error of each constraint by label, (num_worlds,) each."""
+    """Return the greatest position error of each constraint, by label, (num_worlds,) each."""
     sizes = np.max(np.abs(errors), axis=2)
     return {label: sizes[:, k] for k, label in enumerate(labels)}

@@ -1,7 +1,7 @@
-"""The launch plan: the schedule as lists of kernel launches, for large worlds (staged launch).
+"""Launch plan: the schedule as lists of kernel launches, for large worlds (staged launch).
 
-A *segment* is a list of launches that need no decision by the host in between. The CUDA backend captures each segment
-in a graph. Conditions that each world evaluates are passed to a launch as a bit mask of FLAGS (solver/schedule.py).
+A *segment* is a list of launches between which the host decides nothing. The CUDA backend captures each segment in a
+CUDA graph. Conditions that each world evaluates are passed to a launch as a bit mask of FLAGS (solver/schedule.py).
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Launch:
     """One kernel launch.
 
     Attributes:
-        condition: conditions on the world, as a bit mask.
-        level: level or color.
-        stage: name in profiles.
-        items: maximum number of items of a world, None if unknown. With 0, one block works on a whole world.
-        turns: several blocks per world take tickets.
+        condition: bit mask of the conditions that a world must fulfill.
+        level: level of the elimination tree, or color.
+        stage: name of the launch in profiles.
+        items: maximum number of items in a world, None if unknown. If it is 0, one block works on a whole world.
+        turns: whether several blocks per world share the work by tickets (cuda_kernels/tickets.cuh).
     """
 
     phase: str
@@ -53,7 +53,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Parts of a plan that repeat while a world has passes left."""
+    """Parts of a plan that repeat as long as a world has passes left."""
 
     body: tuple[list[Launch] | Repeat, ...]
 
@@ -69,10 +69,10 @@ STORE = Routine("store", (*schedule.run("conclude"), Whole("store_healthy")), la
 
 
 class LaunchPlan:
-    """The plans of a model: a step in three parts, a trial, the poses, and every stage alone.
+    """The plans of a model: a step in three parts, a trial substep, the poses, and every stage alone.
 
     Args:
-        sizes: from tables.model_tables, with the settings of the run ("semi_implicit", "direct", ...).
+        sizes: sizes from tables.model_tables, and the settings of the run ("semi_implicit", "direct", ...).
     """
 
     def __init__(self, sizes: Sizes) -> None:
@@ -86,14 +86,14 @@ class LaunchPlan:
         self.stages = {stage.name: self.plan(stage) for stage in (LOAD, *schedule.stages())} | {"end": self.end}
 
     def step(self, run: Callable[[list[Launch]], None], any_active: Callable[[], bool], substeps: int) -> None:
-        """Run one step. ``run`` executes a segment, ``any_active`` returns whether a world has passes left."""
+        """Run one step. ``run`` executes a segment. ``any_active`` returns whether a world has passes left."""
         execute(self.begin, run, any_active)
         for _ in range(substeps):
             execute(self.substep, run, any_active)
         execute(self.end, run, any_active)
 
     def plan(self, *nodes: Node | Launch) -> Plan:
-        """Return the segments and loops of some nodes."""
+        """Return the segments and the loops of the given nodes."""
         parts: list[Part] = []
         for node in nodes:
             if isinstance(node, Launch):
@@ -168,7 +168,7 @@ class LaunchPlan:
 def launched_levels(sizes: Sizes, direct: bool) -> int:
     """Return how many levels of the elimination tree a staged solve launches one by one.
 
-    The number is 0 if one block does the whole solve of a world, as for contacts of jointed bodies.
+    The number is 0 if one block does the whole solve of a world. This is so if bodies with joints have contacts.
     """
     together = schedule.SOLVE.together
     assert together is not None
@@ -193,7 +193,7 @@ def _append(parts: list[Part], launch: Launch) -> None:
 
 
 def execute(plan: Plan, run: Callable[[list[Launch]], None], any_active: Callable[[], bool]) -> None:
-    """Run the segments of a plan. Loops repeat while ``any_active()`` is true."""
+    """Run the segments of a plan. Repeat its loops while ``any_active()`` is true."""
     for part in plan:
         if isinstance(part, Repeat):
             while any_active():

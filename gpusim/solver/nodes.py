@@ -16,11 +16,11 @@ class Build:
     """Properties of a build of the kernels.
 
     Attributes:
-        direct: joints are solved directly, else by colored sweeps.
-        shapes: the build has contacts.
-        staged: staged launch.
+        direct: the direct solver solves the joints, otherwise colored sweeps.
+        shapes: the build contains contacts.
+        staged: the build is for the staged launch.
         swept: with the direct solver, sweeps solve some of the joints.
-        coupled: the build has laws over several axes.
+        coupled: the build contains actuator laws that couple several axes.
     """
 
     direct: bool
@@ -35,11 +35,12 @@ class Phase:
     """One kernel function over independent items, ``name(w, i)``. A barrier separates consecutive phases.
 
     Attributes:
-        items: number of items. It is a product of sizes and factors ("bodies * 6"), or a C++ expression over the world
-            ``w`` and ``level``.
+        items: number of items: a product of sizes and factors ("bodies * 6"), or a C++ expression with the world ``w``
+            and ``level``.
         reads, writes: names of arrays (model/fields.py), separated by blanks. A phase may read the arrays it writes.
-        room: maximum number of items over all worlds, if it differs between worlds.
-        bound: upper bound as a product of sizes and factors, if the others give none. A bound of 0 means no work.
+        room: maximum number of items over all worlds, if worlds have different numbers of items.
+        bound: upper bound of the number of items, as a product of sizes and factors, if ``items`` and ``room`` give
+            none. If it is 0, the phase has no work.
     """
 
     name: str
@@ -81,10 +82,11 @@ class Condition:
     """Condition under which a part of the schedule runs.
 
     Attributes:
-        text: C++ expression over the world ``w``.
-        host: evaluates it from sizes and settings. With ``each_world`` it returns whether the condition can be true.
-        each_world: each world decides on the device.
-        build: returns its value if a build fixes it, else None.
+        text: C++ expression with the world ``w``.
+        host: function that evaluates the condition from sizes and settings. With ``each_world`` it returns whether the
+            condition can be true.
+        each_world: whether each world evaluates the condition on the device.
+        build: function that returns the value of the condition if a build fixes it, else None.
     """
 
     name: str
@@ -110,7 +112,7 @@ class Run(Node):
 
 @dataclass(frozen=True)
 class TicketRun(Run):
-    """A phase ``name(w)`` for several blocks per world that take tickets (cuda_kernels/tickets.cuh).
+    """A phase ``name(w)`` whose work several blocks per world share by tickets (cuda_kernels/tickets.cuh).
 
     Only the staged launch runs it.
     """
@@ -118,17 +120,17 @@ class TicketRun(Run):
 
 @dataclass(frozen=True)
 class Whole(Node):
-    """A function ``name(w)`` that all threads of a world run together."""
+    """A function ``name(w)`` that all threads of a world execute together."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class If(Node):
-    """Nodes under a condition.
+    """Nodes that run if a condition holds.
 
-    ``joined``: name of one launch that runs all of these nodes for large worlds on a GPU, with blocks that take
-    tickets. So one launch is enough to find that there is no work. The number of items of a phase must not depend on
+    ``joined``: name of one launch that runs all of these nodes for large worlds on a GPU. Its blocks share the work by
+    tickets. So only one launch is needed even if there is no work. The number of items of a phase must not depend on
     arrays that these nodes write.
     """
 
@@ -156,7 +158,7 @@ class Sweeps(Node):
 
 @dataclass(frozen=True)
 class Later(Node):
-    """Nodes that the first sweep and the sweeps after number ``last`` skip."""
+    """Nodes that only some sweeps run: not the first one, and none after number ``last``."""
 
     body: tuple[Node, ...]
     last: int | None = None
@@ -164,7 +166,7 @@ class Later(Node):
 
 @dataclass(frozen=True)
 class Levels(Node):
-    """Nodes that run once for each ``level`` below a size."""
+    """Nodes that run once for each ``level`` from 0 to a size minus 1."""
 
     size: str
     body: tuple[Node, ...]
@@ -182,9 +184,9 @@ class Lists(Node):
 
 @dataclass(frozen=True)
 class Routine(Node):
-    """Named nodes that several places can use. In C++ they are a function of this name.
+    """Named nodes that several parts of the schedule can use. In C++ they are a function of this name.
 
-    ``label``: name in profiles, if it differs from the enclosing stage.
+    ``label``: name in profiles, if it differs from the name of the enclosing stage.
     """
 
     name: str
@@ -194,13 +196,14 @@ class Routine(Node):
 
 @dataclass(frozen=True)
 class Stage(Routine):
-    """A routine that every backend implements by this name. It is a unit of parity tests and profiles.
+    """A routine that every backend implements under this name. Parity tests and profiles refer to stages.
 
     Attributes:
-        together: the staged launch runs it with one block per world if this condition holds.
-        reference: the NumPy function in gpusim/reference/ ("joints.kick.kick"), which takes the StepBuffers. The
-            kernels know the CONSTANTS of its file by name. By default the function of the stage's name in stages.py.
-        kernels: the file in cuda_kernels/ with its phases, if no other file includes it.
+        together: condition under which the staged launch runs the stage with one block per world.
+        reference: the NumPy function in gpusim/reference/ ("joints.kick.kick"), which takes the StepBuffers. By default
+            it is the function in stages.py with the name of the stage. The kernels can use the CONSTANTS of its file by
+            name.
+        kernels: the file in cuda_kernels/ that has the phases of the stage, if no other file includes this file.
     """
 
     together: Condition | None = None
@@ -222,7 +225,7 @@ def walk(node: Node, build: Build | None = None) -> Iterator[Node]:
 
 
 def reached(node: Node, sizes: Sizes) -> Iterator[Node]:
-    """Yield a node and all nodes in it that run for these sizes."""
+    """Yield a node, and all nodes in it that run for a model with these sizes."""
     if (isinstance(node, If) and not node.when.host(sizes)) or (isinstance(node, Levels) and not sizes[node.size]):
         return
     yield node
@@ -231,7 +234,7 @@ def reached(node: Node, sizes: Sizes) -> Iterator[Node]:
 
 
 def phases(node: Node, build: Build | None = None) -> list[tuple[Phase, str]]:
-    """Return the phases in a node in order of first use, each with "item", "level" or "turns"."""
+    """Return the phases in a node in order of first use, each with its form: "item", "level" or "turns"."""
     found: dict[str, tuple[Phase, str]] = {}
     for part in walk(node, build):
         if isinstance(part, TicketRun):

@@ -1,11 +1,11 @@
 """The schedule: all stages of a step and their phases, in order.
 
-These follow from the schedule: the order within the fused kernel and the entries of the staged launch
+The following is generated from the schedule: the order within the fused kernel and the kernels of the staged launch
 (backends/codegen/schedule_source.py), the launches (solver/launch_plan.py), the NumPy step (solver/step.py), the arrays
-that parity tests check, and the names in profiles. STEP, at the end, is the whole step on one screen.
+that parity tests check, and the names in profiles. STEP, at the end of this file, shows the whole step on one screen.
 docs/architecture.md describes the stages.
 
-To add a phase, add a row to solver/phases.py, a node here, its lines to the NumPy stage, and its kernel function.
+To add a phase, add a row to solver/phases.py, a node here, code to the NumPy stage, and a kernel function.
 """
 
 from __future__ import annotations
@@ -119,22 +119,22 @@ FLAGS = (
 
 
 def run(names: str) -> tuple[Node, ...]:
-    """Return nodes that run the phases of these names, in order."""
+    """Return nodes that run the phases with these names, in this order."""
     return tuple(Run(PHASES[name]) for name in names.split())
 
 
 def by_level(names: str) -> tuple[Node, ...]:
-    """Return nodes that run phases which take the number of a level or color."""
+    """Return nodes that run these phases, with the number of a level or color as an argument."""
     return tuple(Run(PHASES[name], by_level=True) for name in names.split())
 
 
 def lists(name: str) -> Node:
-    """Return a node that runs a phase over the manifolds by color."""
+    """Return a node that runs a phase over the contact manifolds, one color after another."""
     return Lists(PHASES[name], PHASES["add_contact_parts"])
 
 
 def colors(overflow: str, color: str) -> tuple[Node, ...]:
-    """Return nodes over the joint constraints: first all without a color, then one color after another."""
+    """Return nodes over the joint constraints: first those without a color, then color after color."""
     return If(OVERFLOW, run(overflow)), Levels("colors", by_level(color))
 
 
@@ -416,7 +416,7 @@ TRIAL = (*CONTACTS, *IMPULSES, FORWARD)
 
 
 def stages(nodes: tuple[Node, ...] = (*STEP, FORWARD, POSE)) -> Iterator[Stage]:
-    """Yield the stages of a part of the schedule, in order."""
+    """Yield the stages in the given nodes of the schedule, in order."""
     for node in nodes:
         for part in walk(node):
             if isinstance(part, Stage):

@@ -1,4 +1,4 @@
-"""The step of the NumPy backend: runs the stages of solver/schedule.py in order."""
+"""Step of the NumPy backend: it runs the stages of solver/schedule.py in order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def find_contacts(work: StepBuffers, dt: float) -> None:
 
 
 def forward(work: StepBuffers, h: float) -> None:
-    """Compute velocities and forces at t_n from a trial kick. The caller restores the state."""
+    """Compute velocities and forces at t_n from a trial substep. The caller restores the state."""
     work.h = h
     _run(TRIAL, work)
 

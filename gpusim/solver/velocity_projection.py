@@ -1,8 +1,8 @@
-"""Velocity projection onto the loop constraints, with the least change in the kinetic energy metric.
+"""Projection of velocities onto the loop constraints, with the smallest change in the kinetic energy metric.
 
-The rigid rows and the held rates allow velocities v' with C v' = d. From given velocities v, the projection computes
-the allowed v' that minimizes ``(v' - v)^T M (v' - v)``. M contains the bodies and the inertias on axes. Redundant rows
-of loops are allowed.
+The rigid rows and the held rates allow velocities v' with C v' = d. For given velocities v, the projection computes the
+allowed v' that minimizes ``(v' - v)^T M (v' - v)``. M contains the masses and inertias of the bodies, and the inertias
+along axes (rotors). Redundant rows of loops are allowed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEAST_SHARE = 1e-11
 
 
 def project(w: StepBuffers, state: State, now: StateReader, held: Sequence[Held], tolerance: float) -> AssemblyReport:
-    """Set the velocities of all bodies at t to the projected ones. ``state`` is the writable state of ``w``."""
+    """Set the velocities of all bodies at t to the projected velocities. ``state`` is the writable state of ``w``."""
     velocity, old, arrays, t = now.velocity(), now.twist(), state.arrays, w.topology
     arrays["linear_velocity"][:], arrays["angular_momentum"][:] = velocity[..., :3], velocity[..., 3:]
     arrays["step_before"][:] = 0.0
@@ -73,8 +73,8 @@ def _moving(w: StepBuffers, rows: Array) -> Array:
 class Held:
     """Rates that the projection keeps.
 
-    If ``body`` < 0, they are the rates of the coordinates ``numbers``. Otherwise, they are three columns of that body's
-    velocity, from column ``first`` on.
+    If ``body`` < 0, these rates are those of the coordinates ``numbers``. Otherwise, they are three columns of the
+    twist of body ``body``, from column ``first`` on.
     """
 
     numbers: tuple[int, ...]

@@ -1,6 +1,6 @@
-"""Drawn parts of a model: meshes with colors, and their poses in each frame. Uses only NumPy and SciPy.
+"""Drawn parts of a model: meshes with colors, and their poses in each frame. This package uses only NumPy and SciPy.
 
-The window, offscreen pictures, the browser, Rerun and MCAP files draw the same :class:`Stage`.
+The window, offscreen pictures, the browser, Rerun and MCAP files show the same :class:`Stage`.
 """
 
 from __future__ import annotations

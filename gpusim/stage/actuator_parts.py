@@ -24,10 +24,10 @@ _COIL_SLENDERNESS = 0.11
 
 
 def actuator_parts(model: Model, machine: MachineParts) -> list[Part | Span]:
-    """Return the drawn parts of all actuators of a model. Kinds without a picture are skipped.
+    """Return the drawn parts of all actuators of a model. Kinds of actuators without a picture are skipped.
 
     Raises:
-        UnknownNameError: a kind has selected an unknown picture.
+        UnknownNameError: a kind of actuator has selected an unknown picture.
         ModelError: an actuator lacks a parameter that its picture needs.
     """
     pieces: list[Part | Span] = []

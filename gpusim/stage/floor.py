@@ -36,14 +36,14 @@ class Ground:
     """Plane that is drawn.
 
     Attributes:
-        body: body that carries it, -1 for the world.
-        point: on the plane, from the body's center of mass, body axes, m.
-        axes: (3, 3) columns x, y in the plane and its normal, body axes.
-        level: whether it extends to the horizon.
+        body: index of the body that the plane is fixed to, -1 for the world.
+        point: point on the plane, relative to the body's center of mass, in body axes (m).
+        axes: (3, 3) columns: two axes in the plane, and its normal, in body axes.
+        level: whether the plane is horizontal. It is then drawn to the horizon.
         solid: True for a shape of the model, False for a floor added by the viewer.
-        half: half the edge of the drawn square if the plane does not extend to the horizon, m.
-        finish: color of a visual. None: the viewer's ground with lines.
-        texture: picture of a visual, projected along the normal.
+        half: half the edge (m) of the drawn square if the plane does not extend to the horizon.
+        finish: color of the plane if it is a visual. None: draw the viewer's ground with grid lines.
+        texture: image on the plane if it is a visual, projected along the normal.
     """
 
     body: int
@@ -56,7 +56,7 @@ class Ground:
     texture: Texture | None = None
 
     def seen_from(self, height: float) -> bool:
-        """Return whether it is drawn for an eye at this height above it, m.
+        """Return whether the plane is drawn for an eye at this height above it (m).
 
         From below, only a level plane of the model is drawn.
         """
@@ -64,7 +64,7 @@ class Ground:
 
 
 def place_of(ground: Ground, poses: Poses, world: int) -> tuple[Array, Array]:
-    """Return a point of a ground and its axes (columns) in one of the worlds, world frame, m."""
+    """Return a point of a ground (m) and its axes (columns) in one of the worlds, in the world frame."""
     rotation = poses.rotation[world, ground.body]
     return poses.position[world, ground.body] + rotation @ ground.point, rotation @ ground.axes
 
@@ -76,9 +76,9 @@ def find_grounds(
 
     Args:
         parts: all drawn parts of the model.
-        machine: drawn parts of bodies without shapes.
-        up: against gravity.
-        visuals: draw the visuals of planes, in place of the shapes that lie in the same plane.
+        machine: drawn parts for bodies without shapes.
+        up: unit vector against gravity.
+        visuals: draw visual planes in place of collision planes at the same position.
     """
     planes = [shape for shape in model.shapes if shape_type(shape.kind).picture == "ground"]
     pictures = [visual for visual in model.visuals if visuals and shape_picture(visual) == "ground"]

@@ -14,9 +14,9 @@ class Frames:
     """Poses of instances: a mesh point p is at ``position + R (scale * p)``.
 
     Attributes:
-        position: (instances, 3) m, world frame.
-        quaternion: (instances, 4) xyzw, mesh to world.
-        scale: (instances, 3) along the axes of the mesh.
+        position: (instances, 3) positions in the world frame (m).
+        quaternion: (instances, 4) quaternions xyzw, mesh to world.
+        scale: (instances, 3) scale factors along the axes of the mesh.
     """
 
     position: Array
@@ -25,7 +25,7 @@ class Frames:
 
     @classmethod
     def from_transforms(cls, transforms: Array) -> Frames:
-        """Split affine transforms (instances, 3, 4) of a stage, whose columns are perpendicular."""
+        """Split affine transforms (instances, 3, 4) of a stage. The columns of each transform must be perpendicular."""
         from scipy.spatial.transform import Rotation
 
         scale = np.linalg.norm(transforms[:, :, :3], axis=1)

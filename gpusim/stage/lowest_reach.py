@@ -33,11 +33,11 @@ class _Branch:
 
 
 def lowest_reach_of(model: Model, machine: MachineParts, up: Array) -> float:
-    """Return a height along ``up`` (m) below which no body that swings on joints can get; inf if nothing swings.
+    """Return a height along ``up`` (m) below which no body that swings on joints can move. Inf if no body swings.
 
-    A joint is no lower than the lowest position of its body. Bodies guided by an actuator with commands, a slider or
-    an upright hinge count as fixed. In loops, a link after the first may hang below the previous one only by the share
-    _LOOP of its arm.
+    A joint is never below the lowest position of its body. Bodies that are guided by an actuator with commands, a
+    slider or a vertical hinge count as fixed. In loops, every link after the first may hang below the previous link
+    only by the share _LOOP of its arm.
     """
     branches, loops = _tree(model)
     guided = _guided(model)
@@ -59,7 +59,10 @@ def lowest_reach_of(model: Model, machine: MachineParts, up: Array) -> float:
 
 
 def height(model: Model, body: int, point: Array, up: Array) -> float:
-    """Return the height of a point (from the center of mass, body axes) along ``up`` in the initial poses, m."""
+    """Return the height (m) of a point along ``up`` in the initial poses.
+
+    The point is relative to the center of mass, in body axes.
+    """
     return float(world_place(model, body, point) @ up)
 
 

@@ -37,17 +37,17 @@ _LINK_LEAST, _LINK_MOST = 0.008, 0.025
 
 
 class MachineParts:
-    """Parts and spans of everything in a model that has no shape and no visual.
+    """Parts and spans for all bodies and joints of a model that have no shape and no visual.
 
     Args:
         model: the model.
-        pictures: parts of the drawn visuals. Joints whose child has a visual are not drawn, except ropes and rods.
+        pictures: parts of the drawn visuals. Joints whose child body has a visual are not drawn, except ropes and rods.
 
     Attributes:
-        pictured: bodies with visuals, without the world.
-        solids: solid of each body; None if it has shapes or visuals.
-        center: of the machine in the initial poses, world frame, m, (3,).
-        size: half of its extent, m.
+        pictured: indices of the bodies with visuals, without the world.
+        solids: solid that is drawn for each body. None for a body with shapes or visuals.
+        center: (3,) center of the machine in the initial poses, in the world frame (m).
+        size: half of the machine's extent (m).
     """
 
     def __init__(self, model: Model, pictures: Sequence[Part] = ()) -> None:
@@ -69,15 +69,18 @@ class MachineParts:
             self._add_joint(joint)
 
     def holds(self, body: int) -> Array:
-        """Return a body's attachment points (n, 3), from its center of mass, body axes, m."""
+        """Return a body's attachment points (n, 3) relative to its center of mass, in body axes (m)."""
         return self._around[body].points
 
     def link_radius(self, length: float) -> float:
-        """Return the radius of a rod with this length, m."""
+        """Return the radius of a rod with this length (m)."""
         return min(max(_LINK * length, _LINK_LEAST * self.size), _LINK_MOST * self.size)
 
     def thickness(self, body: int, point: Array, axis: Array) -> float:
-        """Return half of a body's width along ``axis`` at a point (both in body axes, from the center of mass), m."""
+        """Return half of a body's width (m) along ``axis`` at a point.
+
+        The axis is in body axes. The point is relative to the center of mass, in body axes (m).
+        """
         solid = None if body == WORLD else self.solids[body]
         least = _LINK_LEAST * self.size
         if solid is None:
@@ -126,7 +129,7 @@ class MachineParts:
         drawer_of(joint, picture, drawers)(joint)
 
     def pin_size(self, joint: JointSpec) -> tuple[float, float]:
-        """Return radius and half length of the pin that shows a joint's axis, m."""
+        """Return the radius and the half length (m) of the pin that shows a joint's axis."""
         frames = joint_frames(joint)
         widths = [
             self.thickness(body, point - com_of(self._model, body), axes[:, 2])
@@ -236,7 +239,7 @@ class MachineParts:
 
 
 def machine_extent(model: Model, solids: list[Solid | None], pictures: Sequence[Part]) -> tuple[Array, float]:
-    """Return center (3,) and half diagonal, m, of the box about bodies, visuals and attachments, as built."""
+    """Return the center (3,) and the half diagonal (m) of the box about bodies, visuals and attachments, as built."""
     places = []
     for body, spec in enumerate(model.bodies):
         center, solid = spec.xform.apply(spec.com), solids[body]

@@ -15,11 +15,11 @@ class Finish:
     """Appearance of a surface.
 
     Attributes:
-        color: sRGB, 0 to 1.
-        roughness: 0.05 (mirror) to 1 (chalk).
-        metal: 0 (paint, rubber, wood) to 1 (bare metal).
+        color: sRGB color, 0 to 1.
+        roughness: roughness from 0.05 (mirror) to 1 (chalk).
+        metal: metalness from 0 (paint, rubber, wood) to 1 (bare metal).
         alpha: opacity, 0 to 1.
-        dimmed: limit the brightness.
+        dimmed: whether the brightness is limited.
     """
 
     color: tuple[float, float, float]
@@ -78,7 +78,7 @@ def dimmed(color: Array) -> Array:
 
 
 def with_look(finish: Finish, look: Look) -> Finish:
-    """Return a finish with the given numbers of a look."""
+    """Return the finish, changed by those values of a visual's look that are given."""
     alpha = finish.alpha if look.alpha is None else look.alpha
     roughness = finish.roughness if look.roughness is None else max(look.roughness, _SHINIEST)
     metal = finish.metal if look.metallic is None else look.metallic

@@ -1,4 +1,4 @@
-"""Triangle meshes with normals: unit shapes that instances stretch, and meshes of individual shapes."""
+"""Triangle meshes with normals: unit shapes, which each instance scales, and meshes of individual shapes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class TriangleMesh:
     """Indexed mesh with a normal at each vertex. Triangles are counterclockwise seen from outside.
 
     Attributes:
-        positions: (n, 3), m or in units that an instance stretches.
-        normals: (n, 3), unit vectors.
-        triangles: (m, 3) indices.
+        positions: (n, 3) vertex positions in m, or of a unit shape that the instance scales.
+        normals: (n, 3) unit vectors.
+        triangles: (m, 3) vertex indices.
         texcoords: (n, 3) texture coordinates u, v, 0, or directions in a cube map. None without a texture.
-        colors: (n, 3) sRGB, uint8, in place of the instances' colors. None: the instances' colors.
+        colors: (n, 3) vertex colors, sRGB, uint8. None: use the instances' colors.
     """
 
     positions: Array
@@ -41,7 +41,7 @@ class TriangleMesh:
     colors: Array | None = None
 
     def bounds(self) -> tuple[Array, Array]:
-        """Return the lower and upper corner of the bounding box, (3,) each."""
+        """Return the lower and the upper corner (3,) of the bounding box."""
         return self.positions.min(axis=0), self.positions.max(axis=0)
 
 
@@ -71,19 +71,22 @@ class MeshSource:
 
 @lru_cache(maxsize=512)
 def coarse_points(source: MeshSource) -> Array:
-    """Return the vertices of a mesh with few segments, (n, 3), to estimate its extent."""
+    """Return the vertices (n, 3) of a mesh with few segments, to estimate its extent."""
     return source.make(12).positions
 
 
 def smooth_mesh(vertices: Array, triangles: Array, crease: float = CREASE) -> TriangleMesh:
-    """Return a mesh with smooth normals that keeps edges sharper than ``crease``, degrees. See corner_normals."""
+    """Return a mesh with smooth normals. Edges sharper than ``crease`` (degrees) stay sharp, see corner_normals."""
     return from_corners(vertices, triangles, corner_normals(vertices, triangles, crease))
 
 
 def from_corners(
     vertices: Array, triangles: Array, normals: Array, texcoords: Array | None = None, colors: Array | None = None
 ) -> TriangleMesh:
-    """Return a mesh in which equal corners are one vertex. ``normals`` and the others are (3 m, 3), of the corners."""
+    """Return a mesh in which equal corners of triangles share one vertex.
+
+    ``normals``, ``texcoords`` and ``colors`` are (3 m, 3), with one row for each corner.
+    """
     vertex = triangles.reshape(-1)
     names = [vertex[:, None], np.round(normals * 1e4)]
     names += [] if texcoords is None else [np.round(texcoords * 1e6)]
@@ -128,7 +131,7 @@ ROD = MeshSource("rod", lambda segments: smooth_mesh(*revolve(np.ones(2), np.arr
 
 
 def coil(aspect: float, turns: int) -> MeshSource:
-    """Return a coil spring of radius 1 around z from 0 to 1. The wire is round if z is stretched by ``aspect``."""
+    """Return a coil spring of radius 1 around z from 0 to 1. The wire is round if z is scaled by ``aspect``."""
     aspect = float(f"{aspect:.2g}")
     return MeshSource(f"coil {aspect:g} {turns}", lambda segments: _coil_mesh(aspect, turns, segments))
 
@@ -156,10 +159,10 @@ def _coil_mesh(aspect: float, turns: int, segments: int) -> TriangleMesh:
 
 
 def shape_mesh(shape: ShapeSpec | VisualSpec, texture: Texture | None = None) -> tuple[MeshSource, Array]:
-    """Return the mesh of a shape or visual, and its stretch along the axes of its frame, (3,).
+    """Return the mesh of a shape or visual, and its scale factors (3,) along the axes of its frame.
 
-    Do not use it for grounds, which have a separate shader. With a texture the stretch is 1, since texture coordinates
-    depend on the sizes.
+    Do not use this function for grounds, which have a separate shader. With a texture the scale is 1, because texture
+    coordinates depend on the sizes.
     """
     kind = shape_type(shape.kind)
     if texture is not None:
@@ -191,12 +194,12 @@ def _texture_key(texture: Texture | None) -> str:
 
 @lru_cache(maxsize=512)
 def piece_mesh(piece: Piece, texture: Texture | None = None, colored: bool = False) -> MeshSource:
-    """Return the mesh of a visual's piece. Equal pieces are drawn together, and their normals are computed once.
+    """Return the mesh for one piece (material) of a visual. Equal pieces share a mesh, so normals are computed once.
 
     Args:
-        piece: its triangles.
-        texture: on the surface, in place of the piece's.
-        colored: whether its corners have the piece's colors.
+        piece: triangles of the piece.
+        texture: texture of the surface, in place of the texture of the piece.
+        colored: whether the vertices have the colors of the piece.
     """
     if texture is not None and piece.uv is None and not texture.is_cube:
         texture = replace(texture, mapping=PROJECTED)

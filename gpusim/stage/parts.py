@@ -1,7 +1,7 @@
-"""Parts, which are fixed to bodies, and spans between points of two bodies.
+"""Parts are fixed to one body, and spans connect points of two bodies.
 
-A *part* is a mesh at a fixed pose in a body. A *span* lies on the line between two points, over the whole line or a
-section of it: springs, ropes, barrels and rods of cylinders. Body -1 is the world.
+A *part* is a mesh at a fixed pose in a body. A *span* is a mesh along the line between two points, or along a section
+of this line. Examples are springs, ropes, and the barrels and rods of cylinders. Body -1 is the world.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Part:
     Attributes:
         mesh: the mesh.
         body: index of the body; -1 for the world.
-        linear: (3, 3), from mesh coordinates to body axes, including stretch.
-        offset: (3,) of the mesh's origin from the body's center of mass, body axes, m.
-        finish: color and surface.
-        shape: index of the shape that it shows, -1 for none.
+        linear: (3, 3) matrix from mesh coordinates to body axes, including the scale.
+        offset: (3,) position of the mesh's origin relative to the body's center of mass, in body axes (m).
+        finish: color and surface finish.
+        shape: index of the shape that the part shows, -1 for none.
     """
 
     mesh: MeshSource
@@ -59,8 +59,8 @@ class Span:
         mesh: the mesh.
         body_a, body_b: indices of the bodies; -1 for the world.
         point_a, point_b: end points relative to each body's center of mass, in its axes, m, (3,).
-        radius: factor of the mesh's x and y, m.
-        finish: color and surface.
+        radius: scale factor for the mesh's x and y coordinates (m).
+        finish: color and surface finish.
         owner: body index for the segmentation.
         path: wrapped path (index in the topology) that it is a piece of, -1 for none. The line then goes from point
             ``piece`` of the drawn path to the next one.

@@ -18,8 +18,8 @@ class Poses:
     """Poses of all bodies.
 
     Attributes:
-        position: (num_worlds, bodies + 1, 3) of the centers of mass, world frame, m; the last one is the world.
-        rotation: (num_worlds, bodies + 1, 3, 3) matrices, body to world.
+        position: (num_worlds, bodies + 1, 3) centers of mass in the world frame (m). The last body is the world.
+        rotation: (num_worlds, bodies + 1, 3, 3) rotation matrices, body to world.
     """
 
     position: Array
@@ -40,9 +40,9 @@ class Poses:
 
     @classmethod
     def from_body_frames(cls, model: Model, position: Array, orientation: Array) -> Poses:
-        """Create poses of one world from the body frames: (bodies, 3) in m and quaternions xyzw (bodies, 4).
+        """Create poses of one world from the body frames: positions (bodies, 3) in m, and quaternions xyzw (bodies, 4).
 
-        Arrays (worlds, bodies, 3) and (worlds, bodies, 4) give several worlds, or samples of one.
+        Arrays (worlds, bodies, 3) and (worlds, bodies, 4) give several worlds, or several samples of one world.
         """
         turned = rotations.matrix_from_quaternion(np.asarray(orientation, dtype=float))
         coms = np.array([body.com for body in model.bodies]).reshape(-1, 3)
@@ -64,7 +64,7 @@ class Poses:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounding sphere, m."""
+    """Bounding sphere, with center and radius in m."""
 
     center: Array
     radius: float

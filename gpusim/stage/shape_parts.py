@@ -17,7 +17,7 @@ _WHITE = (1.0, 1.0, 1.0)
 
 
 def shape_parts(model: Model, pictured: Collection[int] = (), visuals: bool = False) -> list[Part]:
-    """Return parts for the shapes of all bodies except those ``pictured``, without grounds.
+    """Return parts for the shapes of all bodies except the bodies ``pictured``. Grounds are left out.
 
     With ``visuals``, shapes that visuals cover are left out too.
     """
@@ -31,7 +31,7 @@ def shape_parts(model: Model, pictured: Collection[int] = (), visuals: bool = Fa
 
 
 def visual_parts(model: Model) -> list[Part]:
-    """Return parts for all visuals, one for each material of a mesh, without grounds."""
+    """Return parts for all visuals except grounds. A mesh has one part for each material."""
     parts = []
     for visual in model.visuals:
         if shape_picture(visual) != "ground":
@@ -40,12 +40,15 @@ def visual_parts(model: Model) -> list[Part]:
 
 
 def shape_picture(visual: VisualSpec) -> str:
-    """Return the picture of a visual's shape kind, see ShapeType. A mesh has none."""
+    """Return the name of the picture for a visual's type of shape, see ShapeType. A mesh has no picture."""
     return "" if "pieces" in visual.params else shape_type(visual.kind).picture
 
 
 def visual_finish(visual: VisualSpec) -> Finish:
-    """Return the finish of a visual, except those of a mesh's pieces. A texture without a color shows unchanged."""
+    """Return the finish of a visual. A texture without a color is drawn unchanged.
+
+    The pieces of a mesh have their own finishes, which this function does not return.
+    """
     usual = Finish(_WHITE) if visual.look.texture is not None else body_finish(visual.body)
     return with_look(usual if visual.color is None else Finish(visual.color), visual.look)
 

@@ -34,8 +34,8 @@ class Solid:
 
     Attributes:
         mesh: BOX, BALL or CYLINDER.
-        axes: (3, 3) columns are its axes in the body frame. A cylinder's axis is the last one.
-        half: (3,) half extents along the axes, m.
+        axes: (3, 3) columns are the solid's axes in body axes. The last column is the axis of a cylinder.
+        half: (3,) half extents along the axes (m).
     """
 
     mesh: MeshSource
@@ -43,7 +43,10 @@ class Solid:
     half: Array
 
     def holds(self, point: Array, margin: float = 1.04) -> bool:
-        """Return whether a point (body axes, from the center of mass) is inside, within a margin."""
+        """Return whether a point is inside the solid or within a margin.
+
+        The point is relative to the center of mass, in body axes.
+        """
         local = np.abs(self.axes.T @ point) / (margin * self.half)
         if self.mesh is BOX:
             return bool(np.all(local <= 1.0))
@@ -52,11 +55,11 @@ class Solid:
         return bool(math.hypot(local[0], local[1]) <= 1.0 and local[2] <= 1.0)
 
     def thickened(self, least: float) -> Solid:
-        """Return the solid with all half extents at least ``least``, m."""
+        """Return the solid with all half extents increased to at least ``least`` (m)."""
         return replace(self, half=np.maximum(self.half, least))
 
     def reach(self, direction: Array) -> float:
-        """Return the extent from the center along a unit vector (body axes), m."""
+        """Return the extent (m) from the center along a unit vector in body axes."""
         return float(np.abs(self.axes.T @ direction) @ self.half)
 
 
@@ -65,10 +68,11 @@ class Surroundings:
     """Attachment points and free space of a body.
 
     Attributes:
-        points: (n, 3) where joints, springs and cylinders hold the body, from its center of mass, body axes, m.
-        nearest: distance to the nearest center of mass or attachment of a neighbor, m; inf without neighbors.
-        hinge: axis (3,) of a hinge that goes through the center of mass, body axes; None without one.
-        slides: a sliding joint guides the body.
+        points: (n, 3) points where joints, springs and cylinders are attached, relative to the center of mass, in body
+            axes (m).
+        nearest: distance (m) to the nearest center of mass or attachment of a neighbor. Inf without neighbors.
+        hinge: axis (3,) of a hinge through the center of mass, in body axes. None without such a hinge.
+        slides: whether a sliding joint guides the body.
     """
 
     points: Array
@@ -102,7 +106,10 @@ def surroundings(model: Model) -> list[Surroundings]:
 
 
 def attachments(model: Model) -> list[tuple[int, Array, int, Array]]:
-    """Return all connections: (body a, point, body b, point), points from the centers of mass, body axes."""
+    """Return all connections as (body a, point, body b, point).
+
+    The points are relative to the centers of mass, in body axes.
+    """
     found = []
     for joint in model.joints:
         if joint_type(joint.kind).holds:

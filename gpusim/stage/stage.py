@@ -1,7 +1,7 @@
-"""Stage: everything of a model that is drawn, and its poses in each frame.
+"""Stage: all drawn objects of a model, and their poses in each frame.
 
-A stage is created once from a model. For each frame, it turns poses into one affine transform per instance, with a few
-NumPy operations over all of them. Worlds lie next to each other in a square, and each has the same parts.
+A stage is created once from a model. For each frame, it converts poses to one affine transform per instance, with a few
+NumPy operations for all instances together. Worlds lie next to each other in a square, and each has the same parts.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _WIDE = 1.5
 
 @dataclass(frozen=True)
 class Batch:
-    """Instances of one mesh: ``first`` to ``first + count``.
+    """Instances of one mesh: the indices from ``first`` up to (not including) ``first + count``.
 
-    ``mesh.make(segments)`` returns its triangles, with round shapes of this many segments.
+    ``mesh.make(segments)`` returns the triangles. Round shapes have this number of segments.
     """
 
     mesh: MeshSource
@@ -48,18 +48,18 @@ class Batch:
 
     @property
     def at(self) -> slice:
-        """Its instances in the arrays of the stage."""
+        """Slice of the batch's instances in the arrays of the stage."""
         return slice(self.first, self.first + self.count)
 
     @property
     def picture(self) -> Texture | None:
-        """Texture that ``texcoords`` refer to. None for a cube map: ``Stage.rgba`` has its mean color."""
+        """Texture that ``texcoords`` refer to. None for a cube map, whose mean color is in ``Stage.rgba``."""
         texture = self.mesh.texture
         return None if texture is None or texture.is_cube else texture
 
 
 class Stage:
-    """Parts of a model in ``num_worlds`` worlds, sorted by mesh.
+    """Drawn parts of a model in ``num_worlds`` worlds, sorted by mesh.
 
     ::
 
@@ -71,23 +71,25 @@ class Stage:
     Args:
         model: the model to draw.
         num_worlds: number of copies next to each other.
-        decoration: also draw objects without shape and visual: inertia solids, joints, springs, cylinders, stands.
-            Ropes and rods are always drawn.
+        decoration: also draw solids for bodies without shapes and visuals, joints, springs, cylinders and stands. Ropes
+            and rods are always drawn.
         visuals: draw the visuals of bodies that have them. False: draw the collision shapes.
 
     Attributes:
-        batches: instances by mesh.
-        color: (instances, 3) linear color.
+        batches: instances grouped by mesh.
+        color: (instances, 3) linear colors.
         alpha: (instances,) opacity, 0 to 1.
-        dimmed: (instances,) whether their brightness is limited.
-        finish: (instances, 3) roughness, metal, and tone difference of the sectors about the mesh's z axis.
-        fixed: (instances,) whether they are fixed to their body. Others span two bodies: springs, ropes, cylinders.
+        dimmed: (instances,) whether the brightness is limited.
+        finish: (instances, 3) roughness, metalness, and brightness difference between the sectors around the mesh's z
+            axis.
+        fixed: (instances,) True for instances that are fixed to one body. False for springs, ropes and cylinders, which
+            span two bodies.
         body: (instances,) body index, -1 for the world.
         world: (instances,) index of the world.
         shape: (instances,) shape index, -1 for none.
         grounds: planes of the model, and a floor if none of them is level.
-        up: against gravity, unit vector (3,).
-        offsets: (num_worlds, 3) offset of each world, m.
+        up: unit vector (3,) against gravity.
+        offsets: (num_worlds, 3) drawn offset of each world (m).
     """
 
     def __init__(self, model: Model, num_worlds: int = 1, decoration: bool = True, visuals: bool = True) -> None:
@@ -147,7 +149,7 @@ class Stage:
         return len(self.body)
 
     def transforms(self, poses: Poses) -> Array:
-        """Return the affine transforms of all instances, (instances, 3, 4): mesh coordinates to the world frame, m."""
+        """Return the affine transforms (instances, 3, 4) of all instances, from mesh to world coordinates (m)."""
         result = np.empty((len(self), 3, 4))
         if self._fixed.size:
             world = self.world[self._fixed]
@@ -158,7 +160,7 @@ class Stage:
         return result
 
     def span_transforms(self, poses: Poses) -> Array:
-        """Return :meth:`transforms` of the instances that are not ``fixed``, (n, 3, 4)."""
+        """Return the :meth:`transforms` (n, 3, 4) of the instances that are not ``fixed``."""
         if not self._spanning.size:
             return np.zeros((0, 3, 4))
         world = self.world[self._spanning]
@@ -167,25 +169,28 @@ class Stage:
         return result
 
     def span_courses(self, poses: Poses) -> Array:
-        """Return :meth:`span_transforms` over time, (samples, n, 3, 4), for a stage of one world.
+        """Return the :meth:`span_transforms` over time (samples, n, 3, 4), for a stage of one world.
 
         Args:
-            poses: with a sample in place of each world.
+            poses: poses with one sample in place of each world.
         """
         return self._span.transforms(poses, np.arange(len(poses.position))[:, None])
 
     def frames(self, poses: Poses) -> Frames:
-        """Return position, rotation and scale of all instances in these poses."""
+        """Return the positions, rotations and scales of all instances in these poses."""
         return Frames.from_transforms(self.transforms(poses))
 
     def local_transforms(self) -> Array:
-        """Return the affine transforms (n, 3, 4) of ``fixed`` instances from mesh coordinates to the body frame, m."""
+        """Return the affine transforms (n, 3, 4) of ``fixed`` instances, from mesh to body coordinates (m)."""
         local = self._part.local.copy()
         local[:, :, 3] += np.array([com_of(self.model, body) for body in self.body[self._fixed]]).reshape(-1, 3)
         return local
 
     def rgba(self) -> Array:
-        """Return the colors of all instances, sRGB and opacity, uint8 (instances, 4). Textures multiply them."""
+        """Return the sRGB colors and opacities of all instances, uint8 (instances, 4).
+
+        Textures multiply these colors.
+        """
         linear = np.where(self.dimmed[:, None], dimmed(self.color), self.color)
         srgb = np.clip(linear, 0.0, 1.0) ** (1.0 / _GAMMA)
         for batch in self.batches:
@@ -195,9 +200,9 @@ class Stage:
         return np.rint(255.0 * np.column_stack([srgb, self.alpha])).astype(np.uint8)
 
     def ground_square(self, ground: Ground) -> Array:
-        """Return the corners of a ground as a square, (4, 3) counterclockwise from above, frame of its body, m.
+        """Return the corners (4, 3) of a ground as a square, counterclockwise from above, in the body frame (m).
 
-        Where a level ground extends to the horizon, the square lies below the center of the scene.
+        For a level ground, which extends to the horizon, the square lies below the center of the scene.
         """
         point, (x, y, normal) = ground.point, ground.axes.T
         half = ground.half
@@ -208,16 +213,16 @@ class Stage:
         return np.array(corners) + com_of(self.model, ground.body)
 
     def ground_places(self, ground: Ground, poses: Poses) -> Iterator[tuple[int, Array, Array]]:
-        """Yield the drawn positions of a ground: index of the world, a point (m) and axes (columns), world frame.
+        """Yield each drawn copy of a ground: index of the world, a point (m), and axes (columns) in the world frame.
 
-        A level ground extends to the horizon below all worlds, so it is drawn once.
+        A level ground extends to the horizon below all worlds, so it is yielded only once.
         """
         for world in range(1 if ground.level else self.num_worlds):
             point, axes = place_of(ground, poses, world)
             yield world, point if ground.level else point + self.offsets[world], axes
 
     def corners(self, transforms: Array) -> Array:
-        """Return the corners of the boxes around all instances, (8 instances, 3), world frame, m."""
+        """Return the corners (8 instances, 3) of the boxes around all instances, in the world frame (m)."""
         corners = []
         for batch in self.batches:
             points = coarse_points(batch.mesh)
@@ -228,7 +233,10 @@ class Stage:
         return np.concatenate([np.zeros((0, 8, 3)), *corners]).reshape(-1, 3)
 
     def bounds(self, transforms: Array, chosen: Array | None = None) -> Bounds:
-        """Return a bounding sphere of chosen or all instances. Without instances it has radius 1 at the origin."""
+        """Return a bounding sphere of all or of chosen instances.
+
+        Without instances, return a sphere with a radius of 1 m at the origin.
+        """
         if chosen is not None:
             transforms, radii = transforms[chosen], self._radii[chosen]
         else:
@@ -326,7 +334,9 @@ def _repeated(poses: Poses, worlds: int) -> Poses:
 
 
 def grid_offsets(num_worlds: int, radius: float, up: Array) -> Array:
-    """Return offsets of worlds in a square grid perpendicular to ``up``, (num_worlds, 3), m. One world has no offset.
+    """Return the offsets (num_worlds, 3) of worlds in a square grid perpendicular to ``up`` (m).
+
+    If there is only one world, its offset is zero.
 
     World 0 is at the back left corner, like the first letter of a page.
     """

@@ -1,4 +1,4 @@
-"""Texture coordinates: u to the right and v upward in the image, or directions in a cube map."""
+"""Compute texture coordinates: u to the right and v upward in the image, or directions in a cube map."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _FLAT = 0.999
 
 
 def corner_texcoords(texture: Texture, points: Array, uv: Array | None) -> Array:
-    """Return the texture coordinates of corners, (n, 3): u, v, 0, or directions in a cube map.
+    """Return the texture coordinates (n, 3) of corners: u, v, 0, or directions in a cube map.
 
     Args:
         texture: the image or cube map.
-        points: (n, 3) positions of the corners in the frame of the visual, m.
+        points: (n, 3) positions of the corners in the frame of the visual (m).
         uv: (n, 2) texture coordinates of the surface, or None to project the image. A projected cube map is not
             stretched to the proportions of the visual.
     """
@@ -33,12 +33,12 @@ def corner_texcoords(texture: Texture, points: Array, uv: Array | None) -> Array
 
 
 def surface_uv(picture: str, corners: Array, normals: Array) -> Array:
-    """Return texture coordinates of a shape's triangles, 0 to 1, (m, 3, 2).
+    """Return the texture coordinates (m, 3, 2) of a shape's triangles, from 0 to 1.
 
     Args:
-        picture: "faceted" shows the whole image on each side. "round" wraps it once around the z axis, and shows it on
-            flat ends. All others project it along z.
-        corners, normals: (m, 3, 3) of the triangles' corners, frame of the shape.
+        picture: "faceted" shows the whole image on each side. "round" wraps the image once around the z axis, and also
+            shows it on flat ends. All other values project the image along z.
+        corners, normals: (m, 3, 3) positions and normals of the triangles' corners, in the frame of the shape.
     """
     low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
     share = (corners - low) / np.maximum(high - low, 1e-300)

@@ -1,1 +1,1 @@
-"""Sweeps: a scene with many values of its parameters, as worlds of few simulations."""
+"""Sweeps: run a scene with many values of its parameters, as worlds of a few simulations."""

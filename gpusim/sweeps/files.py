@@ -1,4 +1,4 @@
-"""Files of a sweep: a folder with a Parquet file for each finished group of points, merged at the end."""
+"""Files of a sweep: a folder with a Parquet file for each finished group of points. The files are merged at the end."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class SweepFiles:
     """The growing folder ``NAME.parquet.part`` of a sweep.
 
     Args:
-        path: of the final file, or None for a table in memory alone.
-        plan: what the sweep computes. A folder of another sweep is refused.
-        points: of the sweep.
+        path: path of the final file. None: only make a table in memory.
+        plan: settings of the sweep. A folder from a sweep with other settings is refused.
+        points: points of the sweep.
 
     Attributes:
-        resumed: number of groups that an earlier run has finished.
+        resumed: number of groups of points that an earlier run has finished.
 
     Raises:
-        ModelError: the folder is of another sweep, or pyarrow is not installed.
+        ModelError: the folder belongs to another sweep, or pyarrow is not installed.
     """
 
     def __init__(self, path: Path | None, plan: Any, points: Sequence[Point]) -> None:
@@ -57,7 +57,7 @@ class SweepFiles:
         return self._part / f"{group[0]:08d}.parquet"
 
     def add(self, group: Sequence[int], result: Result) -> None:
-        """Store the result of a group of points, whole or not at all."""
+        """Store the result of a group of points. If this fails, no partial file remains."""
         table = _table(self._points, group, result)
         if self._part is None:
             self._memory[group[0]] = table
@@ -72,7 +72,7 @@ class SweepFiles:
             parquet.write_table(table, stream, compression="zstd")
 
     def finish(self, groups: Sequence[Sequence[int]]) -> Any:
-        """Merge all groups, in the order of the points. Return a table in memory, or write the file."""
+        """Merge all groups in the order of the points. Write the final file, or return a table in memory."""
         import pyarrow as pa
         from pyarrow import parquet
 

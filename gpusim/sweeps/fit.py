@@ -1,4 +1,4 @@
-"""``gpusim.fit``: parameters of a model from a recorded trace, by least squares over worlds."""
+"""``gpusim.fit``: identify parameters of a model from a recorded trace by least squares."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Fit:
     """Result of :func:`fit`.
 
     Attributes:
-        values: of the parameters, by name.
-        covariance: (p, p) of the values, in the order of ``values``. Infinite where the trace does not depend on a
-            parameter.
-        residual: root mean square of the residual of each signal, in its unit.
-        evaluations: number of evaluations, with 2 p + 1 worlds each.
-        message: why the search ended.
+        values: identified values of the parameters, by name.
+        covariance: (p, p) covariance of the parameters, in the order of ``values``. Infinite for a parameter on which
+            the trace does not depend.
+        residual: root mean square of the residual of each signal, in the unit of the signal.
+        evaluations: number of evaluations. Each evaluation simulates 2 p + 1 worlds.
+        message: reason why the search ended.
     """
 
     values: dict[str, float]
@@ -63,30 +63,32 @@ def fit(
     config: SolverConfig | None = None,
     backend: str = "auto",
 ) -> Fit:
-    """Find the parameters with which a model follows a recorded trace best.
+    """Find the parameters with which a model reproduces a recorded trace best.
 
-    scipy's ``least_squares`` searches within the bounds. Each evaluation is one simulation: the point and two changes
-    of each parameter are its worlds, so the Jacobian costs no further run. Central differences have an error of second
-    order in the change, which is 1e-4 of the range. They also work through contacts. The search finds a local minimum.
+    scipy's ``least_squares`` searches within the bounds. Each evaluation is one simulation. Its worlds are the current
+    point, and this point with each parameter increased and decreased. The Jacobian therefore needs no additional run.
+    The parameters change by 1e-4 of their range, and the central differences have an error of second order in this
+    change. Central differences also work for motions with contacts. The search finds a local minimum.
 
     Args:
-        model: starts in the state in which the trace starts.
-        trace: of one world, such as :func:`gpusim.recording.recorder.load_recording` returns. Other worlds are ignored.
+        model: model whose initial state is the state at the start of the trace.
+        trace: recorded trace, for example from :func:`gpusim.recording.recorder.load_recording`. Only its first world
+            is used.
         parameters: bounds (low, high) by writable signal, for example ``{"body.load.mass": (50.0, 500.0)}``.
-        signals: of the trace to follow. None: all.
-        commands: by label, (samples,) values that hold from their sample to the next, or a function of the time in s.
-        scale: standard deviation of the noise of each signal. Without it, signals are weighted by their spread, and the
-            covariance is scaled by the residual.
-        start: first values. Default: those of the model, clipped to the bounds.
-        config: settings of the step.
-        backend: of the simulation.
+        signals: signals of the trace to reproduce. None: all.
+        commands: by label: values (samples,), each held from its sample to the next, or a function of the time (s).
+        scale: standard deviation of the noise of each signal. Without this argument, signals are weighted by their
+            spread, and the covariance is scaled by the residual.
+        start: start values of the parameters. Default: the values in the model, clipped to the bounds.
+        config: solver settings.
+        backend: backend of the simulation.
 
     Returns:
-        Values, covariance and residual.
+        The values of the parameters, their covariance, and the residual.
 
     Raises:
-        UnknownNameError: no such signal, parameter or command.
-        ModelError: a bound, the trace or a command does not fit.
+        UnknownNameError: there is no such signal, parameter or command.
+        ModelError: a bound, the trace or a command is invalid.
     """
     from scipy.optimize import least_squares
 

@@ -1,4 +1,4 @@
-"""Sweeps on a Ray cluster: every group of points is a task. Ray repeats the tasks of a worker that died."""
+"""Sweeps on a Ray cluster: every group of points is a task. If a worker dies, Ray repeats its tasks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _RETRIES = 10
 def run_groups(
     address: str, build: Build, points: Sequence[Point], groups: Sequence[Sequence[int]], plan: Plan
 ) -> Iterator[tuple[Sequence[int], Result]]:
-    """Yield the results of groups of points in the order in which they end.
+    """Yield the results of groups of points in the order in which the tasks end.
 
     Args:
-        address: of the cluster, or "local" to start one on this computer.
-        build: builds the scene of a point.
+        address: address of the cluster, or "local" to start a cluster on this computer.
+        build: function that builds the scene of a point.
         points: all points.
-        groups: indices of the points of each task.
+        groups: indices of the points in each task.
         plan: settings of the runs.
 
     Raises:

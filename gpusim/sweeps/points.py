@@ -1,4 +1,4 @@
-"""Points of a sweep: the values of the swept parameters, as a grid or drawn at random."""
+"""Points of a sweep: values of the swept parameters, as a grid or drawn at random."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
     """Return every combination of values. The last parameter varies fastest.
 
     Raises:
-        ModelError: a parameter has no values, or a range instead.
+        ModelError: a parameter has no values, or has a range in place of values.
     """
     for name, values in axes.items():
         if isinstance(values, Span):
@@ -68,7 +68,7 @@ def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
 
 
 def sample(axes: Mapping[str, Sequence[Any]], count: int, seed: int = 0) -> list[Point]:
-    """Return points drawn at random: uniform in a range, and any of a list of values.
+    """Return random points. Values are drawn uniformly from a range, or from a list of values.
 
     Raises:
         ModelError: ``count`` is below 1, or a parameter has no values.

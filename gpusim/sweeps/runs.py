@@ -1,4 +1,4 @@
-"""Runs of the points of a sweep: points of one structure together, each with the schedule of its scene."""
+"""Run the points of a sweep. Points whose models have the same structure run together."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Plan:
     """Settings of the run at every point.
 
     Attributes:
-        signals: names or wildcards; empty: those of the scene's plots.
-        duration: of each run, s. None: the scene's.
-        rate: samples per second of simulated time. None: only the end of the run.
-        backend: of the simulations.
-        dtype: of velocities and impulses.
+        signals: names or wildcards of signals. Empty: the signals of the scene's plots.
+        duration: duration of each run (s). None: the scene's duration.
+        rate: samples per second of simulated time. None: a sample only at the end of the run.
+        backend: backend of the simulations.
+        dtype: number type of velocities and impulses.
     """
 
     signals: tuple[str, ...] = ()
@@ -43,13 +43,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Result:
-    """Samples of some points.
+    """Samples from runs of some points.
 
     Attributes:
         columns: names of the numbers.
-        time: (samples,) s.
+        time: (samples,) times (s).
         values: (points, samples, columns).
-        failed: (points,) whether the world failed. It keeps its last good state.
+        failed: (points,) whether the world failed. A failed world keeps its last good state.
     """
 
     columns: list[str]
@@ -120,7 +120,7 @@ class _OneWorld:
 
 
 def grouped(build: Build, points: Sequence[Point], most: int) -> list[list[int]]:
-    """Return the indices of the points that can run together, at most ``most`` in a group."""
+    """Return groups of points that can run together, as lists of indices. A group has at most ``most`` points."""
     groups: dict[str, list[int]] = {}
     for number, point in enumerate(points):
         scene = build(point)
@@ -129,10 +129,10 @@ def grouped(build: Build, points: Sequence[Point], most: int) -> list[list[int]]
 
 
 def run_points(build: Build, points: Sequence[Point], plan: Plan) -> Result:
-    """Run points of one structure, each as a world of one simulation.
+    """Run points whose models have the same structure, each as a world of one simulation.
 
-    World i has the same bits as a run of point i alone. If a schedule uses more of a simulation than its time, signals
-    and commands, every point runs alone.
+    The results for a point are bitwise identical to a run of this point alone. If the scene's schedule uses more of a
+    simulation than its time, signals and commands, every point runs alone.
     """
     scenes = [build(point) for point in points]
     models = [scene.builder.finalize() for scene in scenes]
@@ -173,7 +173,7 @@ def _run(sim: Simulation, worlds: Sequence[tuple[Scene, Any]], plan: Plan) -> Re
 
 
 def sample_steps(steps: int, dt: float, rate: float | None) -> list[int]:
-    """Return the steps after which samples are taken: the start, those nearest to the rate, and the end.
+    """Return the steps after which samples are taken: the start, the steps nearest to multiples of 1/rate, and the end.
 
     Raises:
         ModelError: the rate is not between 0 and the number of steps in a second.

@@ -39,30 +39,31 @@ def sweep(
 ) -> Any:
     """Run a scene at many points of its parameters.
 
-    Points whose models differ only in numbers run as worlds of one simulation. Every point has the same bits as a run
-    of that point alone.
+    Points whose models differ only in numbers run as worlds of one simulation. The results for a point are bitwise
+    identical to a run of this point alone.
 
     Args:
-        scene: name of a scene, or a function of the parameters that returns one.
-        parameters: values of each parameter. Without ``num_samples`` every combination runs. A tuple (low, high) is a
-            range to draw from.
-        signals: names or wildcards. Default: those of the scene's plots.
-        num_samples: number of points to draw at random, in place of every combination.
-        seed: of the draws.
-        duration: of each run, s. Default: the scene's.
-        rate: samples per second of simulated time. Default: only the end of each run.
-        out: a .parquet file. An interrupted sweep continues from the finished simulations in its ".part" folder.
-        backend, dtype: as for :class:`Simulation`.
-        together: maximum number of points in a simulation.
-        ray: address of a Ray cluster that runs the simulations, or "local" to start one on this computer.
-        progress: called with the number of finished points and of all points.
+        scene: name of a scene, or a function that takes the parameters and returns a scene.
+        parameters: values of each parameter. Without ``num_samples``, every combination runs. A tuple (low, high) is a
+            range from which random values are drawn.
+        signals: names or wildcards of signals. Default: the signals of the scene's plots.
+        num_samples: number of random points to run in place of every combination.
+        seed: seed of the random points.
+        duration: duration of each run (s). Default: the scene's duration.
+        rate: samples per second of simulated time. Default: a sample only at the end of each run.
+        out: path of a .parquet file. An interrupted sweep continues from the finished simulations in its ".part"
+            folder.
+        backend, dtype: as in :class:`Simulation`.
+        together: maximum number of points that run in one simulation.
+        ray: address of a Ray cluster that runs the simulations, or "local" to start a cluster on this computer.
+        progress: function that is called with the numbers of finished points and of all points.
 
     Returns:
         pyarrow.Table with columns ``point``, the parameters, ``failed``, ``time`` and the signals. None with ``out``.
 
     Raises:
-        ModelError: a parameter has no values, or a value does not fit.
-        UnknownNameError: no such scene, parameter or signal.
+        ModelError: a parameter has no values, or a value is invalid.
+        UnknownNameError: there is no such scene, parameter or signal.
     """
     if not isinstance(scene, str) and not callable(scene):
         raise validate.fail("sweep", f"scene = {scene!r} is no scene", "give its name, or a function that returns one")

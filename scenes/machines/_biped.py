@@ -1,6 +1,7 @@
 """Biped with 26 hinges, 50 kg and 1.45 m, driven by geared DC motors. Sizes follow the VirSim papers on bipeds.
 
-All body frames are at the joints; x points forwards, y to the left, z up. Feet are boxes of 22 by 11 cm.
+All body frames are at the joints. Their x axes point forward, y axes to the left, and z axes up. Feet are boxes of 22
+by 11 cm.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ MOTORS = {
 
 @dataclass(frozen=True)
 class Link:
-    """Body and the hinge that carries it. Gains are N m/rad and N m s/rad at the joint."""
+    """Body, and the hinge that connects it to its parent. Gains are in N m/rad and N m s/rad at the joint."""
 
     name: str
     parent: str
@@ -122,7 +123,7 @@ def pose_of(name: str, posture: Posture, pelvis: Transform) -> Transform:
 
 
 def center_of_mass(posture: Posture, pelvis: Transform) -> np.ndarray:
-    """Return the center of mass of the whole robot, m, (3,)."""
+    """Return the center of mass (3,) of the whole robot (m)."""
     at = poses(posture, pelvis)
     total = PELVIS_MASS * np.asarray(pelvis.position)
     for link in LINKS:
@@ -131,7 +132,7 @@ def center_of_mass(posture: Posture, pelvis: Transform) -> np.ndarray:
 
 
 def standing(bend: float = 0.35) -> tuple[Posture, Transform]:
-    """Return a posture with bent knees and elbows, and its pelvis pose.
+    """Return a posture with bent knees and elbows, and the pose of the pelvis in this posture.
 
     The soles are on z = 0 and the center of mass is above their centers.
     """
@@ -143,7 +144,7 @@ def standing(bend: float = 0.35) -> tuple[Posture, Transform]:
 
 
 def balanced(posture: Posture) -> tuple[Posture, Transform]:
-    """Lean the legs so that the center of mass is above the soles. Return posture and pelvis pose."""
+    """Lean the legs until the center of mass is above the soles. Return the posture and the pelvis pose."""
     posture = dict(posture)
     for _ in range(30):
         at = poses(posture, Transform())
@@ -205,7 +206,10 @@ DRIVE = "max(-1, min(1, (kp * (wanted - q) - kd * rate + effort) / stall + rate 
 
 
 def add_joint_control(d: Any, wanted: str, effort: str | None = None) -> None:
-    """Add the joint control: motor voltages from a PD law to ``wanted`` (26,) with a feedforward torque."""
+    """Add the joint control, which computes motor voltages.
+
+    A PD law follows the joint angles ``wanted`` (26,) with a feedforward torque.
+    """
     d.add("signal", "q", signal=[f"joint.{name}.position" for name in NAMES])
     d.add("signal", "rate", signal=[f"joint.{name}.velocity" for name in NAMES])
     d.add("expression", "voltage", text=DRIVE)

@@ -1,4 +1,4 @@
-"""Machine of scene ``excavator`` (upper carriage, arm and bucket on one pump, undercarriage) and its trench."""
+"""Machine of the scene ``excavator`` and its trench: undercarriage, upper carriage, arm and bucket, with one pump."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROAD = (-0.6, -0.3, 0.0, 0.3, 0.6)
 
 @dataclass(frozen=True)
 class Excavator:
-    """Result of building: the arm for analytic calculations, the swing, the tracks, and the stones' bodies."""
+    """Result of add_excavator: the arm for analytic calculations, the swing, the tracks, and the stones' bodies."""
 
     arm: m.BoomArm
     swing: m.Swing
@@ -159,12 +159,12 @@ def _add_trench(b: gpusim.ModelBuilder, stones: int) -> tuple[int, ...]:
 
 
 def joint_angles(x: float, z: float, angle: float) -> tuple[float, float, float]:
-    """Return the angles of boom, stick and bucket, each relative to the previous part, for a tip position (x, z).
+    """Return the angles of boom, stick and bucket, each relative to the previous link, for a tip position (x, z).
 
     Args:
-        x: of the tip, from the swing's axis, m.
-        z: above the ground, m.
-        angle: of the line from the bucket's hinge to its tip, above horizontal, rad.
+        x: distance of the tip from the swing axis (m).
+        z: height of the tip above the ground (m).
+        angle: angle (rad) above horizontal of the line from the bucket's hinge to its tip.
     """
     way = complex(x - HINGE[0], z - HINGE[1]) - BUCKET * cmath.exp(1j * angle)
     square = abs(way) ** 2

@@ -12,13 +12,13 @@ def excavator_control(strokes: Mapping[str, float], tracks: bool, overlap: float
     """Return the operator control of the excavator.
 
     Inputs range from -1 to 1, right and forward positive. ``left_x`` swings to its side, ``left_y`` forward extends the
-    stick, ``right_x`` to the right empties the bucket, ``right_y`` forward lowers the boom. The others are the pedals
-    ``left_pedal`` and ``right_pedal``, and the switch ``enable``.
+    stick, ``right_x`` to the right empties the bucket, ``right_y`` forward lowers the boom. Further inputs are the
+    pedals ``left_pedal`` and ``right_pedal``, and the switch ``enable``.
 
     Args:
-        strokes: of the cylinders, m.
+        strokes: strokes of the cylinders (m).
         tracks: whether the machine has tracks.
-        overlap: of the spools, share of their travel.
+        overlap: overlap of the valve spools, as a share of their travel.
     """
     d = Diagram("cab")
     add_safety(d)

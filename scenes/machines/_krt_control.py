@@ -17,7 +17,7 @@ DEAD_ZONE, CURVE = 0.08, 1.5
 
 
 def asked_speed(stick: float) -> float:
-    """Return the commanded speed for a stick deflection from 0 to 1, m/s."""
+    """Return the commanded speed (m/s) for a stick deflection from 0 to 1."""
     return MOST_SPEED * max((stick - DEAD_ZONE) / (1.0 - DEAD_ZONE), 0.0) ** CURVE
 
 
@@ -25,18 +25,18 @@ def krt_control(
     radius: float, full: float, held: bool, wheelbase: float, angles: Sequence[float], travels: Sequence[float],
     brakes: Sequence[str],
 ) -> Diagram:  # fmt: skip
-    """Return the driver's control, which runs 100 times per second.
+    """Return the driver's control diagram, which is sampled 100 times per second.
 
     The inputs ``stick`` (forward positive) and ``wheel`` (right positive) range from -1 to 1.
 
     Args:
-        radius: rolling radius of the wheels, m.
-        full: speed at drive command 1, m/s.
-        held: whether the drive itself controls its speed.
-        wheelbase: m.
-        angles: of the bicycle model's wheel, rad, ascending.
-        travels: of the rack for these angles, m.
-        brakes: commands of the brakes.
+        radius: rolling radius of the wheels (m).
+        full: speed at drive command 1 (m/s).
+        held: whether the drive has its own speed control.
+        wheelbase: wheelbase of the robot (m).
+        angles: ascending steering angles of the bicycle model's front wheel (rad).
+        travels: travel of the steering rack for each of these angles (m).
+        brakes: names of the brake commands.
     """
     d = Diagram("driver", rate=100.0)
     shape = {"dead_zone": DEAD_ZONE, "curve": CURVE, "unit": "-"}

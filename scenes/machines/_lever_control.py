@@ -1,4 +1,4 @@
-"""Block diagram parts for diggers: safety lever, levers, arm cylinders, swing, valves."""
+"""Shared blocks of the control diagrams of diggers: safety lever, levers, arm cylinders, swing, valves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add_safety(d: Diagram, key: str = "Q") -> None:
 def add_lever(d: Diagram, name: str, keys: tuple[str, str], axis: str = "", gain: float = 1.0) -> str:
     """Add an input from -1 to 1 (right and forward positive) that works while the machine is enabled.
 
-    Return the name of the block with its rate-limited value, times ``gain``.
+    Return the name of the block whose output is the rate-limited lever value times ``gain``.
     """
     d.add("input", name, keys=keys, axis=axis, dead_zone=DEAD_ZONE, curve=CURVE, unit="-")
     d.connect("enable", d.add("switch", f"{name}_on")["on"])
@@ -32,7 +32,10 @@ def add_lever(d: Diagram, name: str, keys: tuple[str, str], axis: str = "", gain
 
 
 def add_cylinder(d: Diagram, source: str, command: str, stroke: float, overlap: float) -> None:
-    """Add the valve command of ``<command>_cylinder``, reduced near the ends. It stops MARGIN before them."""
+    """Add the valve command of ``<command>_cylinder``.
+
+    The command is reduced near both ends of the stroke, and is zero MARGIN before each end.
+    """
     text = (
         "max(min(u, max(min((high - x) / band, 1), 0)), -max(min((x - low) / band, 1), 0))"
         .replace("high", repr(stroke - MARGIN)).replace("low", repr(MARGIN)).replace("band", repr(BAND))

@@ -1,4 +1,4 @@
-"""Machine of scene ``rtk_m``: a carrier on four tracks, outriggers, swing and an arm of four links on one pump."""
+"""Machine of the scene ``rtk_m``: carrier on four tracks, outriggers, swing, and a four-link arm, with one pump."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HOOK = (0.3, 0.05)
 
 @dataclass(frozen=True)
 class Rescuer:
-    """Result of building: tracks and outriggers by name, the swing, and the arm for analytic calculations."""
+    """Result of add_rescuer: tracks and outriggers by name, the swing, and the arm for analytic calculations."""
 
     tracks: dict[str, m.Track]
     legs: dict[str, m.Outrigger]
@@ -42,7 +42,10 @@ class Rescuer:
 
 
 def add_rescuer(b: gpusim.ModelBuilder, load: float) -> Rescuer:
-    """Add the machine with its shoes on the ground z = 0. Command "load" pulls the bucket down with ``load``, N."""
+    """Add the machine with its track shoes on the ground z = 0.
+
+    The command "load" 1 pulls the bucket down with the force ``load`` (N).
+    """
     place = Transform((0, 0, -_add_track(gpusim.ModelBuilder(), -1, "probe", (0.0, 0.0)).lowest))
     chassis = b.add_body(450.0, (45.0, 130.0, 150.0), com=(0, 0, 0.35), xform=place, label="chassis")
     b.add_visual(chassis, "box", (1.0, 0.38, 0.12), xform=Transform((0, 0, 0.4)), color=DARK)

@@ -23,10 +23,10 @@ def rescuer_control(
     ``ahead`` and ``aside`` drive the tracks, ``outriggers`` (m) sets their travel, and ``enable`` is a switch.
 
     Args:
-        strokes: of the cylinders, m.
-        drives: commands of the tracks on each side.
-        legs: commands of the outriggers.
-        travel: of the outriggers, m.
+        strokes: strokes of the cylinders (m).
+        drives: names of the track commands on each side.
+        legs: names of the outrigger commands.
+        travel: maximum travel of the outriggers (m).
         turns: of the sprockets, rad/m.
     """
     d = Diagram("cab")

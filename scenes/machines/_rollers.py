@@ -1,4 +1,4 @@
-"""Parts shared by vehicles with omni and mecanum wheels: platform, wheels, drives and commands."""
+"""Shared functions of the vehicles with omni and mecanum wheels: platform, wheels, drives and commands."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ HOLD, HOLD_TURN = 2000.0, 200.0
 
 
 def least_rollers() -> int:
-    """Return the minimum number of rollers that close the circle.
+    """Return the minimum number of rollers that form a closed circle.
 
-    A roller ends half a pitch from its middle, where its radius is smaller by R (1 - cos(pi/n)). Its ends must not be
-    pointed.
+    The ends of a roller are half a pitch from its center. Its radius there is smaller by R (1 - cos(pi/n)), and must be
+    above zero.
     """
     return math.floor(math.pi / math.acos(1.0 - (1.0 - THINNEST) * ROLLER_RADIUS / RADIUS)) + 1
 
@@ -155,7 +155,7 @@ def around(count: int, distance: float) -> list[gpusim.Transform]:
 
 
 def checks(off: float) -> list[Check]:
-    """Return the checks of a platform with the default parameters, which ends within ``off`` (m) of its path's end."""
+    """Return the checks for a platform with default parameters: it stops within ``off`` (m) of the end of its path."""
 
     def arrives(run: Recording) -> bool:
         place = run["body.platform.position"][:, 0, :2]

@@ -59,7 +59,7 @@ AT_ONCE = 1e-6
 
 
 def walk_control(b: ModelBuilder, plan: Plan, posture: Posture) -> Diagram:
-    """Return the control diagram of a plan that starts at time 0."""
+    """Return the control diagram for a plan that starts at time 0."""
     d = Diagram("robot")
     _add_plan(d, plan)
     frequency = math.sqrt(GRAVITY / plan.height)

@@ -4,9 +4,9 @@ The center of mass stays at one height over the supporting sole, so it moves as 
 
     c'' = w^2 (c - p),   w^2 = g/z
 
-(S. Kajita, K. Tani, 1991), where p is the chosen zero-moment point. The whole path is known, so the plan solves this
-equation between two rests without the horizon of a preview controller. Second-order differences on a grid give one
-tridiagonal system. A few iterations correct p for the masses of the swinging legs.
+(S. Kajita, K. Tani, 1991), where p is the chosen zero-moment point. The whole path is known in advance. The plan
+therefore solves this equation from rest to rest, without the finite horizon of a preview controller. Second-order
+differences on a grid give one tridiagonal system. A few iterations correct p for the masses of the swinging legs.
 
 All arrays are (samples, ...), SI units, in the world frame.
 """
@@ -45,7 +45,7 @@ LEG = ("hip1", "hip2", "thigh", "shin", "ankle", "foot")
 
 @dataclass(frozen=True)
 class Footprint:
-    """Pose of a sole on the ground: its center, m, and its yaw, rad."""
+    """Pose of a sole on the ground: center (m) and yaw (rad)."""
 
     x: float
     y: float
@@ -71,7 +71,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Pace:
-    """Durations of a step in single and double support, s."""
+    """Durations of a step in single and double support (s)."""
 
     single: float = 0.6
     double: float = 0.2
@@ -107,7 +107,10 @@ def feet_at(middle: Footprint) -> dict[str, Footprint]:
 
 
 def footprints(moves: Sequence[tuple[float, float]]) -> list[tuple[str, Footprint]]:
-    """Return alternating footprints, left first, for moves with the length (m) and turn (rad) of the center line."""
+    """Return alternating footprints, the left one first.
+
+    Each move is the length (m) and the rotation (rad) of a step of the center line.
+    """
     middle = Footprint(0.0, 0.0, 0.0, 0.0)
     found = []
     for k, (length, turn) in enumerate(moves):
@@ -133,8 +136,8 @@ def planned(steps: Sequence[Step], pace: Pace, posture: Posture, height: float, 
     """Return the plan of the whole walk.
 
     Args:
-        height: of the pelvis above the soles in ``posture``, m.
-        posture: the arms keep it.
+        height: height of the pelvis above the soles in ``posture`` (m).
+        posture: joint angles. The arms keep the angles of this posture.
     """
     time = GRID * np.arange(math.ceil((steps[-1].ends + pace.rest) / GRID) + 1)
     feet = {side: _foot(time, steps, side, lift) for side, _ in SIDES}
@@ -160,7 +163,7 @@ def planned(steps: Sequence[Step], pace: Pace, posture: Posture, height: float, 
 
 
 def quintic(share: Array) -> Array:
-    """Return a quintic from 0 to 1 with zero rate and acceleration at both ends."""
+    """Return a quintic polynomial from 0 to 1, with zero first and second derivative at both ends."""
     u = np.clip(share, 0.0, 1.0)
     return np.asarray(u**3 * (10.0 + u * (6.0 * u - 15.0)))
 
@@ -253,10 +256,10 @@ def _about(axis: Sequence[float], angle: Array) -> Array:
 
 
 def leg_angles(pelvis: Array, sole: Array, sign: float) -> Array:
-    """Return the joints of a leg between an upright pelvis and a level sole, (samples, 6), in the order of ``LEG``.
+    """Return the joint angles (samples, 6) of a leg between an upright pelvis and a level sole, ordered as ``LEG``.
 
-    The solution is in closed form. The ankle in the sole's frame gives the knee by the law of cosines. Directions give
-    the ankle joints, and the remaining rotation gives the hip joints (S. Kajita et al., "Introduction to Humanoid
+    The solution is in closed form. The law of cosines gives the knee angle. The direction from ankle to hip gives the
+    ankle angles, and the remaining rotation gives the hip angles (S. Kajita et al., "Introduction to Humanoid
     Robotics", 2014, section 2.5).
     """
     body, foot = _yawed(pelvis[:, 3]), _yawed(sole[:, 3])

@@ -102,7 +102,7 @@ def build(
 
 @dataclass(frozen=True)
 class Times:
-    """Times of a run, s: motion at full speed (there and back), start of the return, and end."""
+    """Times of a run (s): motion at full speed (there and back), start of the return, and end."""
 
     turning: tuple[tuple[float, float], tuple[float, float]]
     back: float
@@ -310,14 +310,17 @@ def _checks(turn: float, friction: float, radius: float) -> list[Check]:
 
 
 def off(run: Recording, turn: float) -> tuple[float, float]:
-    """Return the errors of the wheel angle (rad) just before the return, and at the end."""
+    """Return the errors of the wheel angle (rad) just before the return motion, and at the end."""
     angle = run["joint.wheel.position"]
     held = at(run, "joint.wheel.position", Times.of(turn).back - 0.1)
     return float(np.abs(held - turn).max()), float(np.abs(angle[-1]).max())
 
 
 def push_off(run: Recording, turn: float, friction: float, radius: float) -> float:
-    """Return the larger relative error of the wrists' mean push from friction/(2 r) while the wheel turns."""
+    """Return the maximum relative error of the mean pushing force of a wrist while the wheel turns.
+
+    The expected force is friction/(2 r).
+    """
     wanted, worst = math.copysign(friction / (2.0 * radius), turn), 0.0
     for (begin, end), sign in zip(Times.of(turn).turning, (1.0, -1.0), strict=True):
         during = (run["time"] > begin) & (run["time"] < end)
@@ -328,12 +331,12 @@ def push_off(run: Recording, turn: float, friction: float, radius: float) -> flo
 
 
 def slip(run: Recording) -> float:
-    """Return the maximum distance of a sole from its position after the initial balancing, m."""
+    """Return the maximum distance (m) of a sole from its position after the initial balancing."""
     later = run["time"] > PEACE
     feet = [run[f"site.{s}_sole.position"][later] for s, _y in SIDES]
     return max(float(np.linalg.norm(foot - foot[0], axis=-1).max()) for foot in feet)
 
 
 def least_margin(run: Recording) -> float:
-    """Return the minimum distance of the center of pressure from the soles' edge after the initial balancing, m."""
+    """Return the minimum distance (m) of the center of pressure from the soles' edge after the initial balancing."""
     return float(run["diagram.robot.margin"][run["time"] > PEACE].min())

@@ -262,12 +262,12 @@ def _of_plan(plan: Plan, run: Recording, values: np.ndarray) -> np.ndarray:
 
 
 def off_end(plan: Plan, run: Recording) -> float:
-    """Return the final distance of the pelvis from its plan, m."""
+    """Return the final distance (m) of the pelvis from its planned position."""
     return float(np.linalg.norm(run["body.pelvis.position"][-1, :, :2] - plan.pelvis[-1, :2], axis=-1).max())
 
 
 def off_turn(plan: Plan, run: Recording) -> float:
-    """Return the final error of the direction of the line between the soles, rad."""
+    """Return the final direction error (rad) of the line between the soles."""
     x, y = (run["site.l_sole.position"] - run["site.r_sole.position"])[-1, :, :2].T
     yaw = plan.pelvis[-1, 3]
     along = -np.sin(yaw) * x + np.cos(yaw) * y
@@ -275,7 +275,7 @@ def off_turn(plan: Plan, run: Recording) -> float:
 
 
 def off_height(plan: Plan, run: Recording) -> float:
-    """Return the maximum height error of the pelvis, m."""
+    """Return the maximum height error of the pelvis (m)."""
     return float(np.abs(run["body.pelvis.position"] - _of_plan(plan, run, plan.pelvis[:, :3]))[..., 2].max())
 
 
@@ -286,7 +286,7 @@ def _stances(plan: Plan, side: str, end: float) -> list[tuple[float, float]]:
 
 
 def off_footprints(plan: Plan, run: Recording) -> float:
-    """Return the maximum horizontal distance of a sole from its footprint in the middle of its stance, m."""
+    """Return the maximum horizontal distance (m) of a sole from its footprint, halfway through its stance."""
     time, most = run["time"], 0.0
     for s, _ in SIDES:
         prints = [step.end for step in plan.steps if step.side == s]
@@ -297,12 +297,12 @@ def off_footprints(plan: Plan, run: Recording) -> float:
 
 
 def late(plan: Plan, run: Recording) -> float:
-    """Return the maximum delay of a foot's support after its planned landing, s; inf if it never supports."""
+    """Return the maximum time (s) from a planned landing until the foot bears load. Inf if it never bears load."""
     return max((begins - begin for begin, begins, _ in _borne(plan, run)), default=math.inf)
 
 
 def slip(plan: Plan, run: Recording) -> float:
-    """Return the maximum horizontal slip of a sole during a stance, m."""
+    """Return the maximum horizontal slip (m) of a sole during a stance."""
     return max((way for _, _, way in _borne(plan, run)), default=math.inf)
 
 

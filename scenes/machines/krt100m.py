@@ -228,7 +228,7 @@ def _tire(load: float) -> gpusim.Material:
 
 
 def axle_loads(trailer: bool = True) -> tuple[float, float, float]:
-    """Return the initial ground force on a front, rear and trailer wheel, N, from the balance of moments."""
+    """Return the initial ground forces (N) on a front, a rear and a trailer wheel, from the balance of moments."""
     corner = WHEEL_MASS + HUB_MASS
     tongue = TRAILER_MASS * TRAILER_COM[0] / (HITCH_X - TRAILER_X) if trailer else 0.0
     axle = 2.0 * (corner + LOWER_MASS + UPPER_MASS)

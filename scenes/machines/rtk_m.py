@@ -182,7 +182,7 @@ def _plots() -> list[Plot]:
 
 
 def tilt(orientation: np.ndarray) -> np.ndarray:
-    """Return the angle between the chassis' z axis and the vertical, rad, for quaternions (..., 4)."""
+    """Return the angle (rad) between the chassis' z axis and the vertical, for quaternions (..., 4)."""
     x, y = orientation[..., 0], orientation[..., 1]
     angle: np.ndarray = np.arccos(np.clip(1.0 - 2.0 * (x * x + y * y), -1.0, 1.0))
     return angle

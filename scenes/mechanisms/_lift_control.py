@@ -1,4 +1,4 @@
-"""Control of the lift as a block diagram: the operator sets a height, and the valve follows it."""
+"""Control of the lift as a block diagram: the operator sets a height, and the valve moves the load to this height."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def lift_control(
     ``confirm`` resets the alarms.
 
     Args:
-        stroke: of the piston, m.
-        position: at the start, m.
-        speed: of the load with open valve, m/s. Setpoints move at most half as fast.
-        overlap: of the spool, share of its travel.
-        supply: supply pressure, Pa.
-        pressure: in chamber A at the start, Pa.
-        stiffness: sqrt(mass bulk_modulus / volume) of load and chamber A, Pa s/m: the pressure rise if the load stops
-            at once from 1 m/s.
+        stroke: stroke of the piston (m).
+        position: initial position of the piston (m).
+        speed: speed of the load with fully open valve (m/s). Setpoints move at most half as fast.
+        overlap: overlap of the spool, as a share of its travel.
+        supply: supply pressure (Pa).
+        pressure: initial pressure in chamber A (Pa).
+        stiffness: sqrt(mass bulk_modulus / volume) of load and chamber A (Pa s/m). It is the pressure rise if the load
+            stops suddenly from 1 m/s.
     """
     d = Diagram("lift_control")
     d.add("input", "height", default=position, lower=0.0, upper=stroke, unit="m", keys=("S", "W"))

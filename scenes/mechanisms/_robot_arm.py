@@ -1,9 +1,10 @@
 """6-axis arm with the dimensions and masses of a UR5e, driven by brushed DC motors through harmonic drives.
 
 Denavit-Hartenberg dimensions, masses and centers of mass: Universal Robots, "DH parameters for calculations of
-kinematics and dynamics", UR5e. By its data sheet, its joints bear 150 and 28 N m. Motors: maxon catalog, RE 50 (370354,
-200 W, 24 V) and RE 40 (148867, 150 W, 24 V). The manufacturer of the arm publishes neither inertias nor motors. The
-inertias are those of cylinders of the links' sizes, and 101:1 is a standard ratio of harmonic drives.
+kinematics and dynamics", UR5e. According to the data sheet, the joints bear 150 N m (large joints) and 28 N m (wrists).
+Motors: maxon catalog, RE 50 (370354, 200 W, 24 V) and RE 40 (148867, 150 W, 24 V). The manufacturer of the arm
+publishes neither inertias nor motors. The inertias are those of cylinders of the links' sizes, and 101:1 is a standard
+ratio of harmonic drives.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ SMALL = Motor(2.42, 0.177, 7580.0 * math.pi / 30.0, 4.67e-3, 0.0823e-3 / 0.299)
 class Link:
     """Link in its Denavit-Hartenberg frame, which is at its far joint.
 
-    ``a``, ``d`` (m) and ``alpha`` (rad) lead there from its near joint. The near joint bears ``limit`` (N m) and
-    rotates up to one turn each way. The inertia is that of a cylinder of ``radius`` and ``length`` (m) ``along`` an
-    axis of the frame.
+    ``a``, ``d`` (m) and ``alpha`` (rad) define the transform from its near joint to this frame. The near joint bears
+    ``limit`` (N m), and rotates by up to 360 degrees in each direction. The inertia is that of a cylinder of ``radius``
+    and ``length`` (m) ``along`` an axis of the frame.
     """
 
     name: str
@@ -57,12 +58,12 @@ class Link:
 
     @property
     def across(self) -> Transform:
-        """Transform from the near joint, at zero, to the link's frame."""
+        """Transform from the near joint (at angle zero) to the link's frame."""
         return Transform((self.a, 0.0, self.d), (math.sin(0.5 * self.alpha), 0.0, 0.0, math.cos(0.5 * self.alpha)))
 
     @property
     def inertia(self) -> Vector:
-        """Inertia of the cylinder, kg m2."""
+        """Inertia of the cylinder (kg m2)."""
         r2, axial = self.radius**2, 0.5 * self.mass * self.radius**2
         moments = [self.mass * (3.0 * r2 + self.length**2) / 12.0] * 3
         moments[self.along] = axial
@@ -89,7 +90,7 @@ GREY, BLUE, ORANGE = (0.62, 0.65, 0.68), (0.25, 0.5, 0.68), (0.95, 0.5, 0.1)
 
 
 def add_arm(b: ModelBuilder, posture: np.ndarray, load: float) -> None:
-    """Add the arm on the floor with a motor per joint, a ``load`` (kg) in its tool, and the site ``tool`` there.
+    """Add the arm on the floor, with a motor per joint, a ``load`` (kg) in its tool, and a site ``tool`` at the tool.
 
     Joints are ``pan``, ``lift``, ``elbow``, ``wrist1`` to ``wrist3``. Their zero position is the manufacturer's.
     """
@@ -136,7 +137,7 @@ def _draw(b: ModelBuilder, body: int, link: Link) -> None:
 
 
 def posture_at(place: Transform) -> np.ndarray:
-    """Return joint angles (6,), rad, that hold the tool at a pose with the elbow up."""
+    """Return the joint angles (6,) in rad that hold the tool at a pose with the elbow up."""
     b = ModelBuilder()
     add_arm(b, np.zeros(len(LINKS)), 0.0)
     tree = robotics.Tree(b.finalize())
@@ -148,6 +149,6 @@ def posture_at(place: Transform) -> np.ndarray:
 
 
 def inertias_at(b: ModelBuilder, posture: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the diagonal of the mass matrix, kg m2, and the gravity efforts, N m, in a posture."""
+    """Return the diagonal of the mass matrix (kg m2) and the gravity torques (N m) in a posture."""
     tree = robotics.Tree(b.finalize())
     return np.diag(tree.mass_matrix(posture)[0]).copy(), tree.gravity_torques(posture)[0]

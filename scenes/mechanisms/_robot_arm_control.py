@@ -36,7 +36,10 @@ DRIVE = "max(-1, min(1, max(-limit, min(limit, effort)) / stall + rate / idle))"
 
 @dataclass(frozen=True)
 class Path:
-    """Closed path in a plane about a center: a square with rounded corners or a figure eight, with home above it."""
+    """Closed path in a plane about a center: a square with rounded corners, or a figure eight.
+
+    The home position of the tool is above the path.
+    """
 
     kind: Literal["square", "eight"]
     plane: Transform
@@ -46,23 +49,23 @@ class Path:
 
     @property
     def straight(self) -> float:
-        """Distance from the middle of a side to the start of a corner, m."""
+        """Distance from the center of a side to the start of a corner (m)."""
         return 0.5 * self.side - self.corner
 
     @property
     def length(self) -> float:
-        """Length of the whole path, m."""
+        """Length of the whole path (m)."""
         if self.kind == "square":
             return 8.0 * self.straight + 2.0 * math.pi * self.corner
         phase = np.linspace(0.0, 2.0 * math.pi, 4001)
         return float(np.hypot(*np.diff(self.eight(phase), axis=0).T).sum())
 
     def eight(self, phase: np.ndarray) -> np.ndarray:
-        """Return points (n, 2) of the figure eight by its phase, m."""
+        """Return points (n, 2) of the figure eight (m), given the phase of each point."""
         return 0.5 * self.side * np.stack([np.sin(2.0 * phase), np.sin(phase)], axis=-1)
 
     def distance(self, points: np.ndarray) -> np.ndarray:
-        """Return the distance of world points (n, 3) from the path, m."""
+        """Return the distance (m) of points (n, 3) in the world frame from the path."""
         near = (points - np.asarray(self.plane.position)) @ self.plane.matrix()
         if self.kind == "square":
             beyond = np.abs(near[:, :2]) - self.straight
@@ -83,15 +86,15 @@ def arm_control(
 ) -> Diagram:
     """Return the arm's control.
 
-    Inputs are ``start`` (leaves home, and returns when it ends) and ``speed`` along the path, m/s.
+    Inputs are ``start`` (on: leave home and follow the path; off: return home) and ``speed`` along the path (m/s).
 
     Args:
-        b: the arm with its motors.
-        path: of the tool.
-        posture: of the arm at its home, rad.
-        law: of the joints.
-        load: mass that the control assumes, kg.
-        rate: samples per second; None for one per step.
+        b: builder with the arm and its motors.
+        path: path of the tool.
+        posture: joint angles of the arm at its home position (rad).
+        law: control law of the joints.
+        load: mass of the load that the control assumes (kg).
+        rate: samples per second. None: one sample per step.
     """
     d = Diagram("arm", rate=rate)
     d.add("input", "start", lower=0.0, upper=1.0, switch=True, keys=("F",))

@@ -223,7 +223,7 @@ def build(
 
 
 def full_speed(lift: _Lift) -> float:
-    """Return the load's upward speed with fully open valve, m/s, from the flows through both edges.
+    """Return the load's upward speed (m/s) with fully open valve, from the flows through both control edges.
 
     The equations are Aa v = k sqrt(ps - pa), Ab v = k sqrt(pb - pt) and pa Aa - pb Ab = F.
     """

@@ -131,13 +131,13 @@ def _checks(path: Path, most: float, end: float) -> list[Check]:
 
 
 def off(path: Path, run: Recording, end: float) -> np.ndarray:
-    """Return the distance of the tool from the path while it follows it, m."""
+    """Return the distance (m) of the tool from the path while the tool follows the path."""
     during = (run["time"] > START + APPROACH + 0.05) & (run["time"] < end)
     return path.distance(run["site.tool.position"][during, 0])
 
 
 def miss(run: Recording) -> float:
-    """Return the maximum distance of the tool from its planned path, m."""
+    """Return the maximum distance (m) of the tool from its planned path."""
     return float(np.abs(run["diagram.arm.miss"]).max())
 
 

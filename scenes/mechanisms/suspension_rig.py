@@ -94,7 +94,7 @@ def build(
 def parts(
     kind: str, spring: str, load: float, stiffness: float, damping: float, travel: tuple[float, float]
 ) -> dict[str, Any]:
-    """Return hub, travel and spring of a suspension, for the functions in ADD."""
+    """Return the hub, the travel and the spring of a suspension, as arguments for the functions in ADD."""
     if spring == "torsion":
         square = ARMS[kind] ** 2
         return {"hub": HUB, "travel": travel, "spring": m.TorsionBar(stiffness * square, damping * square, load=load)}
@@ -102,7 +102,7 @@ def parts(
 
 
 def travel_of(run: Recording) -> np.ndarray:
-    """Return the travel of the wheel's center relative to the chassis from its initial position, m, positive up."""
+    """Return the upward travel (m) of the wheel's center relative to the chassis, from its initial position."""
     travel: np.ndarray = (run["joint.plate.position"] - run["joint.guide.position"])[:, 0]
     return travel
 

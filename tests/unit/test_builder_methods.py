@@ -126,7 +126,7 @@ def test_help_shows_the_docstring(capsys: pytest.CaptureFixture[str]) -> None:
     """At run time methods are the functions of the joints' own files."""
     help(ModelBuilder().add_joint_revolute)
     shown = capsys.readouterr().out
-    assert "Add a revolute joint." in shown and "limit_restitution: speed after over speed before" in shown
+    assert "Add a revolute joint." in shown and "limit_restitution: " in shown
 
 
 def test_kinds_outside_the_package_attach_methods_too(own_method: str) -> None:

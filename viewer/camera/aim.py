@@ -20,13 +20,13 @@ _MARGIN = 0.02
 
 
 def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspect: float) -> PinholeCamera:
-    """Return the camera for a request.
+    """Return the camera that a user has requested.
 
     Args:
-        stage: the stage to show.
+        stage: stage that the camera shows.
         poses: current poses.
-        camera: a PinholeCamera, used unchanged; a scene's Camera, moved back until everything is visible; the label of
-            a camera of the model; or a named view that shows everything.
+        camera: one of the following. A PinholeCamera is used unchanged. A scene's Camera is moved back until everything
+            is visible. A text is the label of a camera of the model, or the name of a view that shows everything.
         aspect: ratio of picture width to height.
 
     Raises:
@@ -71,14 +71,15 @@ def above_ground(
 ) -> PinholeCamera:
     """Return a camera that follows a body, raised where it would move below a level ground.
 
-    If the body itself is below a ground, as with the viewer's added floor, the camera may be too.
+    If the body itself is below a ground, the camera may also be below it. This can happen with the floor that the
+    viewer adds.
 
     Args:
         stage: everything that is drawn.
         poses: current poses.
-        camera: camera moved with the body.
-        before: camera at the start of following. The returned camera may be as far below the ground as this one was.
-            None: never below.
+        camera: camera that has moved with the body.
+        before: camera when following began. The returned camera may be as far below the ground as ``before``. None: the
+            camera is never below a ground.
     """
     eye = np.array(camera.position)
     for ground in stage.grounds:

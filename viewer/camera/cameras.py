@@ -36,10 +36,10 @@ class PinholeCamera:
     """Ideal camera at ``position`` that looks at ``target``.
 
     Attributes:
-        position: of the eye, world frame, m.
-        target: point at the center of the picture, world frame, m.
+        position: position of the eye in the world frame (m).
+        target: point at the center of the picture, in the world frame (m).
         up: upward direction in the picture. If it is parallel to the view, another direction replaces it.
-        field_of_view: angle from the lower to the upper edge, rad.
+        field_of_view: vertical field of view, from the lower to the upper edge (rad).
 
     Raises:
         ViewerError: a value is not finite, eye and target coincide, or the angle is not between 0 and pi.
@@ -63,16 +63,16 @@ class PinholeCamera:
 
     @property
     def distance(self) -> float:
-        """Distance from eye to target, m."""
+        """Distance from the eye to the target (m)."""
         return math.dist(self.position, self.target)
 
     @property
     def forward(self) -> Array:
-        """Unit vector from eye to target, (3,)."""
+        """Unit vector (3,) from the eye to the target."""
         return np.subtract(self.target, self.position) / self.distance
 
     def axes(self) -> Array:
-        """Return the camera's x, y, z axes in the world frame as rows, (3, 3). It maps from world to camera."""
+        """Return the camera's x, y and z axes in the world frame as rows (3, 3): a matrix from world to camera axes."""
         back = -self.forward
         right = np.cross(self.up, back)
         if np.linalg.norm(right) < 1e-6 * np.linalg.norm(self.up):
@@ -81,7 +81,7 @@ class PinholeCamera:
         return np.stack([right, np.cross(back, right), back])
 
     def projection(self, aspect: float, near: float, far: float) -> Array:
-        """Return OpenGL's matrix from camera to clip coordinates, (4, 4); ``aspect`` is width over height."""
+        """Return OpenGL's matrix (4, 4) from camera to clip coordinates. ``aspect`` is width over height."""
         f = 1.0 / math.tan(0.5 * self.field_of_view)
         matrix = np.zeros((4, 4))
         matrix[0, 0], matrix[1, 1] = f / aspect, f
@@ -90,13 +90,13 @@ class PinholeCamera:
         return matrix
 
     def to_clip(self, aspect: float, near: float, far: float) -> Array:
-        """Return the matrix from positions relative to the eye (world axes) to clip coordinates, (4, 4)."""
+        """Return the matrix (4, 4) from positions relative to the eye (world axes) to clip coordinates."""
         turn = np.eye(4)
         turn[:3, :3] = self.axes()
         return self.projection(aspect, near, far) @ turn
 
     def pixel_ray(self, u: Array, v: Array, width: int, height: int) -> Array:
-        """Return world-frame unit vectors (..., 3) through picture points, pixels from the upper left corner."""
+        """Return unit vectors (..., 3) in the world frame through pixels, counted from the upper left corner."""
         rise = math.tan(0.5 * self.field_of_view)
         x = (2.0 * np.asarray(u, dtype=float) / width - 1.0) * rise * width / height
         y = (1.0 - 2.0 * np.asarray(v, dtype=float) / height) * rise
@@ -106,7 +106,7 @@ class PinholeCamera:
         return unit
 
     def project(self, points: Vector | Array, width: int, height: int) -> tuple[Array, Array]:
-        """Return pixels (..., 2) from the upper left corner and depths (...) along the view axis, m."""
+        """Return pixels (..., 2) from the upper left corner, and depths (...) along the view axis (m)."""
         local = (np.asarray(points, dtype=float) - self.position) @ self.axes().T
         depth = -local[..., 2]
         rise = math.tan(0.5 * self.field_of_view)
@@ -131,11 +131,12 @@ def frame_bounds(
     """Return the camera that shows a sphere of ``radius`` about ``center`` as large as the picture allows.
 
     Args:
-        center: m, world frame.
-        radius: m.
+        center: center of the sphere in the world frame (m).
+        radius: radius of the sphere (m).
         aspect: ratio of picture width to height.
-        direction: from the sphere to the eye, any nonzero length. Default: from the front, the right and above.
-        field_of_view: from the lower to the upper edge, rad.
+        direction: vector from the sphere to the eye, of any nonzero length. Default: from the front, the right and
+            above.
+        field_of_view: vertical field of view, from the lower to the upper edge (rad).
         up: upward direction in the picture.
     """
     if direction is None:
@@ -150,14 +151,17 @@ def frame_bounds(
 
 
 def fitted(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera:
-    """Return the camera moved back along its view until all ``points`` (n, 3) are visible. Never move it forward."""
+    """Return the camera, moved back along its view axis until all ``points`` (n, 3) are visible.
+
+    The camera never moves forward.
+    """
     return _retreat(camera, max(0.0, _needed_retreat(camera, points, aspect)))
 
 
 def closest(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera:
-    """Return the camera centered on ``points`` and moved along its view, as close as all of them allow.
+    """Return the camera centered on ``points``, as close as possible while all points are visible.
 
-    The ratio of nearest to farthest depth stays above a minimum.
+    The ratio of the nearest to the farthest depth of a point stays above a minimum.
     """
     if not len(points):
         return camera
@@ -193,11 +197,11 @@ class OrbitCamera:
     """Camera on a sphere around ``target``, for mouse control.
 
     Attributes:
-        target: m, world frame.
-        distance: m.
-        azimuth: from the x axis to the eye, seen from above, rad.
-        elevation: of the eye over the horizontal plane, rad.
-        field_of_view: from the lower to the upper edge, rad.
+        target: center of the sphere in the world frame (m).
+        distance: distance from the eye to the target (m).
+        azimuth: angle from the x axis to the eye, seen from above (rad).
+        elevation: angle of the eye above the horizontal plane (rad).
+        field_of_view: vertical field of view, from the lower to the upper edge (rad).
     """
 
     target: Array
@@ -220,19 +224,22 @@ class OrbitCamera:
         )
 
     def pinhole(self) -> PinholeCamera:
-        """Return the current camera."""
+        """Return the current camera as a pinhole camera."""
         c = math.cos(self.elevation)
         away = np.array([c * math.cos(self.azimuth), c * math.sin(self.azimuth), math.sin(self.elevation)])
         eye = self.target + self.distance * away
         return PinholeCamera(tuple(eye.tolist()), tuple(self.target.tolist()), field_of_view=self.field_of_view)
 
     def orbit(self, right: float, up: float) -> None:
-        """Move the eye around the target by angles, rad. The elevation stops short of the poles."""
+        """Move the eye around the target by two angles (rad). The elevation stays between -90 and 90 degrees."""
         self.azimuth = math.remainder(self.azimuth + right, math.tau)
         self.elevation = min(max(self.elevation + up, -_STEEPEST), _STEEPEST)
 
     def pan(self, right: float, up: float) -> None:
-        """Move eye and target in the picture plane, by shares of the picture height at the target."""
+        """Move the eye and the target in the picture plane.
+
+        The distances are shares of the picture height, measured in the plane of the target.
+        """
         x, y, _ = self.pinhole().axes()
         size = 2.0 * self.distance * math.tan(0.5 * self.field_of_view)
         self.target = self.target + size * (right * x + up * y)
@@ -250,7 +257,7 @@ class OrbitCamera:
     def follow(self, point: Vector | Array | None) -> None:
         """Follow a moving point. Call it with the point's position before each picture. None stops following.
 
-        The view keeps its offset from the point, so that following starts without a jump.
+        The view keeps its offset from the point, so the picture does not jump when following starts.
         """
         where = None if point is None else np.asarray(point, dtype=float)
         if where is not None and self._followed is not None:

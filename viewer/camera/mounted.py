@@ -1,4 +1,4 @@
-"""Cameras of a model, which move with their bodies."""
+"""Cameras of a model. They move with the bodies on which they are mounted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from gpusim.viewer.camera import PinholeCamera
 def mounted_camera(stage: Stage, poses: Poses, camera: CameraSpec, world: int = 0) -> PinholeCamera:
     """Return a camera of the model in one of the drawn worlds.
 
-    Its target lies on its axis, as far away as the center of the stage, but at least the stage's radius.
+    The camera's target is on its view axis. The distance to the target is max(distance to the center of the stage,
+    radius of the stage).
     """
     position, axes = frame_in_world(stage.model, poses, camera.body, camera.xform, world)
     eye = position + stage.offsets[world]

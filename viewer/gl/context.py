@@ -1,7 +1,7 @@
-"""OpenGL contexts without a window, created with EGL: devices first, then Mesa's surfaceless platform.
+"""OpenGL contexts without a window, created with EGL. EGL devices are tried first, then Mesa's surfaceless platform.
 
-Only this module selects PyOpenGL's platform. The platform must be selected before any OpenGL module is imported. Later,
-PyOpenGL silently ignores the selection, and calls fail with misleading messages.
+Only this module selects PyOpenGL's platform for these contexts. The platform must be selected before any OpenGL module
+is imported. PyOpenGL silently ignores a later selection, and calls then fail with misleading messages.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class OffscreenContext:
 
     Attributes:
         version: (major, minor) of the core profile.
-        renderer_name: as OpenGL reports it, e.g. "llvmpipe (LLVM 19.1.7, 256 bits)".
+        renderer_name: name of the renderer that OpenGL reports, e.g. "llvmpipe (LLVM 19.1.7, 256 bits)".
 
     Raises:
         ViewerError: EGL, a display or OpenGL 4.3 is not available, or the process was forked from one that has drawn.
@@ -127,7 +127,7 @@ class OffscreenContext:
             raise ViewerError("cannot draw: the driver allows no context without a surface; update the graphics driver")
 
     def close(self) -> None:
-        """Release the context and all of its objects. Further calls do nothing."""
+        """Release the context and all of its OpenGL objects. Further calls do nothing."""
         if self._context is None:
             return
         egl = self._egl

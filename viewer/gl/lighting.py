@@ -25,12 +25,12 @@ _DIRECTION = (-0.55, -0.45, 1.0)
 
 @dataclass(frozen=True)
 class ShadowView:
-    """View of the stage from the light.
+    """View of the stage from a light, for the shadow map.
 
     Attributes:
-        to_clip: (4, 4) from positions relative to the eye to the light's clip coordinates.
-        to_texture: (4, 4) from positions relative to the eye to texture coordinates and depth from 0 to 1.
-        texel: edge of a texel, m.
+        to_clip: matrix (4, 4) from positions relative to the eye to the light's clip coordinates.
+        to_texture: matrix (4, 4) from positions relative to the eye to texture coordinates and depth, each from 0 to 1.
+        texel: edge length of a texel (m).
     """
 
     to_clip: Array
@@ -39,7 +39,10 @@ class ShadowView:
 
 
 def light_direction(up: Array) -> Array:
-    """Return the unit vector to the key light, world frame. It is rotated from z to ``up`` along the shortest path."""
+    """Return the unit vector to the key light in the world frame.
+
+    The direction is defined for z up. It is rotated by the smallest rotation from z to ``up``.
+    """
     direction = np.array(_DIRECTION) / np.linalg.norm(_DIRECTION)
     axis = np.cross([0.0, 0.0, 1.0], up)
     sine, cosine = float(np.linalg.norm(axis)), float(up[2])
@@ -55,10 +58,10 @@ class Rig:
     """Lights of one picture.
 
     Attributes:
-        to_light: unit vector along which shadows fall, world frame.
+        to_light: unit vector to the light that casts shadows, in the world frame.
         shadowed: whether anything casts shadows.
-        sun: color of the viewer's key light, linear. Zero if the model has lights.
-        uniforms: values of the shaders for the model's lights, see light.glsl.
+        sun: linear color of the viewer's key light. Zero if the model has lights.
+        uniforms: uniform values of the shaders for the model's lights, see light.glsl.
     """
 
     to_light: Array
@@ -68,7 +71,10 @@ class Rig:
 
 
 def model_lights(model: Model, num_worlds: int) -> list[LightSpec]:
-    """Return the lights to draw, first the one that casts shadows. Several worlds have the viewer's key light."""
+    """Return the model's lights to draw. Lights that cast shadows come first.
+
+    With several worlds, the list is empty and the viewer's key light is used.
+    """
     lights = list(model.lights) if num_worlds == 1 else []
     return sorted(lights, key=lambda light: not light.shadow)
 
@@ -76,16 +82,16 @@ def model_lights(model: Model, num_worlds: int) -> list[LightSpec]:
 def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, eye: Array, up: Array) -> Rig:
     """Return the rig of a picture.
 
-    The shadows of a point or spot light fall in parallel, from the light through the center of everything. If all
-    lights together are brighter than the viewer's key light there, all of them are dimmed.
+    Shadows of a point or spot light are approximated as parallel, with the direction from the light to the center of
+    ``bounds``. If all lights together are brighter there than the viewer's key light, all of them are dimmed.
 
     Args:
-        model: has the bodies.
-        lights: of the model, see :func:`model_lights`. Without lights, the viewer's key light shines.
-        poses: of the bodies.
-        bounds: of everything that is drawn, world frame.
-        eye: origin of positions, world frame, m.
-        up: against gravity.
+        model: model with the bodies on which lights are mounted.
+        lights: lights of the model, see :func:`model_lights`. Without lights, the viewer's key light is used.
+        poses: poses of the bodies.
+        bounds: bounding sphere of all drawn objects, in the world frame.
+        eye: position of the eye in the world frame (m). Other positions are relative to the eye.
+        up: unit vector against gravity.
     """
     if not lights:
         return Rig(light_direction(up), True, SUN, {})
@@ -126,13 +132,15 @@ def _exposure(lights: list[LightSpec], arms: Array) -> float:
 
 
 def shadow_view(bounds: Bounds, to_light: Array, eye: Array, size: int) -> ShadowView:
-    """Return the smallest square view of a sphere from the light. Its texels stay in place while the eye moves.
+    """Return the smallest square view of a sphere from the light.
+
+    The texels of the shadow map do not move when the eye moves.
 
     Args:
-        bounds: objects that cast shadows, world frame.
-        to_light: unit vector.
-        eye: origin of positions, world frame, m.
-        size: edge of the map, texels.
+        bounds: bounding sphere of the objects that cast shadows, in the world frame.
+        to_light: unit vector to the light.
+        eye: position of the eye in the world frame (m). Other positions are relative to the eye.
+        size: edge length of the shadow map (texels).
     """
     # Use discrete sizes. If the map grew a little in every frame, all shadow edges would flicker.
     radius = 2.0 ** (math.ceil(4.0 * math.log2(max(bounds.radius, 1e-6) * 1.03)) / 4.0)
@@ -154,5 +162,5 @@ def shadow_view(bounds: Bounds, to_light: Array, eye: Array, size: int) -> Shado
 
 
 def grid_spacing(distance: float) -> float:
-    """Return the spacing of the finest grid lines, m, for a camera distance in m: a power of ten."""
+    """Return the spacing (m) of the finest grid lines for a camera distance (m). It is a power of ten."""
     return 10.0 ** math.floor(math.log10(max(distance, 1e-6)) - 0.15)

@@ -1,4 +1,7 @@
-"""Wrappers for OpenGL objects: programs, buffers, textures, framebuffers. Import only with a current context."""
+"""Wrappers for OpenGL objects: programs, buffers, textures, framebuffers.
+
+Import this module only when an OpenGL context is current.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ def shader_text(name: str) -> str:
 
 
 class Program:
-    """Linked vertex and fragment shader. ``defines`` become ``#define NAME VALUE``.
+    """Linked program of a vertex and a fragment shader. Each entry of ``defines`` becomes ``#define NAME VALUE``.
 
     Raises:
         ViewerError: the driver rejects the shader. The message contains the first line of its log.
@@ -119,7 +122,7 @@ class Buffer:
 
 
 def attribute(place: int, count: int, stride: int, offset: int, each_instance: bool, whole: bool = False) -> None:
-    """Describe one vertex attribute of the bound buffer: ``count`` float32 (or int32 if ``whole``)."""
+    """Describe one vertex attribute of the bound buffer: ``count`` numbers, float32 (or int32 if ``whole``)."""
     GL.glEnableVertexAttribArray(place)
     where = ctypes.c_void_p(offset)
     if whole:
@@ -193,7 +196,7 @@ class Framebuffer:
         GL.glViewport(0, 0, self.width, self.height)
 
     def copy_to(self, other: Framebuffer) -> None:
-        """Copy the first color to another framebuffer of the same size. Multiple samples are averaged."""
+        """Copy the first color texture to another framebuffer of the same size. Samples of a pixel are averaged."""
         GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, self.handle)
         GL.glBindFramebuffer(GL.GL_DRAW_FRAMEBUFFER, other.handle)
         size = (0, 0, self.width, self.height)

@@ -54,7 +54,7 @@ class View:
 
     @property
     def eye(self) -> Array:
-        """Position of the camera, m."""
+        """Position of the camera (m)."""
         return np.array(self.camera.position)
 
 

@@ -108,7 +108,7 @@ class SceneBuffers:
         return np.union1d(self._glass, self._clear)
 
     def middles(self, chosen: Array, transforms: Array) -> Array:
-        """Return the centers of the boxes around chosen instances, (n, 3), world frame, m."""
+        """Return the centers of the boxes around chosen instances, (n, 3), in the world frame (m)."""
         places: Array = np.einsum("nij,nj->ni", transforms[chosen, :, :3], self._middles[chosen])
         return places + transforms[chosen, :, 3]
 

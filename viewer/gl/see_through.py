@@ -16,7 +16,7 @@ _SHARE = 0.04
 
 
 class SeeThrough:
-    """Detector of world shapes, except grounds, that hide bodies."""
+    """Detector of world shapes that hide bodies. Grounds are excluded."""
 
     def __init__(self, stage: Stage) -> None:
         # The box of a terrain or a mesh of triangles says nothing about what it hides.
@@ -39,8 +39,8 @@ class SeeThrough:
         """Return the indices of the instances that hide bodies from ``eye`` (m, world frame).
 
         Args:
-            transforms: (instances, 3, 4) of the frame.
-            eye: position, (3,).
+            transforms: (instances, 3, 4) transforms of the instances in this frame.
+            eye: position (3,) of the eye.
         """
         if not self._walls.size or not self._bodies.size:
             return self._walls[:0]

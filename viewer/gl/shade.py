@@ -1,4 +1,7 @@
-"""Soft shade below bodies on a level ground: the share of sky that they hide, in a small map for each frame."""
+"""Soft shade below bodies on a level ground.
+
+A small texture (shade map) for each frame has the share of sky that the bodies hide.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _WIDER = 1.5
 
 
 class GroundShade:
-    """Shade map of one ground, sampled in ``spokes`` directions. Needs a current context."""
+    """Shade map of one ground, sampled in ``spokes`` directions. It needs a current OpenGL context."""
 
     def __init__(self, spokes: int) -> None:
         self._heights = Framebuffer(_HEIGHTS, _HEIGHTS, [], GL.GL_DEPTH_COMPONENT32F)
@@ -31,13 +34,13 @@ class GroundShade:
 
         Args:
             buffers: objects that hide the sky.
-            bounds: of these objects, world frame.
-            point: on the ground, world frame, m.
-            axes: (3, 3) columns x, y and the ground's normal, world frame.
-            eye: origin of the positions in the buffers, m.
+            bounds: bounding sphere of these objects, in the world frame.
+            point: point on the ground, in the world frame (m).
+            axes: (3, 3) columns: the ground's x and y axes and its normal, in the world frame.
+            eye: position of the eye (m). The positions in the buffers are relative to the eye.
 
         Returns:
-            (4, 4) from positions relative to the eye to the map's texture coordinates.
+            Matrix (4, 4) from positions relative to the eye to the map's texture coordinates.
         """
         half = _WIDER * bounds.radius
         local = axes.T @ (bounds.center - point)

@@ -1,6 +1,6 @@
 """Text: an atlas of DejaVu Sans that is filled on demand, and the layout of a line. No OpenGL.
 
-Letters are aligned to whole pixels, so that they stay sharp.
+Letters are aligned to whole pixels, which keeps them sharp.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _AROUND = ((1.0, (0, 1)), (1.0, (1, 0)), (0.75, (1, 1)))
 
 
 def font_size(height: int) -> int:
-    """Return the font size for a picture that is ``height`` pixels high, pixels."""
+    """Return the font size (pixels) for a picture that is ``height`` pixels high."""
     return int(np.clip(round(7.5 + height / 110.0), _SMALLEST, _LARGEST))
 
 
@@ -30,12 +30,12 @@ class GlyphAtlas:
     """Glyphs of one size in one image. Missing glyphs are added on demand.
 
     Args:
-        size: of the letters, pixels.
+        size: font size (pixels).
 
     Attributes:
-        ascent, descent: how far letters reach above and below the base line, pixels.
-        image: uint8 (height, 512, 2): coverage of the letter, and of its halo.
-        version: counts the changes of ``image``.
+        ascent, descent: maximum height of letters above and below the base line (pixels).
+        image: uint8 (height, 512, 2) coverage by the letter and by its halo.
+        version: number of changes of ``image`` so far.
     """
 
     def __init__(self, size: int) -> None:
@@ -52,19 +52,19 @@ class GlyphAtlas:
 
     @property
     def line_height(self) -> int:
-        """Distance from one base line to the next, pixels."""
+        """Distance from one base line to the next (pixels)."""
         return self.ascent + self.descent
 
     def width(self, text: str) -> int:
-        """Return the length of a line of text, pixels."""
+        """Return the length of a line of text (pixels)."""
         self._add(text)
         return sum(self._places[letter][3] for letter in text)
 
     def letters(self, text: str) -> Array:
-        """Return rectangles for a line's letters, int (n, 6), pixels.
+        """Return the rectangles of the letters in a line, int (n, 6), in pixels.
 
-        The columns are x and y from the start of the base line (y downwards), width, height, and the upper left corner
-        in the atlas. Blanks have no rectangle.
+        The columns are x and y relative to the start of the base line (y downward), width, height, and x and y of the
+        upper left corner in the atlas. Blanks have no rectangle.
         """
         self._add(text)
         rows, x = [], 0

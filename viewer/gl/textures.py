@@ -1,4 +1,4 @@
-"""Textures of surfaces on the GPU: one for each image, with mipmaps. Needs a current context."""
+"""Textures of surfaces on the GPU, one with mipmaps for each image. They need a current OpenGL context."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SurfaceTextures:
         self._white = {False: _uploaded(_white(False)), True: _uploaded(_white(True))}
 
     def bind(self, texture: Texture | None, program: Program) -> None:
-        """Bind a texture for a program, which is current. None: white."""
+        """Bind a texture for the current program. None: bind a white texture."""
         program.set("surface_map", SURFACE_UNIT)
         program.set("cube_map", CUBE_UNIT)
         program.set("cube", int(texture is not None and texture.is_cube))

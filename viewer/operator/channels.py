@@ -1,4 +1,4 @@
-"""Values of all operator inputs: what was set, by which source, and which changes are still to be sent."""
+"""Values of all operator inputs, the source of each value, and the changes that the simulation has not yet received."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Channel:
     Attributes:
         input: the input's description.
         value: last value.
-        source: what set it last; "" if the scene's schedule or the initial value applies.
-        released: it was released since the last step.
+        source: source that set the input last. "" if the scene's schedule or the initial value applies.
+        released: whether the input was released since the last step.
     """
 
     input: Input
@@ -61,14 +61,14 @@ class Channels(Mapping[str, Channel]):
         self.changed.add(name)
 
     def release(self, name: str) -> None:
-        """Release an input, which gets its initial value."""
+        """Release an input. It then has its initial value."""
         channel = self[name]
         if channel.source:
             channel.value, channel.source, channel.released = channel.input.initial, "", True
             self.changed.add(name)
 
     def reset(self) -> None:
-        """Reset all channels to their initial values, with no changes to send."""
+        """Reset all channels to their initial values, and clear the list of changes."""
         for channel in self.values():
             channel.value, channel.source, channel.released = channel.input.initial, "", False
         self.changed.clear()
@@ -80,7 +80,10 @@ class Channels(Mapping[str, Channel]):
                 control[name] = self[name].value
 
     def write_taken(self, control: MutableMapping[str, Any], everything: bool) -> None:
-        """Write values set since the last step, or all set values if a schedule has overwritten them."""
+        """Write the values that were set since the last step.
+
+        If a schedule has overwritten the inputs, write the values of all inputs that a source has set.
+        """
         for name in self if everything else self.changed:
             if self[name].source and name in control:
                 control[name] = self[name].value

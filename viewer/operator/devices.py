@@ -1,4 +1,4 @@
-"""Keyboard and gamepad: which keys are down, and how the bindings turn them into values."""
+"""Keyboard and gamepad: the keys that are down, and the values that the bindings compute from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Devices:
     """Input devices of an operator.
 
     Args:
-        gamepad: None for no gamepad.
+        gamepad: the gamepad, or None.
 
     Attributes:
         gamepad: as given.
@@ -39,7 +39,7 @@ class Devices:
         self._stop_button = mapping.stop_button
 
     def disarm(self) -> None:
-        """Ignore everything that is currently held until it is released."""
+        """Ignore all keys, buttons and sticks that are held now, until they are released."""
         for drive in self._drives:
             drive.disarm()
 
@@ -60,12 +60,12 @@ class Devices:
     def poll(
         self, seconds: float, value: Callable[[str], float], stop: Callable[[str], None]
     ) -> Iterator[tuple[str, float, str]]:
-        """Yield what moved since the last call: (input, new value, source).
+        """Yield (input, new value, source) for each input that moved since the last call.
 
         Args:
-            seconds: real time since the last call.
+            seconds: real time since the last call (s).
             value: function that returns an input's current value.
-            stop: called with the source when the stop button is pressed.
+            stop: function that is called with the source when the stop button is pressed.
         """
         state = self.gamepad.read() if self.gamepad is not None else None
         self.connected = state is not None

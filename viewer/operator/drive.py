@@ -12,7 +12,7 @@ KEYBOARD, GAMEPAD = "keyboard", "gamepad"
 
 
 def shaped(deflection: float, dead_zone: float, expo: float) -> float:
-    """Apply dead zone and expo curve to a stick's deflection, -1 to 1. The result is again in -1 to 1."""
+    """Apply the dead zone and the expo curve to a stick's deflection. Both deflection and result are from -1 to 1."""
     size = (min(abs(deflection), 1.0) - dead_zone) / (1.0 - dead_zone)
     if size <= 0.0:
         return 0.0
@@ -21,16 +21,16 @@ def shaped(deflection: float, dead_zone: float, expo: float) -> float:
 
 
 def limited(present: float, wanted: float, most: float) -> float:
-    """Return ``wanted``, limited to a change of ``most`` from ``present``."""
+    """Return ``wanted``, clamped to the range from ``present - most`` to ``present + most``."""
     return min(max(wanted, present - most), present + most)
 
 
 class Drive:
-    """Active binding of one input.
+    """Active binding of one input, with its state.
 
     Attributes:
-        binding, target: the binding and the input it moves.
-        source: "keyboard" or "gamepad", the device that moved it last.
+        binding, target: the binding, and the input that it moves.
+        source: device that moved the input last, "keyboard" or "gamepad".
     """
 
     def __init__(self, binding: Binding, target: Input) -> None:
@@ -44,7 +44,7 @@ class Drive:
     def disarm(self) -> None:
         """Ignore this binding until all its keys and sticks are released.
 
-        After an emergency stop, a stick that is still held must not act.
+        This is used after an emergency stop, so a stick that is still held has no effect.
         """
         self._armed = False
         self._output = 0.0
@@ -54,9 +54,9 @@ class Drive:
 
         Args:
             keys: names of the keys that are down.
-            pad: the gamepad.
+            pad: state of the gamepad.
             present: the input's current value.
-            seconds: real time since the last call.
+            seconds: real time since the last call (s).
         """
         if self.mode == "switch":
             return self._toggled(keys, pad, present)

@@ -1,4 +1,4 @@
-"""Gamepads and joysticks: their named state, from glfw or from another object that implements the protocol."""
+"""Gamepads and joysticks: their state by names, from glfw or from another object that implements the protocol."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ class GamepadState:
     """Pressed buttons and axis deflections.
 
     Attributes:
-        axes: by name (:data:`AXES`, or ``axis_0`` and so on for a joystick without a layout in glfw).
+        axes: deflections by name (:data:`AXES`, or ``axis_0`` and so on for a joystick whose layout glfw does not
+            know).
         buttons: names of the pressed buttons (:data:`BUTTONS`, or ``button_0`` and so on).
     """
 
@@ -28,11 +29,11 @@ class Gamepad(Protocol):
     """Protocol of a device with sticks and buttons."""
 
     def read(self) -> GamepadState | None:
-        """Return its current state, or None if none is connected."""
+        """Return the current state, or None if no device is connected."""
 
 
 class GlfwGamepad:
-    """First gamepad that glfw finds, otherwise the first joystick. If it is unplugged, the next one is used.
+    """First gamepad that glfw finds, or else the first joystick. If the device is unplugged, the next device is used.
 
     The window must have initialized glfw.
     """
@@ -64,7 +65,7 @@ class GlfwGamepad:
 
 
 def named(axes: list[float], buttons: list[int]) -> GamepadState:
-    """Return a gamepad's state from glfw's lists. Forward is positive, and released triggers are 0."""
+    """Return a gamepad's state, converted from glfw's lists. Forward is positive, and released triggers are 0."""
     values = {name: float(value) for name, value in zip(AXES, axes, strict=False)}
     for name in values:
         if name.endswith("_y"):

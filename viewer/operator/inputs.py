@@ -1,4 +1,4 @@
-"""Operator inputs: the commands of a model with ranges, units and safe values."""
+"""Operator inputs: the commands of a model, with their ranges, units and safe values."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ class Input(UiHints):
 
     Attributes:
         name: label of the command, as in ``sim.control[name]``, or of another input.
-        initial: value before anything sets it.
-        doc: one line.
-        keys, axis: keys and stick that the model assigns, with the names used in mappings. For a switch, ``axis`` is a
-            gamepad button.
-        shaped: the model applies its own dead zone and curve, or wants none.
+        initial: value before any source sets the input.
+        doc: description in one line.
+        keys, axis: keys and stick that the model assigns to the input, with the names used in mappings. For a switch,
+            ``axis`` is a gamepad button.
+        shaped: True if the operator must not apply a dead zone and an expo curve, for example because the model applies
+            its own.
 
     Raises:
-        ModelError: the range is empty or not finite, or a value lies outside of it.
+        ModelError: the range is empty or not finite, or a value is outside of the range.
     """
 
     name: str = field(kw_only=True)
@@ -66,7 +67,7 @@ class Input(UiHints):
         return min(max(value, self.lower), self.upper)
 
     def at(self, deflection: float) -> float:
-        """Return the value for a stick's deflection, -1 to 1. The center gives zero if zero is inside the range."""
+        """Return the value for a stick's deflection from -1 to 1. Deflection 0 gives 0 if the range contains 0."""
         if self.lower < 0.0 < self.upper:
             return deflection * (self.upper if deflection >= 0.0 else -self.lower)
         return self.lower + max(deflection, 0.0) * (self.upper - self.lower)
@@ -81,7 +82,8 @@ def held_value(item: Input, sim: Simulation) -> Value:
 def command_inputs(model: Model) -> dict[str, Input]:
     """Return an input for every command of a model that an operator may set, in the order of the control columns.
 
-    The actuator kinds declare range and unit. Inputs of diagrams replace the commands that the diagrams drive.
+    Each kind of actuator declares the range and the unit of its commands. Inputs of diagrams replace the commands that
+    the diagrams write.
     """
     found: dict[str, Input] = {}
     hints = command_steering(model)

@@ -12,8 +12,8 @@ class KeyLine:
     """Line of help for some keys, or for a mouse action.
 
     Attributes:
-        keys: as shown to people, e.g. "Shift+R".
-        what: their action, or the command they drive.
+        keys: displayed names of the keys, e.g. "Shift+R".
+        what: action of the keys, or the command that they drive.
     """
 
     keys: str
@@ -29,10 +29,10 @@ class KeyGroup:
 
 
 class KeyUser(Protocol):
-    """Protocol of a part that handles keys before the window: the operator, the panel."""
+    """Protocol of an object that handles keys before the window does, such as the operator or the panel."""
 
     def key_groups(self) -> list[KeyGroup]:
-        """Return what its keys do."""
+        """Return the help texts for the object's keys."""
 
     def taken_keys(self) -> Collection[str]:
         """Return the keys (the window's names) that reach the window only with Ctrl."""
@@ -44,5 +44,5 @@ def key_words(key: str) -> str:
 
 
 def window_key(key: str, shift: bool = False, taken: Collection[str] = ()) -> str:
-    """Return a window key's display name, e.g. "Shift+R". If another part has taken the key, Ctrl is added."""
+    """Return a window key's display name, e.g. "Shift+R". Ctrl is added if operator or panel has taken the key."""
     return ("Ctrl+" if key in taken else "") + ("Shift+" if shift else "") + key_words(key)

@@ -1,4 +1,4 @@
-"""Mappings, from files or built in: which key, stick and button moves which input, and how."""
+"""Mappings, built in or from files. A mapping defines which key, stick or button moves which input, and how."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Binding:
     """Keys, stick and button that move one input.
 
     Attributes:
-        command: name of the input; "*" in it matches several inputs, for example "*_brake".
+        command: name of the input. A "*" in the name matches several inputs, for example "*_brake".
         keys: two keys. The first acts like the stick to the left or back, the second like the stick to the right or
             forward. For a switch, one key toggles it.
         axis: gamepad stick.
@@ -36,10 +36,10 @@ class Binding:
         mode: "spring" (the deflection sets the value, which returns to zero on release), "rate" (the deflection sets a
             speed, and the value stays on release) or "switch". Default: depends on the input.
         dead_zone: share of the stick's travel around the center that has no effect, 0 to 0.95.
-        expo: 0 (linear) to 1 (cubic); larger values are finer near the center.
+        expo: curve from 0 (linear) to 1 (cubic). Larger values give finer control near the center.
         scale: factor on the deflection of stick and keys, -1 to 1. Negative values reverse the direction.
-        rate_limit: maximum rate of the output, full deflections per second; inf: no limit.
-        speed: for "rate", shares of the range per second at full deflection.
+        rate_limit: maximum rate of the output, in full deflections per second. inf: no limit.
+        speed: for the mode "rate": speed at full deflection, as a share of the range per second.
 
     Raises:
         ModelError: a value is invalid. The message names the binding, the rule and the fix.
@@ -91,7 +91,7 @@ class InputMapping:
 
     Attributes:
         name: display name.
-        bindings: each input at most once.
+        bindings: bindings of the inputs. Each input may occur at most once.
         stop_button: gamepad button for the emergency stop.
 
     Raises:
@@ -144,7 +144,7 @@ class InputMapping:
 
 
 def bound_inputs(binding: Binding, inputs: Collection[str]) -> list[str]:
-    """Return the inputs that a binding moves: its command, or all matching inputs if the command contains "*"."""
+    """Return the inputs that a binding moves: the named input, or all matching inputs if the name contains "*"."""
     if "*" not in binding.command:
         return [binding.command] if binding.command in inputs else []
     return [name for name in inputs if fnmatchcase(name, binding.command)]

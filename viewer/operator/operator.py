@@ -1,4 +1,4 @@
-"""Operator: all inputs of a simulation, the source of each value, the emergency stop, recording and replay."""
+"""Operator: inputs of a simulation, the source of each value, the emergency stop, recording and replay."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Operator:
 
     Args:
         sim: the simulation. All of its worlds get the same values.
-        scene: its scene, for the schedule and for recordings.
+        scene: scene of the simulation, for the schedule and for recordings.
         mapping: see :func:`choose_mapping`.
-        gamepad: None for no gamepad.
-        parameters: changed scene parameters, for recordings.
+        gamepad: the gamepad, or None.
+        parameters: scene parameters that differ from the defaults, for recordings.
 
     Attributes:
         sim, scene: as given.
@@ -49,7 +49,7 @@ class Operator:
         mapping: what keys and sticks do.
         stopped: whether the emergency stop is latched.
         note: one line for the user about the last event, or empty.
-        recorded: file of the last recording; None before the first.
+        recorded: file of the last recording. None before the first recording.
 
     Raises:
         ModelError, UnknownNameError: the mapping is invalid.
@@ -123,10 +123,11 @@ class Operator:
     ) -> Input:
         """Add an input that is not a command, for example for a block diagram that computes commands from it.
 
-        It appears on the panel, can be bound to keys and sticks, and is recorded. :meth:`value` returns its value.
+        The input appears on the panel, can be bound to keys and sticks, and is recorded. :meth:`value` returns its
+        value.
 
         Args:
-            name: unique.
+            name: unique name of the input.
             lower, upper, initial, safe, unit, switch, springs, doc: see :class:`Input`.
 
         Raises:
@@ -154,7 +155,7 @@ class Operator:
         return channel.value[world] if isinstance(channel.value, tuple) else channel.value
 
     def source(self, name: str) -> str:
-        """Return what set an input last: "panel", "keyboard", "gamepad", "replay", "stop", or "" if untouched."""
+        """Return the source that set an input last: "panel", "keyboard", "gamepad", "replay", "stop", or "" (none)."""
         return self._channels[name].source
 
     def scheduled(self) -> bool:
@@ -251,7 +252,7 @@ class Operator:
         return [KeyGroup("Operator", [*own, pad]), *([KeyGroup(title, drives)] if drives else [])]
 
     def taken_keys(self) -> Collection[str]:
-        """Return the operator's keys (the window's names). With Ctrl they reach the window."""
+        """Return the operator's keys, by the window's names. With Ctrl, these keys reach the window."""
         driving = {key for binding in self.mapping.bindings for key in binding.keys}
         return {window_name(key) for key in driving | {key for key, _ in self._own_keys}}
 
@@ -263,7 +264,7 @@ class Operator:
         """Read keyboard and gamepad. Call it once per frame.
 
         Args:
-            seconds: real time since the last call, for rate limits and speeds.
+            seconds: real time since the last call (s), for rate limits and speeds.
         """
         for name, value, source in self.devices.poll(max(seconds, 0.0), self.value, self.emergency_stop):
             self.set(name, value, source)
@@ -271,7 +272,7 @@ class Operator:
     # Stepping.
 
     def free_steps(self) -> int:
-        """Return how many steps (at least 1) can run until the operator or the schedule may change a command."""
+        """Return the number of steps (at least 1) until the operator or the schedule may next change a command."""
         if self.scheduled():
             return 1
         return max(1, self._player.wait()) if self._player is not None else _MANY
@@ -280,8 +281,8 @@ class Operator:
         """Write the commands of the next ``count`` steps: the scene's schedule first, then operator inputs.
 
         Args:
-            time: simulation time, s.
-            count: at most :meth:`free_steps`.
+            time: simulation time (s).
+            count: number of steps, at most :meth:`free_steps`.
         """
         if self._player is not None:
             self._play(self._player)
@@ -347,11 +348,11 @@ class Operator:
         """Record every change from now on. To repeat a run exactly, reset the simulation first.
 
         Args:
-            path: of the file.
+            path: path of the file.
             keep: keep an existing file and use the next free name, e.g. drive-2.jsonl.
 
         Raises:
-            ModelError: the file cannot be written there.
+            ModelError: the file cannot be written at this path.
         """
         self.stop_recording()
         head = OperatorRecording(

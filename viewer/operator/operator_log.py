@@ -21,16 +21,16 @@ class LogWriter:
     """Recorder of operator changes.
 
     Args:
-        recording: gets the changes.
-        path: of the file.
+        recording: recording to which the changes are added.
+        path: path of the file.
         keep: keep an existing file and use the next free name.
 
     Attributes:
         step: index of the next step, counted from the beginning of the recording.
-        path: of the file.
+        path: path of the file.
 
     Raises:
-        ModelError: the file cannot be written there.
+        ModelError: the file cannot be written at this path.
     """
 
     def __init__(self, recording: OperatorRecording, path: str | os.PathLike[str], keep: bool = False) -> None:
@@ -52,7 +52,7 @@ class LogWriter:
         """Write the file. You can call it again after a failure.
 
         Raises:
-            ModelError: it cannot be written.
+            ModelError: the file cannot be written.
         """
         self._recording.steps = self.step
         try:
@@ -94,7 +94,7 @@ class LogPlayer:
 
     @property
     def finished(self) -> bool:
-        """Whether the next step lies after the end of the recording."""
+        """Whether the next step is after the end of the recording."""
         return self.step >= self._recording.steps
 
     def wait(self) -> int:

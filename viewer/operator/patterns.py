@@ -14,10 +14,10 @@ from gpusim.viewer.operator.mapping import SUFFIXES, Binding, InputMapping, boun
 
 @dataclass(frozen=True)
 class Lever:
-    """One axis of one of the two levers: the function it drives, and in which direction.
+    """One axis of one of the two levers: the function that it drives, and the direction.
 
-    Positive commands swing to the left (counterclockwise from above), extend the boom's cylinder (boom up), the
-    stick's (stick in) and the bucket's (curl).
+    Positive commands swing to the left (counterclockwise from above), and extend the cylinders of the boom (boom up),
+    of the stick (stick in) and of the bucket (curl).
     """
 
     function: str
@@ -71,8 +71,8 @@ def choose_mapping(inputs: Mapping[str, Input], wish: str = "auto") -> InputMapp
 
     Args:
         inputs: all inputs of the simulation.
-        wish: "auto" (the ISO pattern for excavators, "wheeled" for models that drive and steer, else keys and sticks in
-            order), "iso", "sae", "wheeled", or a mapping file.
+        wish: "iso", "sae", "wheeled", a mapping file, or "auto". "auto" selects the ISO pattern for excavators, and
+            "wheeled" for models that drive and steer. For other models, it assigns keys and sticks in order.
 
     Raises:
         ModelError: the scene has no such commands, or the file is invalid.

@@ -1,4 +1,4 @@
-"""Operator recordings: every change with its step, as JSON lines.
+"""Operator recordings: every change of an input, with its step, as JSON lines.
 
 The first line is the header. One line follows for each step at which something changed, then the end:
 
@@ -9,7 +9,7 @@ The first line is the header. One line follows for each step at which something 
     {"step": 990, "time": 0.99, "set": {"lift": 0.0}, "stop": true}    emergency stop; false: released
     {"step": 1500, "time": 1.5, "end": true}
 
-A list holds one value for each world. Numbers have all their digits, so that a replay is bitwise identical.
+A list holds one value for each world. Numbers are stored with all digits, so a replay is bitwise identical.
 """
 
 from __future__ import annotations
@@ -44,14 +44,15 @@ class OperatorRecording:
 
     Attributes:
         inputs: names of all inputs.
-        dt: step size of the simulation, s.
+        dt: step size of the simulation (s).
         scene, parameters: recorded scene, for information only.
-        time: simulation time at the beginning, s.
+        time: simulation time at the beginning (s).
         solver: precision and settings of the simulation, by their names in SolverConfig. With other settings a replay
             is nearly the same, but not bitwise identical.
-        changes: values set before a step, by the step's index from the beginning; None: back to the schedule.
+        changes: values that were set before a step, by the index of the step from the beginning. A value of None: the
+            input returned to the schedule.
         stops: emergency stop latched (True) or released (False) before a step.
-        steps: length.
+        steps: length of the recording in steps.
     """
 
     inputs: tuple[str, ...]
@@ -112,7 +113,7 @@ class OperatorRecording:
         """Read a file.
 
         Raises:
-            ModelError: it cannot be read or is not an operator recording. The message names the line.
+            ModelError: the file cannot be read or is not an operator recording. The message names the line.
         """
         element = f"operator recording {str(path)!r}"
         try:
@@ -129,7 +130,7 @@ class OperatorRecording:
 
 
 def solver_of(sim: Simulation) -> dict[str, Any]:
-    """Return the precision and settings of a simulation that a recording stores."""
+    """Return those solver settings and the number type of a simulation that a recording stores."""
     names = ("substeps", "iterations", "joint_solver", "scheme")
     return {"dtype": sim.dtype, **{name: getattr(sim.config, name) for name in names}}
 

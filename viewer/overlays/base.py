@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Timings:
-    """Times shown by the overlay ``profile``, measured by the code that runs the simulation. None: unknown.
+    """Times that the overlay ``profile`` shows. The code that runs the simulation measures them. None: unknown.
 
     Attributes:
-        real_time_factor: simulated time per wall time.
-        step: wall time of a step of all worlds, s.
-        frame: wall time of drawing a frame, s.
+        real_time_factor: simulated time divided by wall time.
+        step: wall time of a step of all worlds (s).
+        frame: wall time of drawing a frame (s).
     """
 
     real_time_factor: float | None = None
@@ -46,11 +46,11 @@ class Frame:
 
     Attributes:
         stage: everything that is drawn.
-        poses: of the drawn worlds.
-        camera: of the picture.
+        poses: poses of the drawn worlds.
+        camera: camera of the picture.
         sim: the simulation; None for a model or a recording.
         worlds: indices of the simulation's drawn worlds.
-        timings: for the overlay ``profile``.
+        timings: times for the overlay ``profile``.
     """
 
     stage: Stage
@@ -72,15 +72,15 @@ class Frame:
 
     @cached_property
     def coms(self) -> Array:
-        """Centers of mass as drawn, (worlds, bodies + 1, 3), m. The last one is the world's origin."""
+        """Drawn centers of mass (worlds, bodies + 1, 3) in m. The last row is the world's origin."""
         return np.asarray(self.poses.position + self.stage.offsets[:, None])
 
     def places(self, body: Array, point: Array) -> Array:
-        """Return the drawn positions of points fixed to bodies, (worlds, n, 3), m.
+        """Return the drawn positions (worlds, n, 3) of points that are fixed to bodies (m).
 
         Args:
-            body: (n,) indices, -1 for the world.
-            point: (n, 3) from the centers of mass, body axes, m.
+            body: (n,) indices of the bodies, -1 for the world.
+            point: (n, 3) points relative to the centers of mass, in body axes (m).
         """
         turned = np.einsum("wnij,nj->wni", self.poses.rotation[:, body], point)
         return np.asarray(self.coms[:, body] + turned)
@@ -94,17 +94,17 @@ class Frame:
         return None if self.sim is None else self.sim.contacts(world=list(self.worlds))
 
     def column(self, world: Array) -> Array:
-        """Return the positions of the simulation's worlds among the drawn worlds, (n,)."""
+        """Return the index (n,) of each of these simulation worlds among the drawn worlds."""
         order = np.argsort(self.worlds)
         return np.asarray(order[np.searchsorted(np.asarray(self.worlds)[order], world)])
 
     def moved(self, point: Array, world: Array) -> Array:
-        """Return the drawn positions of points in the simulation's worlds, (n, 3), m."""
+        """Return the drawn positions (n, 3) of points in worlds of the simulation (m)."""
         return np.asarray(point + self.stage.offsets[self.column(world)])
 
     @cached_property
     def mass(self) -> Array:
-        """Masses of the bodies, (worlds, bodies), kg; 0 for bodies that forces do not move."""
+        """Masses (worlds, bodies) of the bodies (kg). 0 for bodies that forces do not move."""
         bodies, drawn = len(self.model.bodies), self.num_worlds
         kept = (self.model if self.sim is None else self.sim.runtime).parameters["mass"][:, :bodies]
         own = kept if len(kept) == 1 else kept[list(self.worlds)]
@@ -112,14 +112,14 @@ class Frame:
 
     @cached_property
     def weight(self) -> float:
-        """Weight of a typical (median) body, N; 0 without gravity."""
+        """Median weight of the bodies (N). 0 without gravity."""
         gravity = (self.model if self.sim is None else self.sim.runtime).parameters["gravity"][0]
         moving = self.mass[0][self.mass[0] > 0.0]
         return float(np.linalg.norm(gravity) * np.median(moving)) if moving.size else 0.0
 
     @cached_property
     def body_radius(self) -> float:
-        """Radius of a typical (median) moving shape, m. Without one, a share of the whole scene's radius."""
+        """Median radius of the moving shapes (m). Without moving shapes, a share of the scene's radius."""
         shapes = self.model.contact
         moving = shapes.radius[self.model.topology.dynamic[shapes.body] & (shapes.radius < 1e9)]
         return float(np.median(moving)) if moving.size else 0.2 * self.stage.home.radius
@@ -141,14 +141,14 @@ def once_a_stage(make: Callable[[Stage], _Made]) -> Callable[[Stage], _Made]:
 
 
 class Overlay(ABC):
-    """Drawing over the scene that the user can switch on and off.
+    """Base class of drawings over the scene that the user can switch on and off.
 
     Attributes:
         name: unique name.
         key: letter that toggles the overlay in a window.
-        description: one line.
-        needs_simulation: shows nothing for a model or a recording.
-        floats: drawn after the other overlays, with boxes in the space that they leave.
+        description: description in one line.
+        needs_simulation: whether the overlay shows nothing for a model or a recording.
+        floats: whether the overlay is drawn after all other overlays, with its boxes in the remaining free space.
     """
 
     name: ClassVar[str]

@@ -22,7 +22,10 @@ _ENDLESS = 1e9
 
 
 def shape_bounds(stage: Stage, poses: Poses) -> tuple[Array, Array]:
-    """Return lower and upper corners of all shapes, (worlds, shapes, 3) each, world frame, m; large if infinite."""
+    """Return the lower and upper corners (worlds, shapes, 3) of the boxes of all shapes, in the world frame (m).
+
+    Infinite shapes get very large boxes.
+    """
     shapes = stage.model.contact
     rotation = poses.rotation[:, shapes.body]
     position = poses.position[:, shapes.body] + np.einsum("wnij,nj->wni", rotation, shapes.center)
@@ -38,7 +41,7 @@ def _shapes(stage: Stage) -> list[Shape]:
 
 
 def box_edges(lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Return the start and end points of the edges of boxes (n, 3), (12 n, 3) each."""
+    """Return the start points and the end points (12 n, 3) of the edges of n boxes."""
     corners = lower[:, None] + _CORNERS * (upper - lower)[:, None]
     return corners[:, _EDGES[:, 0]].reshape(-1, 3), corners[:, _EDGES[:, 1]].reshape(-1, 3)
 

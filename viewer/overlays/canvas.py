@@ -1,7 +1,7 @@
 """Drawing surface for overlays: lines, disks, arrows and areas in the scene, boxes and text on the picture. No OpenGL.
 
-Widths are in units of :attr:`Canvas.unit`, so that overlays look the same at every picture size. Colors are sRGB with
-or without opacity, 0 to 1, one for all or one for each.
+Widths are in units of :attr:`Canvas.unit`, so overlays look the same at every picture size. Colors are sRGB from 0 to
+1, with or without opacity. Give one color for all objects, or one color for each.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ class Canvas:
     """Collection of everything that the overlays of one frame draw.
 
     Args:
-        camera: of the frame.
-        width, height: of the picture, pixels.
+        camera: camera of the frame.
+        width, height: size of the picture (pixels).
 
     Attributes:
-        unit: width of a thin line, pixels.
+        unit: width of a thin line (pixels).
         atlas: glyphs for text.
-        taken: boxes that already cover parts of the picture.
-        wireframe: draw the edges of all meshes.
+        taken: areas of the picture that are already covered.
+        wireframe: whether to draw the edges of all meshes.
     """
 
     def __init__(self, camera: PinholeCamera, width: int, height: int) -> None:
@@ -89,24 +89,24 @@ class Canvas:
     # In the scene.
 
     def lines(self, a: Array, b: Array, color: Color, width: float = 1.6, *, top: bool = False, style: int = 0) -> None:
-        """Draw lines from a to b, (n, 3), world frame, m.
+        """Draw lines between the points a and b (n, 3), in the world frame (m).
 
         Args:
-            a, b: ends.
-            color: of all, or (n, 3 or 4).
-            width: units.
-            top: draw over everything. Otherwise parts behind bodies are drawn faintly.
+            a, b: ends of the lines.
+            color: one color for all lines, or an array (n, 3 or 4).
+            width: line width (units).
+            top: draw over all bodies. Otherwise, the hidden sections of lines are drawn faintly.
             style: DASHED, RIMMED, FLAT or a sum of them.
         """
         self._stroke(self._top if top else self._scene, a, b, color, width, width, style)
 
     def disks(self, points: Array, color: Color, width: float | Array = 6.0, *, top: bool = False) -> None:
-        """Draw disks with a rim at points (n, 3), world frame, m; ``width`` in units, one or (n,)."""
+        """Draw disks with a rim at points (n, 3) in the world frame (m). ``width`` is one number or (n,), in units."""
         layer = self._top if top else self._scene
         self._stroke(layer, points, points, color, width, width, RIMMED)
 
     def arrows(self, start: Array, end: Array, color: Color, width: float = 2.2, *, top: bool = False) -> None:
-        """Draw arrows from start to end, (n, 3), world frame, m; ``width`` of the shaft in units."""
+        """Draw arrows from start to end (n, 3), in the world frame (m). ``width`` is the width of the shaft (units)."""
         start, end = np.reshape(start, (-1, 3)), np.reshape(end, (-1, 3))
         layer = self._top if top else self._scene
         along = end - start
@@ -117,7 +117,7 @@ class Canvas:
         self._stroke(layer, neck, end, color, _HEAD_WIDTH * width, 0.0, FLAT | RIMMED)
 
     def area(self, corners: Array, color: Color) -> None:
-        """Draw a convex area with (n, 3) corners in order, world frame, m."""
+        """Draw a convex area with corners (n, 3) in order, in the world frame (m)."""
         if len(corners) < 3:
             return
         count = len(corners) - 2
@@ -128,13 +128,13 @@ class Canvas:
         self._areas.append(area)
 
     def pixels_per_meter(self, points: Array) -> Array:
-        """Return the drawn length of 1 m across the view at points, pixels, (n,)."""
+        """Return the drawn length (n,) of 1 m perpendicular to the view axis, at each point (pixels)."""
         depth = self.camera.project(points, self.width, self.height)[1]
         rise = np.tan(0.5 * self.camera.field_of_view)
         return np.asarray(0.5 * self.height / (rise * np.maximum(depth, 1e-9)))
 
     def project(self, points: Array) -> tuple[Array, Array]:
-        """Return pixels (n, 2) of points, and whether each is in the picture, (n,)."""
+        """Return the pixels (n, 2) of points, and whether each point is in the picture (n,)."""
         pixel, depth = self.camera.project(points, self.width, self.height)
         inside = (depth > 0.0) & np.all((pixel >= 0.0) & (pixel <= [self.width, self.height]), axis=-1)
         return pixel, inside
@@ -158,16 +158,16 @@ class Canvas:
             self._stroke(self._picture, a, a, shown, 4.0 + wider, 4.0 + wider, PIXELS)
 
     def spot(self, x: float, y: float, color: Color, width: float) -> None:
-        """Draw a disk centered at a pixel; ``width`` in units."""
+        """Draw a disk centered at a pixel. ``width`` is in units."""
         self._stroke(self._picture, [[x, y, 0.0]], [[x, y, 0.0]], color, width, width, PIXELS)
 
     def text(self, x: float, y: float, text: str, color: Color = INK, halo: Color = (1.0, 1.0, 1.0, 0.0)) -> None:
         """Draw a line of text with its base line starting at a pixel.
 
         Args:
-            x, y: pixels; rounded, so that letters stay sharp.
-            text: any characters. Boxes replace those that DejaVu Sans lacks.
-            color: of the letters.
+            x, y: pixel at which the base line starts. It is rounded, which keeps letters sharp.
+            text: any characters. Characters that DejaVu Sans lacks appear as boxes.
+            color: color of the letters.
             halo: color and opacity of a one-pixel outline.
         """
         places = self.atlas.letters(text)

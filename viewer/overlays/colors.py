@@ -29,7 +29,7 @@ _FIRST = (
 
 
 def color_of(number: int) -> tuple[float, float, float]:
-    """Return the display color for a color of the solver; OVERFLOW is black, ARTICULATED white."""
+    """Return the display color for a color index of the solver. OVERFLOW is black, and ARTICULATED is white."""
     if number == OVERFLOW:
         return _OVERFLOW_COLOR
     if number == ARTICULATED:
@@ -46,9 +46,9 @@ class Links:
 
     Attributes:
         color: (n,) color index of the solver.
-        hub: (n, 3) drawn position of each constraint, m.
-        link: (m,) constraint of each line.
-        end: (m, 3) other end of each line, m.
+        hub: (n, 3) drawn position of each constraint (m).
+        link: (m,) index of the constraint of each line.
+        end: (m, 3) end of each line at the body (m).
     """
 
     color: Array
@@ -89,7 +89,7 @@ def joint_links(frame: Frame, max_colors: int) -> Links:
 
 
 def manifold_colors(sim: Simulation) -> Array:
-    """Return the colors of the pairs that have points, indexed by :attr:`Contacts.pair` of all worlds.
+    """Return the color indices of the shape pairs with contact points, indexed by :attr:`Contacts.pair` of all worlds.
 
     The colors are those of the trial step of :meth:`Simulation.contacts`, which this function calls first.
     """
@@ -101,7 +101,7 @@ def manifold_colors(sim: Simulation) -> Array:
 
 
 def contact_links(frame: Frame, contacts: Contacts, color: Array) -> Links:
-    """Return the manifolds of the drawn worlds. ``color`` contains all pairs, as in :func:`manifold_colors`."""
+    """Return the contact manifolds of the drawn worlds. ``color`` is the result of :func:`manifold_colors`."""
     pair, first, link = np.unique(contacts.pair, return_index=True, return_inverse=True)
     count = np.maximum(np.bincount(link, minlength=len(pair)), 1)
     points = frame.moved(contacts.point, contacts.world)

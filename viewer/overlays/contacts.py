@@ -26,14 +26,14 @@ _LONG = 4.0
 
 
 def arrow_lengths(force: Array, weight: float, size: float) -> Array:
-    """Return arrow lengths, m: ``size`` for a force equal to ``weight``, proportional up to four times that.
+    """Return arrow lengths (m). The length is ``size`` * force / ``weight`` up to four times ``weight``.
 
     Beyond that, the length grows with the logarithm of the force.
 
     Args:
-        force: (n,) N, not negative.
-        weight: N; 0: use the median of the forces.
-        size: m.
+        force: (n,) magnitudes of the forces, not negative (N).
+        weight: weight of a body (N). 0: use the median of the forces.
+        size: length of the arrow for a force equal to ``weight`` (m).
     """
     force = np.asarray(force, dtype=float)
     if weight <= 0.0:
@@ -45,7 +45,7 @@ def arrow_lengths(force: Array, weight: float, size: float) -> Array:
 
 
 def shown_forces(contacts: Contacts, dynamic: Array, up: Array) -> Array:
-    """Return the forces (n, 3) on the moving body, N. If both bodies move, use the one that is pushed upwards."""
+    """Return the forces (n, 3) on the moving body (N). If both bodies move, use the body that is pushed upward."""
     moves_a = (contacts.body_a != WORLD) & dynamic[contacts.body_a]
     moves_b = (contacts.body_b != WORLD) & dynamic[contacts.body_b]
     on_a = np.where(moves_a & moves_b, contacts.force @ up < 0.0, moves_a & ~moves_b)
@@ -54,7 +54,7 @@ def shown_forces(contacts: Contacts, dynamic: Array, up: Array) -> Array:
 
 @register
 class ContactsOverlay(Overlay):
-    """Contact points as disks and forces as arrows, colored by mode, with the friction part of each force."""
+    """Contact points as disks, and forces with their friction components as arrows. Colors show the contact mode."""
 
     name: ClassVar[str] = "contacts"
     key: ClassVar[str] = "c"

@@ -26,16 +26,18 @@ _REACH = 1.6
 
 
 class JointArrays:
-    """Frames and axes of all joints of a model except free joints, from the centers of mass, body axes.
+    """Frames and axes of all joints of a model except free joints.
+
+    Positions are relative to the centers of mass, in body axes.
 
     Attributes:
-        body: (2, n) parent and child.
-        point: (2, n, 3) origins of the frames, m.
-        axes: (2, n, 3, 3) columns x, y, z.
-        move_body, move_point, move_direction: (m,), (m, 3), (m, 3) of the axes of motion.
+        body: (2, n) indices of the parent and child bodies.
+        point: (2, n, 3) origins of the frames (m).
+        axes: (2, n, 3, 3) columns are the frames' x, y and z axes.
+        move_body, move_point, move_direction: body (m,), point (m, 3) and direction (m, 3) of each axis of motion.
         move_slides: (m,) True for translation, False for rotation.
-        lines: (k,) joints that keep a distance.
-        count: n.
+        lines: (k,) indices of the joints that keep a distance.
+        count: number n of joints.
     """
 
     def __init__(self, model: Model) -> None:
@@ -77,7 +79,7 @@ def joint_arrays(stage: Stage) -> JointArrays:
 
 @register
 class JointsOverlay(Overlay):
-    """Joint frames, the child's opaque and the parent's faint. Their origins coincide if the joint error is small."""
+    """Joint frames: opaque in the child, faint in the parent. Both origins coincide if the joint error is small."""
 
     name: ClassVar[str] = "joints"
     key: ClassVar[str] = "j"

@@ -24,8 +24,9 @@ class Support:
     """Support polygon of a world.
 
     Attributes:
-        corners: (n, 3) of the support polygon in order, at the height of its lowest point, m; world frame.
-        margin: distance of the whole center of mass, projected along gravity, from the polygon's edge, m. Positive
+        corners: (n, 3) corners of the support polygon in order, at the height of the lowest contact, in the world frame
+            (m).
+        margin: distance (m) from the common center of mass, projected along gravity, to the polygon's edge. Positive
             inside, negative outside.
     """
 
@@ -34,18 +35,18 @@ class Support:
 
 
 def support_of(contacts: Contacts, dynamic: Array, center: Array, up: Array) -> Support | None:
-    """Return the support polygon of one world: the convex hull of its contacts, projected along gravity.
+    """Return the support polygon of one world: the convex hull of the contact points, projected along gravity.
 
     Only contacts between a moving body and one that forces do not move count.
 
     Args:
-        contacts: of the world.
-        dynamic: (bodies + 1,) bodies that forces can move.
-        center: common center of mass of these bodies, (3,), m.
-        up: against gravity, unit vector.
+        contacts: contacts of the world.
+        dynamic: (bodies + 1,) True for bodies that forces can move.
+        center: common center of mass (3,) of these bodies (m).
+        up: unit vector against gravity.
 
     Returns:
-        None without a touching contact.
+        The support polygon, or None if no contact touches.
     """
     moves_a = (contacts.body_a != WORLD) & dynamic[contacts.body_a]
     moves_b = (contacts.body_b != WORLD) & dynamic[contacts.body_b]
@@ -58,14 +59,14 @@ def support_of(contacts: Contacts, dynamic: Array, center: Array, up: Array) -> 
 
 
 def whole_center(mass: Array, coms: Array) -> Array:
-    """Return the common center of mass, (worlds, 3), for masses (worlds, bodies) and centers (worlds, bodies, 3)."""
+    """Return the common centers of mass (worlds, 3) for masses (worlds, bodies) and centers (worlds, bodies, 3)."""
     total = np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
     return np.asarray(np.einsum("wn,wni->wi", mass, coms) / total)
 
 
 @register
 class MassOverlay(Overlay):
-    """Centers of mass as disks sized by mass, and a plumb line from the whole center to the support polygon."""
+    """Centers of mass as disks sized by mass, and a plumb line from the common center to the support polygon."""
 
     name: ClassVar[str] = "mass"
     key: ClassVar[str] = "m"

@@ -27,7 +27,7 @@ class Painting:
     Args:
         stage: everything that is drawn.
         quality: the quality settings.
-        width, height: of the picture, pixels.
+        width, height: of the picture (pixels).
         glass: see :class:`Renderer`.
 
     Attributes:
@@ -47,7 +47,7 @@ class Painting:
         self.resolved = Framebuffer(width, height, [GL.GL_RGBA8])
 
     def resize(self, width: int, height: int) -> None:
-        """Set the size of the following pictures, pixels."""
+        """Set the size of the following pictures (pixels)."""
         if (width, height) != (self.width, self.height):
             self._target.close()
             self.resolved.close()

@@ -17,9 +17,9 @@ class Row:
     """One line of a table.
 
     Attributes:
-        text: on the left.
-        value: on the right.
-        color: of a spot before the text; None for no spot.
+        text: text on the left.
+        value: text on the right.
+        color: color of a spot before the text. None: no spot.
     """
 
     text: str
@@ -30,17 +30,17 @@ class Row:
 def add_panel(canvas: Canvas, title: str, rows: Sequence[Row], right: bool = False, low: bool = False) -> Box | None:
     """Add a table in a corner, below or next to existing ones. Long tables break into columns.
 
-    If there is no space for all rows, a row with their count replaces the last ones. If there is no space for the title
-    and one row, the table is left out.
+    If there is no space for all rows, one row with the number of missing rows replaces them. If there is no space for
+    the title and one row, the table is left out.
 
     Args:
-        canvas: to draw on.
-        title: first line; empty for none.
+        canvas: canvas to draw on.
+        title: first line. Empty: no title.
         rows: the other lines.
-        right, low: which corner.
+        right, low: select the corner: right or left, lower or upper.
 
     Returns:
-        The covered area; None if the table was left out.
+        The covered area, or None if the table was left out.
     """
     shown = len(rows)
     while True:
@@ -94,7 +94,7 @@ class _Table:
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height, pixels."""
+        """Width and height (pixels)."""
         return self.inner + 2 * self.gap, self.head + len(self.parts[0]) * self.line + 2 * self.gap
 
     def draw(self, canvas: Canvas, title: str, box: Box) -> None:

@@ -22,7 +22,7 @@ def place_boxes(anchors: Array, sizes: Array, width: int, height: int, taken: Se
 
     Args:
         anchors: (n, 2) pixels of the labeled points.
-        sizes: (n, 2) widths and heights of the labels, pixels.
+        sizes: (n, 2) widths and heights of the labels (pixels).
         width, height: of the picture.
         taken: areas that labels must not cover.
 

@@ -25,7 +25,7 @@ _TALL = 4.6
 
 
 def bar_share(pressure: float, tank: float, supply: float) -> float:
-    """Return the filled share of a bar, 0 to 1: empty at tank pressure (at 0 if that is positive), full at supply."""
+    """Return the filled share of a bar, from 0 at min(tank pressure, 0) to 1 at supply pressure."""
     low = min(tank, 0.0)
     return float(np.clip((pressure - low) / max(supply - low, 1e-300), 0.0, 1.0))
 

@@ -1,4 +1,4 @@
-"""Support polygon: convex hull of points on a plane, and the distance of a point from its edge."""
+"""Geometry of support polygons: convex hull of points on a plane, and the distance of a point from the hull's edge."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpusim.typing import Array
 
 
 def convex_hull(points: Array) -> Array:
-    """Return the corners of the convex hull of points (n, 2), counterclockwise, (m, 2), without points on its edges.
+    """Return the corners (m, 2) of the convex hull of points (n, 2), counterclockwise, without points on its edges.
 
     The result has fewer than three corners if all points lie on a line or coincide.
     """
@@ -37,9 +37,10 @@ def _turn(a: Array, b: Array, c: Array) -> float:
 
 
 def margin(hull: Array, point: Array) -> float:
-    """Return the distance of a point (2,) from the edge of a hull (m, 2) from :func:`convex_hull`, m.
+    """Return the distance (m) of a point (2,) from the edge of a hull (m, 2), the result of :func:`convex_hull`.
 
-    It is positive inside and negative outside. A hull without area has no inside. Without corners the result is -inf.
+    The distance is positive inside and negative outside. A hull without area has no inside. Without corners the result
+    is -inf.
     """
     hull, point = np.asarray(hull, dtype=float).reshape(-1, 2), np.asarray(point, dtype=float)
     if not len(hull):
@@ -61,9 +62,9 @@ class Level:
         self._axes = triad(self.up)[:, :2]
 
     def down(self, points: Array) -> Array:
-        """Return points (n, 3) projected along gravity, (n, 2), m."""
+        """Project points (n, 3) along gravity and return their plane coordinates (n, 2) in m."""
         return np.asarray(np.asarray(points, dtype=float).reshape(-1, 3) @ self._axes)
 
     def lift(self, flat: Array, height: float) -> Array:
-        """Return points (n, 2) in space at a height along ``up``, (n, 3), m."""
+        """Return the points (n, 3) in space with plane coordinates (n, 2) at a height along ``up`` (m)."""
         return np.asarray(np.asarray(flat, dtype=float).reshape(-1, 2) @ self._axes.T + height * self.up)

@@ -1,4 +1,4 @@
-"""Stable axis limits of gauges and scopes, which ignore small variations and noise. No imgui."""
+"""Stable axis limits of gauges and scopes. Small variations and noise do not change them. No imgui."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Span:
     """Axis limits for the values of the last seconds.
 
     The limits expand at once to round numbers if a value exceeds them. They shrink only if half of the span is unused.
-    Slow variations and the moving time window therefore do not change them in every frame.
+    Slow variations and the moving time window therefore do not change the limits in every frame.
 
     Args:
         least: minimum span, in addition to :data:`FLOOR` and :data:`SHARE`.

@@ -1,4 +1,4 @@
-"""Mouse and keyboard events for imgui, with glfw's codes. Independent of windows, so that tests can use it too."""
+"""Mouse and keyboard events for imgui, with glfw's codes. They need no window, so tests can use them too."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Scope:
-    """One plot: title, unit, and its lines. Their samples start at column ``first``."""
+    """One plot: title, unit, and lines. The samples of the lines start at column ``first``."""
 
     title: str
     unit: str
@@ -55,11 +55,11 @@ class Scope:
 
 
 class History:
-    """Samples of the signals that a scene plots, separately for each world, so that the user can switch worlds.
+    """Samples of the signals that a scene plots. Each world has its own samples, so the user can switch worlds.
 
     Args:
         sim: the simulation.
-        plots: plots of its scene.
+        plots: plots of the simulation's scene.
         worlds: indices of the sampled worlds.
 
     Attributes:
@@ -122,7 +122,7 @@ class History:
                 row[:, k] = array.reshape(len(array), -1)[worlds, trace.component] * trace.scale
 
     def course(self, scope: Scope) -> tuple[Array, Array]:
-        """Return times (n,), s, and values (n, traces) of the last :data:`SECONDS` in the shown world."""
+        """Return times (n,) in s, and values (n, traces), of the last :data:`SECONDS` in the shown world."""
         order = np.arange(self._next - self._count, self._next) % _SAMPLES
         times = self._times[order]
         order = order[times >= times[-1] - SECONDS - 1e-9] if self._count else order
@@ -130,7 +130,7 @@ class History:
         return self._times[order], self._values[order, self.worlds.index(self.world), columns]
 
     def ends(self, scope: Scope, values: Array) -> tuple[float, float]:
-        """Return the lower and upper limit of a scope for these values; see :class:`Span`."""
+        """Return the lower and the upper axis limit of a scope for these values, see :class:`Span`."""
         return self._spans[self.scopes.index(scope)].around(values)
 
     def gauge_ends(self, scope: Scope, number: int, values: Array) -> tuple[float, float]:

@@ -19,7 +19,7 @@ class PanelOffscreen:
 
     Args:
         panel_state: what is shown.
-        width, height: picture size, pixels.
+        width, height: picture size (pixels).
         camera, quality: see :class:`Offscreen`.
 
     Attributes:

@@ -36,17 +36,17 @@ class PanelState:
         session: the running session; see gpusim/viewer/window/session.py.
         operator: the inputs; None while a recorded motion is played.
         parameters: scene parameters; empty for robots.
-        values: their current values as text, which the user may edit.
+        values: current values of the parameters as text, which the user may edit.
         shown: names of the active overlays; shared with the window.
-        worlds: indices of the drawn worlds.
+        worlds: indices of the worlds that are drawn.
         world: the world whose commands and signals are shown.
         overlays: all overlays.
-        jitter: root mean square lateness of the frames, s; None without pacing.
-        frame_rate: frames per second, with pacing.
+        jitter: root mean square of the frames' lateness (s). None without pacing.
+        frame_rate: frames per second. 0 without pacing.
         record_path: file of the operator's first recording. Later ones have a number in their name.
         message: one line for the user about the last restart.
         problem: error of the last recording or replay of commands; empty if it succeeded.
-        keys: returns what all keys and the mouse do in a window; None without a window.
+        keys: function that returns the help for all keys and the mouse in a window. None without a window.
         places: areas of the widgets in the last frame by widget name, in cursor units. Fixed widgets are "stop", "run",
             "step", "reset", "slower", "faster", "timeline", "record", "replay", "Overlays", "Parameters", "Keys",
             "restart", "diagram", "diagram canvas" and "diagram fit". The others combine a kind and a name, e.g.
@@ -108,13 +108,13 @@ class PanelState:
         return f"world {self.world} of {count}" if count > 1 else ""
 
     def all_keys(self) -> Sequence[KeyGroup]:
-        """Return what keys and mouse do. Without a window, return the operator's keys."""
+        """Return the help for keys and mouse. Without a window, return the help for the operator's keys."""
         if self.keys is not None:
             return self.keys()
         return self.operator.key_groups() if self.operator is not None else ()
 
     def health(self) -> tuple[str, bool]:
-        """Return the health as text, and whether it is good."""
+        """Return the health of the simulation as text, and whether the simulation is healthy."""
         if self.live is None:
             return "playback", True
         word = np.asarray(self.live.sim.status_flags())

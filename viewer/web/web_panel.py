@@ -26,12 +26,12 @@ class WebPanel:
     """Controls on the page. All browsers share them.
 
     Args:
-        gui: of a viser server.
+        gui: interface of a viser server.
         panel_state: what is shown and changed.
-        do: executes a request of a browser.
-        look: called with the camera's name and the browser that chose it.
-        follow: called with the label of a body, or None.
-        draw: called with the worlds to draw.
+        do: function that executes a request of a browser.
+        look: function that is called with a camera's name and the browser that chose this camera.
+        follow: function that is called with the label of a body, or None.
+        draw: function that is called with the worlds to draw.
         worlds: the worlds that are drawn at the start.
     """
 

@@ -1,4 +1,4 @@
-"""A stage as nodes of a viser scene: meshes once, changed poses in each frame."""
+"""Show a stage as nodes of a viser scene. Meshes are sent once, and changed poses in each frame."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class WebScene:
     """Nodes of a stage in a viser scene. All browsers show the same.
 
     Args:
-        scene: of a viser server.
+        scene: scene of a viser server.
         stage: what is drawn.
-        poses: first poses.
+        poses: initial poses.
 
     Attributes:
         stage: as given.
@@ -140,14 +140,14 @@ class WebScene:
         self._move_grounds(poses)
 
     def shift(self, shift: Array) -> None:
-        """Draw everything moved by ``shift``, m, so that a body stays in the center of all views."""
+        """Draw all objects moved by ``shift`` (m). This keeps a followed body in the center of all views."""
         if np.abs(shift - self._shift).max() > _STILL * self.stage.home.radius:
             self._root.position, self._shift = shift, shift
             self.updates += 1
 
     @property
     def shifted(self) -> Array:
-        """The shift that browsers have, (3,) m."""
+        """Shift (3,) that the browsers currently show (m)."""
         return self._shift
 
 

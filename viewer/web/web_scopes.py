@@ -18,7 +18,7 @@ class WebScopes:
     """Scopes on the page.
 
     Args:
-        gui: of a viser server.
+        gui: interface of a viser server.
         history: the samples.
     """
 

@@ -1,4 +1,4 @@
-"""A session on a web page: it runs here, and browsers show it and steer it."""
+"""A session on a web page: this process runs the session, and browsers show and control it."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class WebView:
         start.fov = self._home.field_of_view
 
     def follow(self, label: str | None) -> None:
-        """Keep a body of the first drawn world where it is in all browsers. None stops following.
+        """Keep a body of the first drawn world at the same position in all browsers' pictures. None stops following.
 
         Raises:
             UnknownNameError: unknown body.
@@ -146,7 +146,7 @@ class WebView:
         """Run the session in real time and show it until ``session.quit()``.
 
         Args:
-            duration: stop after this time, s.
+            duration: stop after this time (s).
 
         Returns:
             Statistics of the lateness.
@@ -161,7 +161,7 @@ class WebView:
         return jitter
 
     def frame(self, deadline: float) -> None:
-        """Execute requests of browsers, advance the state to the deadline (s on the clock of frames), and show it."""
+        """Execute requests of browsers, advance the state to the deadline (s, frame clock), and show the state."""
         self._answer()
         self.session.frame(deadline)
         if self._generation != self.session.generation:

@@ -30,8 +30,8 @@ class AdaptiveStep:
     Results then depend on the computer. For bitwise reproducible results use a fixed step size.
 
     Args:
-        min_dt: minimum step size, used without load, s.
-        max_dt: maximum step size under load, s. If that does not suffice, the simulation falls behind.
+        min_dt: minimum step size, used without load (s).
+        max_dt: maximum step size under load (s). If that does not suffice, the simulation falls behind.
 
     Raises:
         ModelError: a size is not positive, or min_dt is above max_dt.

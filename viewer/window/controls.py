@@ -85,14 +85,15 @@ class Controls:
     """Mouse and keyboard of a window.
 
     Args:
-        session: gets the commands.
-        sight: is moved, and finds the body under the cursor.
+        session: session that gets the commands.
+        sight: view that is moved. It also finds the body under the cursor.
 
     Attributes:
         bindings: actions of keys, by name and shift; see :meth:`bind`.
         help: page of the key list shown in the window, from 1; 0 for none.
-        others: parts that handle keys before the window. Their keys are listed too.
-        panel_reports: a panel shows the simulation state, so the picture does not show it.
+        others: objects that handle keys before the window, such as the operator and the panel. Their keys are listed
+            too.
+        panel_reports: whether a panel shows the simulation state. The picture then does not show it.
         pull: spring that pulls a body; None for none.
     """
 

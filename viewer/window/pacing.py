@@ -22,8 +22,8 @@ class Jitter:
     """Lateness of frames.
 
     Attributes:
-        rms: root mean square of the lateness, s.
-        worst: maximum lateness, s.
+        rms: root mean square of the lateness (s).
+        worst: maximum lateness (s).
         frames: number of frames.
         skipped: number of deadlines without a frame, because the previous frame took too long.
     """
@@ -35,17 +35,18 @@ class Jitter:
 
 
 class Pacer:
-    """Frame timer with deadlines at ``start + k * period`` for integer k, so that errors do not accumulate.
+    """Frame timer with deadlines at ``start + k * period`` for integer k. Timing errors do not accumulate.
 
-    If frames take longer than the period, every second, third, ... deadline is used, so that the rhythm stays even.
+    If frames take longer than the period, only every second, third, ... deadline is used. The time between frames then
+    stays constant.
 
     Args:
         rate: deadlines per second.
-        clock: monotonic, s.
-        sleep: waits for a number of seconds.
+        clock: monotonic (s).
+        sleep: function that waits for a number of seconds.
 
     Attributes:
-        period: s.
+        period: time between two deadlines (s).
         every: number of periods from one frame to the next.
     """
 
@@ -73,7 +74,7 @@ class Pacer:
         """Sleep until the next frame is due.
 
         Returns:
-            Its deadline, s on the clock. It may be in the past.
+            Deadline of the frame, in s on the clock. It may be in the past.
         """
         now = self._clock()
         self._adapt(now - self._woke)

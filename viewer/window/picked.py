@@ -19,11 +19,11 @@ class Picked:
     Attributes:
         label: name of the body.
         world: index of its world.
-        position: origin of the body frame, world frame, m.
+        position: origin of the body frame, in the world frame (m).
         orientation: quaternion xyzw, body to world.
-        velocity: of the center of mass, m/s; None if unknown (recordings).
-        angular_velocity: rad/s, world frame; None if unknown.
-        mass: kg; None for a kinematic body.
+        velocity: velocity of the center of mass (m/s). None for recordings, which do not have it.
+        angular_velocity: angular velocity in the world frame (rad/s). None if unknown.
+        mass: mass (kg). None for a kinematic body.
     """
 
     label: str
@@ -58,7 +58,7 @@ class Picked:
         return cls(spec.label, world, position, quaternion_of(rotation), None, None, mass)
 
     def lines(self) -> list[str]:
-        """Return one line of text for each quantity."""
+        """Return the data as text, one line for each value."""
         x, y, z = np.round(self.position, 9) + 0.0
         turn = rotations.rotation_vector_from_quaternion(self.orientation)
         angle = float(np.linalg.norm(turn))

@@ -1,4 +1,4 @@
-"""Ray casting against a stage's instances, triangle by triangle, and its grounds, without OpenGL."""
+"""Ray casting against the triangles of a stage's instances and against its grounds, without OpenGL."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Hit:
     """Intersection of a ray with a body.
 
     Attributes:
-        body: its index.
-        world: position of its world among the drawn worlds.
-        point: m, as drawn, including the offset of the world in the grid.
-        distance: from the eye, m.
+        body: index of the body.
+        world: index of the body's world among the drawn worlds.
+        point: intersection as drawn, including the offset of the world in the grid (m).
+        distance: distance from the eye (m).
     """
 
     body: int
@@ -47,10 +47,10 @@ class Picker:
         """Return the first body that a ray meets. None if it meets nothing, or first a ground or shape of the world.
 
         Args:
-            transforms: (instances, 3, 4) of the frame.
+            transforms: (instances, 3, 4) transforms of the instances in this frame.
             poses: poses of the bodies.
-            eye: origin of the ray, m.
-            ray: unit direction.
+            eye: origin of the ray (m).
+            ray: unit vector of the ray's direction.
         """
         met = [self._instance(transforms, eye, ray), self._ground(poses, eye, ray)]
         hit = min((hit for hit in met if hit is not None), key=lambda hit: hit.distance, default=None)

@@ -23,11 +23,11 @@ SIGNALS = ("applied_force", "applied_torque")
 
 
 def mass_at_point(mass: float, inertia: Array, arm: Array) -> float:
-    """Return the minimum effective mass at a point of a free body over all force directions, kg.
+    """Return the minimum effective mass (kg) at a point of a free body over all force directions.
 
     Args:
         mass: kg.
-        inertia: (3, 3) about the center of mass, kg m2.
+        inertia: (3, 3) about the center of mass (kg m2).
         arm: (3,) from the center of mass to the point, m, in the same axes.
     """
     cross = rotations.skew(np.asarray(arm, dtype=float))
@@ -41,15 +41,15 @@ def spring_wrench(
     """Compute force and torque about the center of mass of a critically damped spring at a point.
 
     Args:
-        stretch: (3,) from the point to the target, m.
-        velocity: (3,) of the point, m/s.
-        arm: (3,) from the center of mass to the point, m.
-        mass: of the body, limits the force, kg.
-        felt: effective mass at the point, kg; see :func:`mass_at_point`.
-        frequency: undamped, Hz.
+        stretch: (3,) from the point to the target (m).
+        velocity: (3,) of the point (m/s).
+        arm: (3,) from the center of mass to the point (m).
+        mass: mass of the body (kg). It limits the force.
+        felt: effective mass at the point (kg), see :func:`mass_at_point`.
+        frequency: undamped natural frequency of the spring (Hz).
 
     Returns:
-        Force, N, and torque, N m, (3,) each, in the axes of the arguments.
+        Force (3,) in N, and torque (3,) in N m, in the axes of the arguments.
     """
     omega = math.tau * frequency
     force = felt * (omega * omega * stretch - 2.0 * omega * velocity)
@@ -75,10 +75,10 @@ class Pull:
     Args:
         sim: the simulation.
         world, body: indices of the pulled body.
-        point: grabbed point, world frame without the offset of the grid, m.
+        point: grabbed point, world frame without the offset of the grid (m).
 
     Attributes:
-        target: where the point is pulled to, m.
+        target: position to which the point is pulled (m).
     """
 
     def __init__(self, sim: Simulation, world: int, body: int, point: Array) -> None:
@@ -105,7 +105,7 @@ class Pull:
         return center, rotations.matrix_from_quaternion(quaternion), velocity, momentum
 
     def point(self) -> Array:
-        """Return the current position of the grabbed point, m."""
+        """Return the current position of the grabbed point (m)."""
         center, turn, _, _ = self._motion()
         return center + turn @ self._arm
 

@@ -23,7 +23,7 @@ def run_session(
         session: the session.
         pacer: times the frames.
         frame: advances and shows the session, given the deadline (s on the clock of the frames).
-        duration: stop after this time, s.
+        duration: stop after this time (s).
         closed: returns whether the user has closed the view.
 
     Returns:

@@ -154,7 +154,7 @@ class Screen:
         self.glfw.set_window_title(self.handle, title)
 
     def refresh_rate(self) -> float:
-        """Return the refresh rate of the screen, 1/s; 0 if unknown."""
+        """Return the refresh rate of the screen (1/s); 0 if unknown."""
         monitor = self.glfw.get_primary_monitor()
         mode = self.glfw.get_video_mode(monitor) if monitor else None
         return float(mode.refresh_rate) if mode else 0.0

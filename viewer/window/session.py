@@ -44,7 +44,7 @@ class Session:
         paused, speed: as set.
         finished: the user wants to quit.
         note: one line for the user about the last command. It disappears after some seconds of running.
-        dropped: real time dropped because the source lagged, s.
+        dropped: real time dropped because the source lagged (s).
         on_restart: called before the source is replaced.
 
     Raises:
@@ -108,7 +108,7 @@ class Session:
             self.pause(why)
 
     def skip(self) -> None:
-        """Exclude the time until the next frame, after work that belongs to no frame."""
+        """Ignore the real time until the next frame. Call this after work that is not part of a frame."""
         self._deadline = None
 
     def _drop(self, seconds: float) -> None:
@@ -122,7 +122,7 @@ class Session:
 
     @property
     def time(self) -> float:
-        """Displayed time, s."""
+        """Displayed time (s)."""
         return min(self._target, self.source.time) if self.speed < 1.0 else self.source.time
 
     @property

@@ -27,18 +27,18 @@ _AT_ONCE = 64
 
 
 class Source(Protocol):
-    """Protocol of an object with poses that advances in time."""
+    """Protocol of an object that has poses and advances in time."""
 
     model: Model
     num_worlds: int
 
     @property
     def time(self) -> float:
-        """Current time, s."""
+        """Current time (s)."""
 
     @property
     def length(self) -> float | None:
-        """Length, s; None for no end."""
+        """Length (s); None for no end."""
 
     @property
     def recording(self) -> str:
@@ -66,7 +66,7 @@ class Source(Protocol):
         """Return the poses of some worlds after the last step, or interpolated between the last two at ``time``."""
 
     def failure(self) -> str:
-        """Return why it cannot continue; empty while it can."""
+        """Return the reason why the source cannot continue. Empty while it can continue."""
 
 
 class Live:
@@ -76,13 +76,13 @@ class Live:
         sim: the simulation.
         scene: scene of the simulation.
         pose: named posture that a reset starts in. None: the initial state.
-        clock: s, for the work budget.
+        clock: function that returns the time (s), for the work budget.
 
     Attributes:
         before_step: function for state-dependent forces. It is called before each chunk of steps with its length in s.
         operator: sets the operator's commands before each step and calls the scene's schedule; None for none.
-        longest: maximum time between two calls of ``before_step``, s.
-        cost: recent wall time of a step, s; None before the first.
+        longest: maximum time between two calls of ``before_step`` (s).
+        cost: recent wall time of a step (s). None before the first step.
         variable: chooses the step size while nothing is recorded or replayed; None: always the simulation's own.
     """
 
@@ -108,7 +108,7 @@ class Live:
 
     @property
     def time(self) -> float:
-        """Simulated time, s."""
+        """Simulated time (s)."""
         return self._time
 
     @property
@@ -229,12 +229,12 @@ class Played:
 
     @property
     def time(self) -> float:
-        """Time from the first frame, s."""
+        """Time from the first frame (s)."""
         return self.player.time
 
     @property
     def length(self) -> float | None:
-        """Length of the motion, s."""
+        """Length of the motion (s)."""
         return self.player.duration
 
     @property

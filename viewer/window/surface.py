@@ -23,7 +23,7 @@ class Surface(Painting):
     Args:
         sight: the view to draw.
         quality: name of the quality, or "auto".
-        width, height: of the picture, pixels.
+        width, height: of the picture (pixels).
     """
 
     def __init__(self, sight: ViewState, quality: str, width: int, height: int) -> None:
@@ -52,7 +52,7 @@ class Surface(Painting):
         """Copy the picture into the window and leave the window's framebuffer bound, for drawing on top.
 
         Args:
-            x, y: lower left corner of the picture in the window, pixels.
+            x, y: lower left corner of the picture in the window (pixels).
         """
         GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, self.resolved.handle)
         GL.glBindFramebuffer(GL.GL_DRAW_FRAMEBUFFER, 0)

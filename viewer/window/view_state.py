@@ -24,7 +24,7 @@ class ViewState:
     Args:
         model: the model to draw.
         worlds: indices of the drawn worlds.
-        poses: of these worlds.
+        poses: poses of these worlds.
         width, height: window size, in cursor units.
         camera: the scene's camera, another one, or the name of a view; None for one that shows everything.
         visuals, decoration: see :class:`Stage`.
@@ -109,7 +109,7 @@ class ViewState:
             self.navigator.follow(self.center(self.followed))
 
     def center(self, hit: Hit) -> Array:
-        """Return the center of mass of a body as drawn, m."""
+        """Return the center of mass of a body as drawn (m)."""
         return np.asarray(self.poses.position[hit.world, hit.body] + self.stage.offsets[hit.world])
 
     def follow(self, hit: Hit | None) -> None:
@@ -154,7 +154,7 @@ class ViewState:
         return self._picker.pick(transforms, self.poses, np.array(self.camera().position), self.ray(x, y))
 
     def on_plane(self, x: float, y: float, point: Array) -> Array:
-        """Return the point under the cursor in the plane through ``point`` parallel to the picture, m."""
+        """Return the point under the cursor in the plane through ``point`` parallel to the picture (m)."""
         camera, ray = self.camera(), self.ray(x, y)
         depth = float((point - camera.position) @ camera.forward)
         hit: Array = np.array(camera.position) + ray * (depth / float(ray @ camera.forward))

@@ -39,7 +39,7 @@ class FrameInfo:
     Attributes:
         session: the running session.
         view: view in which the scene was drawn.
-        width, height: window size, pixels.
+        width, height: window size (pixels).
         seconds: time since the previous frame.
     """
 
@@ -209,7 +209,7 @@ class Window:
         """Show frames until the user quits.
 
         Args:
-            duration: stop after this time, s.
+            duration: stop after this time (s).
 
         Returns:
             Statistics of the lateness.

@@ -1,1 +1,1 @@
-"""Generated C++: the headers, sources and build variants of the kernels."""
+"""Generated C++ code: headers, sources and build variants of the kernels."""

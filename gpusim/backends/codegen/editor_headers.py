@@ -22,17 +22,17 @@ _KERNELS = Path(str(resources.files("gpusim.cuda_kernels"))).resolve()
 
 
 def write_headers(folder: str | os.PathLike[str], model: Model | None = None) -> list[Path]:
-    """Write the generated sources of a build and ``compile_commands.json``: all of them or none.
+    """Write the generated sources of a build, and ``compile_commands.json``. If one file fails, write none.
 
     Args:
         folder: target folder, created if it is missing.
-        model: the model whose actuator kinds to include. By default only those of the package.
+        model: the model whose kinds of actuators to include. By default, only the kinds of the package.
 
     Returns:
-        The files.
+        The paths of the files.
 
     Raises:
-        ModelError: the folder is not writable, or a kind's kernels break a rule.
+        ModelError: the folder is not writable, or the kernels of a kind of actuator break a rule.
     """
     target = Path(folder).absolute()
     texts = _texts(target, kinds_of(model) if model else PACKAGE_KINDS)

@@ -1,4 +1,4 @@
-"""The CUDA C++ sources, and the sources and generated headers that one compilation reads."""
+"""CUDA C++ sources of the package, and the sources and generated headers that one compilation reads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DEFINE_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def kernel_sources() -> dict[str, str]:
-    """Return the text of every source of ``gpusim.cuda_kernels`` by its path there, e.g. ``"actuators/spring.cuh"``."""
+    """Return the text of each source of ``gpusim.cuda_kernels``, by its path there, e.g. ``"actuators/spring.cuh"``."""
     return dict(sorted(_walk(resources.files("gpusim.cuda_kernels"), "")))
 
 
@@ -36,10 +36,11 @@ def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
-    """Return ``main`` and all sources that it includes, with include paths relative to the root.
+    """Return ``main`` and all sources that it includes. Include paths are relative to the root folder.
 
-    NVRTC finds a header only by its registered name. So an include relative to the including file is rewritten, without
-    a change of line numbers. Conditional includes count. The compiler reports an unknown include.
+    NVRTC finds a header only by its registered name. So this function rewrites includes that are relative to the
+    including file. Line numbers stay the same. The result has the sources of conditional includes too. The compiler
+    reports an unknown include.
 
     Args:
         main: name of the source to compile.
@@ -47,7 +48,7 @@ def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
 
     Raises:
         UnknownNameError: ``main`` does not exist.
-        CompileError: a generated name is not a plain relative path.
+        CompileError: the name of a generated source is not a plain relative path.
     """
     for name in generated:
         if name != posixpath.normpath(name) or name.startswith(("/", "..")) or "\\" in name or ":" in name:
@@ -67,9 +68,9 @@ def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
 
 
 def gpu_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
-    """Return the sources of :func:`reachable_sources` for a GPU, where functions take a World by value.
+    """Return the sources of :func:`reachable_sources`, changed for a GPU: functions take a World by value.
 
-    Registers can hold a value. A reference needs an address, and so local memory of the thread.
+    Registers can hold a value. A reference would need an address, so the World would be in local memory of the thread.
     """
     return {name: _BY_REFERENCE.sub("World w", text) for name, text in reachable_sources(main, generated).items()}
 
@@ -90,10 +91,10 @@ def _resolve(name: str, known: dict[str, str]) -> tuple[str, list[str]]:
 
 
 def define_flags(defines: dict[str, str]) -> list[str]:
-    """Return the ``-D`` flags of the defines, sorted by name.
+    """Return the ``-D`` flags of preprocessor macros, sorted by name.
 
     Raises:
-        CompileError: a name is not an identifier, or a value has several lines.
+        CompileError: the name of a macro is not an identifier, or its value has several lines.
     """
     for name, value in defines.items():
         if not _DEFINE_NAME.fullmatch(name) or "\n" in value:

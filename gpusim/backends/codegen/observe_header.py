@@ -1,4 +1,4 @@
-"""C++ headers of observations: a view of the stored state, and a switch over all declared quantities."""
+"""C++ headers for reading signals: a view of the stored state, and a switch over all declared quantities."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def ray_shapes_header() -> str:
 
 
 def split_entries(entries: Array, kinds: Kinds) -> tuple[Array, Array]:
-    """Split observer entries into those of the model's kernels and those of ``report_cast``."""
+    """Split observer ``entries`` into those for the model's kernels and those for ``report_cast`` (rays)."""
     first = len(device_quantities(kinds))
     of_rays = entries[:, 0] >= first
     rays = entries[of_rays] - np.array([first, 0, 0, 0], entries.dtype)

@@ -1,9 +1,9 @@
-"""Phases over a group of worlds at once, for the native backend: a second compilation of the kernels' text.
+"""Phases that run for a group of worlds at once, in the native backend. They are a second compilation of the kernels.
 
 A CPU vector holds one number of each world of a group. The files in FILES are copied. The copies replace ``double`` by
 a vector type (simd.cuh), and ``World`` by one whose arrays hold a vector per number. Text between ``#if !GPUSIM_WIDE``
 and ``#endif`` is for single worlds. A phase in the copies is *wide*. The schedule (backends/codegen/group_source.py)
-runs all other phases world by world. Operations and bits are those of a single world.
+runs all other phases world by world. Operations and results are the same as for a single world, bit for bit.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ def wide_phases() -> frozenset[str]:
 
 @cache
 def wide_arrays() -> tuple[str, ...]:
-    """Return the names of the slab arrays that those phases read or write."""
+    """Return the names of the slab arrays that the wide phases read or write."""
     names = {name for phase in wide_phases() for name in (PHASES[phase].reads + " " + PHASES[phase].writes).split()}
     return tuple(sorted(names))
 
 
 @cache
 def wide_parameters() -> tuple[Field, ...]:
-    """Return the parameters that those phases read. They may differ between worlds."""
+    """Return the parameters that the wide phases read. Their values may differ between worlds."""
     used = set(_ACCESSOR.findall(wide_text()))
     return tuple(f for f in PARAMETERS if f.name in used)
 
@@ -110,7 +110,7 @@ def _world(kinds: Kinds) -> Iterable[str]:
 
 
 def group_tables(kinds: Kinds) -> Iterable[str]:
-    """Yield C++ functions that find the offsets of a group's arrays in a world's slab and gather its parameters."""
+    """Yield two kinds of C++ functions for a group: find the offsets of its arrays in a slab, gather its parameters."""
     arrays, fields = wide_arrays(), {f.name: f for f in slab_fields(kinds)}
     yield f"#define WIDE_ARRAYS {len(arrays)}"
     yield "GPUSIM_FN void find_places(const World& w, GroupPlace* out) {"

@@ -35,20 +35,20 @@ class Place:
 
 @dataclass(frozen=True)
 class SlabLayout:
-    """Places of the arrays by name, and the size of a slab in bytes."""
+    """Location of each array in a slab, by name, and the size of a slab in bytes."""
 
     places: dict[str, Place]
     size: int
 
     def view(self, memory: Array, name: str, num_worlds: int) -> Array:
-        """Return a view of one array in ``num_worlds`` slabs, (num_worlds, ...)."""
+        """Return a view (num_worlds, ...) of one array in ``num_worlds`` consecutive slabs."""
         place = self.places[name]
         first = memory[place.offset :].view() if memory.size else memory
         return np.ndarray((num_worlds, *place.shape), place.dtype, first.data, 0, (self.size, *place.strides))
 
 
 def actuator_sizes(model: Model, kinds: Kinds) -> dict[str, int]:
-    """Return the sizes of every actuator kind: number of actuators, state variables and scratch numbers."""
+    """Return the sizes of each kind of actuator: number of actuators, of state variables and of scratch numbers."""
     groups = {g.type.name: g for g in model.groups}
     sizes = {}
     for kind in kinds:
@@ -65,7 +65,7 @@ def slab_layout(
     stored: np.dtype,  # type: ignore[type-arg]
     kinds: Kinds,
 ) -> SlabLayout:
-    """Return the places of all slab fields for a model of the given sizes."""
+    """Return the locations of all arrays in a slab for a model with these sizes."""
     places, offset = {}, 0
     for f in slab_fields(kinds):
         dtype = number_type(f.kind, stored if f.kind == "stored" else real)

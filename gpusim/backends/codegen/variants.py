@@ -1,4 +1,4 @@
-"""The builds of cuda_kernels/: number types, generated headers, and sizes that are constants or arguments."""
+"""Builds of cuda_kernels/. They differ in number types, generated headers, and which sizes are constants."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Variant:
 
     @property
     def digest(self) -> str:
-        """Return a digest of everything in the build except the sources of the package."""
+        """Return a digest of everything that defines the build, except the sources of the package."""
         texts = (*sorted(self.defines.items()), *sorted(self.generated.items()))
         return digest([self.main, *self.options, *(text for pair in texts for text in pair)])
 
@@ -81,8 +81,9 @@ def model_variant(
 ) -> Variant:
     """Return the build for a model.
 
-    It serves any model with up to ROOM_BLOCK rows per constraint, or more if this model has more. With ``specialize``
-    the model's sizes are constants. The compiler then unrolls loops, which is faster with the same bits.
+    The build also works for other models with up to ROOM_BLOCK rows per constraint, or more if this model has more.
+    With ``specialize``, the sizes of the model are constants. The compiler then unrolls loops. The code is faster, and
+    its results are the same, bit for bit.
     """
     swept, coupled, wraps = sizes["swept_constraints"] > 0, sizes["coupled"] > 0, sizes["wraps"] > 0
     if not specialize:
@@ -104,7 +105,7 @@ def model_variant(
 
 
 def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: ignore[type-arg]
-    """Return the generated headers without sizes of a model, by name, with comments for readers."""
+    """Return the generated headers by name, without the sizes of a model, but with comments for readers."""
     observed = {"kept.cuh": kept_header(kinds), "quantities.cuh": quantities_header(kinds)}
     return {"world.cuh": arguments_header(real, kinds), "kinds.cuh": actuators_header(kinds)} | observed
 
@@ -161,18 +162,19 @@ def make_variant(
     Args:
         main: the source file.
         real, stored: number types of the computations and of the stored state.
-        direct: solve joints directly, else by colored sweeps.
-        block, slots: capacity for rows and bodies of a constraint.
+        direct: whether the direct solver solves the joints. Otherwise colored sweeps solve them.
+        block, slots: maximum numbers of rows and bodies of a constraint.
         fixed: sizes and offsets (``n_...``, ``offset_...``) that become constants.
-        shapes: 0 without contacts, 1 with contacts of common shapes, 2 of all shapes (compiler/contact_topology.py).
-        lanes: manifold records side by side (lanes.cuh).
-        kinds: actuator kinds.
+        shapes: 0: no contacts, 1: contacts of common kinds of shapes, 2: of all kinds except triangle meshes, 3: of all
+            kinds (compiler/contact_topology.py).
+        lanes: number of manifold records that are side by side in memory (lanes.cuh).
+        kinds: kinds of actuators in the build.
         swept: with the direct solver, sweeps solve some of the joints.
-        coupled: laws over several axes.
-        world_lanes: worlds that a CPU steps at once (simd_group.cuh).
-        shared: only the steps on a GPU, with work arrays in shared memory.
-        part: part of the staged launch on a GPU: 1 finds contacts, 2 is the rest, 0 is everything.
-        wraps: ropes wrap around spheres and cylinders.
+        coupled: whether the build contains actuator laws that couple several axes.
+        world_lanes: number of worlds that a CPU steps at once (simd_group.cuh).
+        shared: whether the build contains only the steps on a GPU, with work arrays in shared memory.
+        part: kernels of the staged launch on a GPU: 1: those that find contacts, 2: all others, 0: all.
+        wraps: whether the build contains ropes that wrap around spheres and cylinders.
     """
     real = np.dtype(real)
     build = Build(direct, shapes > 0, main == "staged.cu", swept, coupled)
@@ -209,7 +211,7 @@ def make_variant(
 
 
 def in_parts(variant: Variant) -> Variant | None:
-    """Return a GPU build that links the contact point search as a separate part, or None if it has no such search."""
+    """Return the GPU build with its contact point search as a separate part to link, or None if it has no search."""
     shapes = variant.defines.get("GPUSIM_SHAPES", "0")
     if shapes == "0" or variant.defines.get("GPUSIM_PART") == "2":
         return None
@@ -218,7 +220,7 @@ def in_parts(variant: Variant) -> Variant | None:
 
 
 def clocked_variant(variant: Variant) -> tuple[Variant, list[str]]:
-    """Return the same fused build with a cycle counter in each routine of the step, and the routines' names."""
+    """Return the same fused build with a cycle counter in each routine of the step, and the names of the routines."""
     has = {name: variant.defines[f"GPUSIM_{name}"] != "0" for name in ("DIRECT", "SHAPES", "SWEPT", "COUPLED")}
     build = Build(has["DIRECT"], has["SHAPES"], False, has["SWEPT"], has["COUPLED"])
     generated = variant.generated | {"order.cuh": order_header(build, clocked=True)}
@@ -227,7 +229,7 @@ def clocked_variant(variant: Variant) -> tuple[Variant, list[str]]:
 
 
 def collide_variant(shapes: str) -> Variant:
-    """Return the part that finds the contact points of a pair. ``shapes``: the value of GPUSIM_SHAPES."""
+    """Return the separate build that finds the contact points of a pair. ``shapes``: the value of GPUSIM_SHAPES."""
     double = C_REAL[np.dtype(np.float64)]
     defines = {"GPUSIM_REAL": double, "GPUSIM_STORED": double, "GPUSIM_SHAPES": shapes, "GPUSIM_LINKED": "2"}
     name = f"collide{COLLIDE_NAMES[shapes]} shapes, to be linked"
@@ -269,7 +271,8 @@ def signals_variant(
 ) -> Variant:
     """Return the build of the GPU kernels that read signals, write poses and reset worlds.
 
-    It serves every model with these actuator kinds and number types. With ``wraps``, models may have wrapped ropes.
+    It works for every model with these kinds of actuators and number types. With ``wraps``, models may have wrapped
+    ropes.
     """
     # Its headers need a solver and a contact setting: use the colored solver without contacts.
     build = make_variant("signals.cu", real, stored, False, kinds=kinds, wraps=wraps)
@@ -278,7 +281,7 @@ def signals_variant(
 
 
 def rays_variant(kinds: Kinds = COMMON_KINDS) -> Variant:
-    """Return the build of the kernel that casts rays of sensors. It serves every model with these actuator kinds.
+    """Return the build of the kernel that casts sensor rays. It works for every model with these kinds of actuators.
 
     It reads only poses, which are float64 in every model.
     """
@@ -295,10 +298,10 @@ EVERYWHERE = {("fused.cu", 2, "float32", True), ("staged.cu", 2, "float32", Fals
 
 
 def kernel_variants() -> Iterator[Variant]:
-    """Yield every build that a user can get, for the compile check. Specialized builds differ only in numbers.
+    """Yield every build that a user can get, for the compile check. Specialized builds differ only in constants.
 
-    Builds for common shapes are a subset of those for all shapes. The builds with ``everywhere`` contain every value of
-    every define (tests/unit/test_check_kernels.py).
+    The code of builds for common shapes is a subset of the code for all shapes. The builds with ``everywhere`` contain
+    every value of every preprocessor macro (tests/unit/test_check_kernels.py).
     """
     single, double = np.dtype(np.float32), np.dtype(np.float64)
     usual = ((double, single, True), (double, double, True), (single, single, False), (double, double, False))

@@ -1,6 +1,6 @@
-"""The CUDA backend: runs cuda_kernels/ with NVRTC and CuPy on one GPU.
+"""CUDA backend: it compiles cuda_kernels/ with NVRTC and runs them on one GPU with CuPy.
 
-It launches kernels on CuPy's current stream, so that arrays exchanged by DLPack are in the right order.
+It launches kernels on CuPy's current stream. So the order of kernels and of accesses by DLPack is right.
 ``memory.py`` manages the device memory.
 """
 
@@ -53,12 +53,12 @@ class CudaBackend(CudaMemory):
     Args:
         model, state, parameters, config, real, launch: see KernelBackend.
         device: number of the GPU, 0 by default.
-        fast: let the compiler fuse multiplies with adds. This is faster, but the bits differ from the CPU's.
-        specialize: True compiles for this model's sizes from the first start on, False never does. By default, only the
-            full build that follows the first one is specialized, with SPECIALIZED_FROM worlds or more.
+        fast: let the compiler fuse multiplies with adds. This is faster, but the results differ from those on a CPU.
+        specialize: True compiles for this model's sizes at the first start, False never does. By default, only the full
+            build in the background is specialized, with SPECIALIZED_FROM worlds or more.
 
     Raises:
-        ModelError: CuPy is missing, or no such GPU.
+        ModelError: CuPy is missing, or the GPU does not exist.
         CompileError: the kernels do not compile.
     """
 
@@ -92,7 +92,7 @@ class CudaBackend(CudaMemory):
             self._load_kernels()
 
     def lanes(self) -> int:
-        """Return the records side by side: a warp's width in staged launch, else 1, as padding costs shared memory."""
+        """Return how many manifold records are side by side: a warp's width in staged launch, otherwise 1."""
         return GPU_LANES if self.staged else 1
 
     def _choose_shape(self) -> None:
@@ -132,7 +132,7 @@ class CudaBackend(CudaMemory):
             return self.builds.module(variant)
 
     def step_variant(self) -> Variant:
-        """Return the build whose kernel runs steps: a separate one if the work arrays are in shared memory."""
+        """Return the build whose kernel runs steps. It is a separate build if the work arrays are in shared memory."""
         return self._variant("fused.cu", shared=bool(self._shape.shared))
 
     def _steps_kernel(self) -> Any:
@@ -151,7 +151,7 @@ class CudaBackend(CudaMemory):
 
     @contextmanager
     def steps_of(self, module: Any) -> Iterator[None]:
-        """Run steps with another build of the same model inside the ``with`` block."""
+        """Run steps inside the ``with`` block with ``module``, another build of the same model."""
         with self._here():
             self._stand_in = self._shared_kernel(module) if self._shape.shared else module.get_function("run_worlds")
         try:
@@ -228,9 +228,9 @@ class CudaBackend(CudaMemory):
         """Launch ``n`` steps of ``dt`` seconds on CuPy's current stream without waiting for them.
 
         Returns:
-            True if more worlds are known to have failed.
+            True if the host knows of more failed worlds than before.
 
-        The counters of this call arrive with a later call. :meth:`read_health` waits for the failed worlds.
+        The failure counters of this call reach the host in a later call. :meth:`read_health` waits for the device.
         """
         h = dt / self.config.substeps
         with self._here():
@@ -344,12 +344,12 @@ class CudaBackend(CudaMemory):
         return self.fill_work(h)
 
     def forward_contacts(self) -> ForwardContacts | None:
-        """Return the contacts of a trial, copied from the slabs, or None if the model has no pair capacity."""
+        """Return the contacts of a trial substep from the slabs, or None if the model has no pair capacity."""
         self._ensure_forward(self._forward_contacts_h)
         return super().forward_contacts()
 
     def invalidate(self) -> None:
-        """Invalidate the signals in the slabs after a change of the state."""
+        """Invalidate the results of stage forward in the slabs after a change of the state."""
         self._forward_h, self._posed = 0.0, False
         # The caller of host_control() may have written the commands.
         self._control_newer = self._control_newer or self._control_lent
@@ -368,7 +368,7 @@ class CudaBackend(CudaMemory):
         return np.ascontiguousarray(own).view(place.dtype).reshape(self.num_worlds, *place.shape)
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
-        """Return an array on the device, and the launches that fill it from the state."""
+        """Return an array on the device, and a function that launches the kernels that fill it from the state."""
         launch = ObserverLaunch(self, entries, width, array)
         return launch.out, launch
 
@@ -386,9 +386,9 @@ class CudaBackend(CudaMemory):
         return ProgramLaunch(self, program, name)
 
     def launch_on_commands(self, kernel: Any, threads: int, arguments: Callable[[], tuple[Any, ...]]) -> None:
-        """Launch a kernel with one thread per world, which changes the state and the commands.
+        """Launch a kernel that changes the state and the commands, with one thread per world.
 
-        ``arguments`` is called after the host's writes are on the device.
+        This method calls ``arguments`` after it has copied the host's writes to the device.
         """
         with self._here():
             self._push()
@@ -399,7 +399,7 @@ class CudaBackend(CudaMemory):
         self.invalidate()
 
     def is_mask(self, worlds: Any) -> bool:
-        """Return whether ``worlds`` is a mask on the device. Indices are copied to the host instead.
+        """Return whether ``worlds`` is a mask on the device. Indices on the device do not count.
 
         Raises:
             ModelError: the shape of the mask does not fit.
@@ -414,7 +414,7 @@ class CudaBackend(CudaMemory):
         return bool(given.dtype == bool)
 
     def restore(self, initial: State, worlds: Any) -> None:
-        """Reset worlds, indices or a mask on the device, to a state and the default commands, on the device."""
+        """Reset worlds (indices or a mask on the device) to a state and the default commands."""
         with self._here():
             cupy = self._cupy
             if is_on_device(worlds):
@@ -460,14 +460,14 @@ class CudaBackend(CudaMemory):
         self._initial_arguments = None
 
     def newly_failed(self) -> bool:
-        """Return whether more worlds are known to have failed than at the last call."""
+        """Return whether the host knows of more failed worlds than at the last call."""
         seen, self._seen = self._seen, int(self._reported[0])
         return self._seen > seen
 
     def newly_overflowed(self) -> bool:
-        """Return whether the pair buffer of a world is known to have overflowed since the last call.
+        """Return whether the host knows that a pair buffer has overflowed since the last call.
 
-        With strict settings this waits for the device, so that no step follows one that lost pairs.
+        With strict settings this waits for the device, so that no step runs after a step that lost pairs.
         """
         if self.config.strict:
             with self._here():
@@ -477,7 +477,7 @@ class CudaBackend(CudaMemory):
         return self._seen_overflowed > seen
 
     def newly_inexact(self) -> bool:
-        """Return whether a world is known to have exceeded an accuracy limit since the last call."""
+        """Return whether the host knows that a world has exceeded an accuracy limit since the last call."""
         seen, self._seen_inexact = self._seen_inexact, int(self._reported[2])
         return self._seen_inexact > seen
 
@@ -487,7 +487,7 @@ class CudaBackend(CudaMemory):
         self._graphs: dict[tuple[int, float], Any] = {}
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Keep worlds stopped that failed on another backend: their health words and the values that failed."""
+        """Keep worlds stopped that failed on another backend, with their health words and the values that failed."""
         with self._here():
             self._follow_stream()
             self._arrays["health"].set(words)

@@ -1,12 +1,13 @@
-"""Builds of the CUDA backend: a quick build first, then an optimized full build in the background.
+"""Builds of the CUDA backend: first a quick build, then an optimized full build in the background.
 
-ptxas at full optimization takes half a minute for contacts of every kind. A quick build takes seconds and has the same
-bits, because the order of operations is fixed before ptxas. It is linked from parts, so that ptxas compiles each
-function once. If the driver cannot link them, ptxas runs at its quick level. A full build in the cache is used at once.
-Otherwise a separate process makes it (background_builds.py), and the simulation switches to it between two runs.
+ptxas at full optimization takes half a minute for contacts of every kind. A quick build takes seconds and gives the
+same results, bit for bit, because the order of operations is fixed before ptxas. The backend links it from parts, so
+that ptxas compiles each function once. If the driver cannot link the parts, ptxas runs at its quick level. If the cache
+has a full build, the backend uses it at once. Otherwise a separate process compiles the full build
+(background_builds.py), and the simulation switches to it between two runs.
 
-Quick builds serve every model of a kind. With many worlds, full builds are specialized for the model's sizes
-(``Variant.full``): they have one half to two thirds of the instructions and compile faster. Until a specialized build
+A quick build works for many models. With many worlds, full builds are specialized for the model's sizes
+(``Variant.full``). They have one half to two thirds of the instructions and compile faster. Until a specialized build
 is ready, the general full build is used if it is in the cache.
 """
 
@@ -32,10 +33,10 @@ _LARGE = ("fused.cu", "staged.cu", "signals.cu")
 
 
 def way_of_building() -> str:
-    """Return ``$GPUSIM_CUDA_BUILD``: "auto" as above, "full" waits for full builds, "quick" makes only quick builds.
+    """Return ``$GPUSIM_CUDA_BUILD``: "auto" (default), "full" waits for full builds, "quick" makes only quick builds.
 
     Raises:
-        ModelError: any other value.
+        ModelError: the variable has another value.
     """
     way = os.environ.get(ENVIRONMENT) or "auto"
     if way not in WAYS:
@@ -79,7 +80,7 @@ class CudaBuilds:
         fast: allow fused multiply-adds.
 
     Attributes:
-        unlinked: why the last quick build with parts was not linked, or an empty string.
+        unlinked: why the parts of the last quick build were not linked, or an empty string.
     """
 
     def __init__(self, cupy: Any, device: int, fast: bool = False) -> None:
@@ -89,7 +90,7 @@ class CudaBuilds:
         self.unlinked = ""
 
     def module(self, variant: Variant) -> Any:
-        """Return CuPy's module of a build. If it is a quick build, a full build will follow.
+        """Return CuPy's module of a build. If this is a quick build, also start the full build in the background.
 
         Raises:
             CompileError: a source has an error.
@@ -97,11 +98,11 @@ class CudaBuilds:
         return self.modules([variant])[0]
 
     def full_module(self, variant: Variant) -> Any:
-        """Return CuPy's module of a full build, and wait for its compilation."""
+        """Wait for the compilation of a full build, and return its CuPy module."""
         return self._cupy.RawModule(path=str(self._compile(_Job(variant))))
 
     def modules(self, variants: Sequence[Variant]) -> list[Any]:
-        """Return CuPy's modules of several builds, which are compiled in parallel."""
+        """Compile several builds in parallel, and return their CuPy modules."""
         way = way_of_building()
         orders = [self._order(variant, way) for variant in variants]
         jobs = [job for order in orders for job in order.jobs]
@@ -165,7 +166,7 @@ class CudaBuilds:
         waiting_builds().put(build)
 
     def arrived(self) -> bool:
-        """Return whether new full builds are ready since the last call. False while one is still being made."""
+        """Return whether new full builds are ready since the last call. False while a build is still in progress."""
         if not all(build.ended for build in self._pending):
             return False
         came = any(build.path is not None for build in self._pending)

@@ -33,16 +33,16 @@ def compile_cuda(
     quick: bool = False,
     options: Sequence[str] = (),
 ) -> Path:
-    """Return the path of the cubin of ``main``. Compile it unless it is in the cache.
+    """Return the path of the cubin of ``main``. Compile ``main`` unless the cubin is in the cache.
 
     Args:
         main: name of a source in ``kernel_sources()`` or in ``generated``.
         generated: headers and sources (name to text) that extend or replace those of the package.
         defines: preprocessor macros.
         arch: the GPU's architecture, e.g. ``"sm_90"``.
-        fast: allow fused multiply-adds. The bits then differ from the CPU's.
+        fast: allow fused multiply-adds. The results then differ from those on a CPU.
         reported: called with the compiler's log and each kernel's resources, unless the cubin is in the cache.
-        quick: compile in a fraction of the time to somewhat slower code, if NVRTC supports it (12.8).
+        quick: compile to somewhat slower code in a fraction of the time, if NVRTC supports this (12.8 or newer).
         options: further NVRTC options.
 
     Raises:
@@ -90,12 +90,12 @@ def compile_cubin(
     fast: bool = False,
     extra: Sequence[str] = (),
 ) -> Compiled:
-    """Return cubin, log and PTX of one compilation, without the cache.
+    """Compile once without the cache, and return cubin, log and PTX.
 
     Args:
         nvrtc: the compiler.
         main: the source to compile.
-        sources: from ``gpu_sources``.
+        sources: result of ``gpu_sources``.
         defines: preprocessor macros.
         arch: the GPU's architecture, e.g. ``"sm_90"``.
         fast: allow fused multiply-adds.

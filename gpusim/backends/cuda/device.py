@@ -1,4 +1,4 @@
-"""CuPy and GPU checks of the CUDA backend, and the launch shape for a GPU."""
+"""Checks for CuPy and a GPU, and the launch shape for a GPU."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ _SLABS_SHARE = 8
 
 @dataclass(frozen=True)
 class LaunchShape:
-    """Distribution of worlds over threads and blocks of a GPU in fused launch.
+    """Distribution of worlds over threads and blocks of a GPU in the fused launch.
 
     Attributes:
-        lanes: threads per world: 1, 2, 4, ... 32 of a warp, or a whole block.
+        lanes: threads per world: 1, 2, 4, ... 32 threads of a warp, or all threads of a block.
         block: threads per block.
         shared: bytes of shared memory per block. With 0, worlds work in slabs of global memory.
-        tiles: worlds that run side by side. Each has a slab unless shared memory is used.
+        tiles: number of worlds that run side by side. Each of them has a slab, unless their arrays are in shared
+            memory.
     """
 
     lanes: int
@@ -66,10 +67,10 @@ class Gpu:
 
 
 def load_cupy(device: int) -> Any:
-    """Return the module cupy after a check that the GPU number ``device`` exists.
+    """Check that the GPU with the number ``device`` exists, and return the module cupy.
 
     Raises:
-        ModelError: CuPy, a GPU or this number is missing. The message says how to fix it.
+        ModelError: CuPy or the GPU is missing. The message says how to fix this.
     """
     try:
         import cupy
@@ -87,9 +88,9 @@ def load_cupy(device: int) -> Any:
 def launch_shape(sizes: dict[str, int], slab: int, worlds: int, gpu: Gpu) -> LaunchShape:
     """Choose the number of threads per world, and shared or global memory for its work arrays.
 
-    More threads per world reduce the operations of the busiest thread, but increase the total cost. By operation
-    counts, about the square root of the number of rows is a good compromise. With few worlds, each gets more threads
-    until the GPU is full.
+    More threads per world reduce the operations of the busiest thread, but increase the total cost. Operation counts
+    show that a good number of threads is about the square root of the number of rows. With few worlds, each gets more
+    threads until the GPU is full.
 
     Args:
         sizes: sizes of the model.

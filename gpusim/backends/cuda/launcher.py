@@ -1,4 +1,4 @@
-"""Interface of the CUDA backend for launches of small kernels."""
+"""Interface of the CUDA backend for code that launches small kernels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Launcher(Protocol):
         """Return an array of the state or the commands on the device."""
 
     def launch_items(self, kernel: str, items: int, *arguments: Any) -> None:
-        """Launch a kernel of the signals with one thread for each item."""
+        """Launch a kernel that reads or writes signals, with one thread for each item."""
 
     def launch_on_commands(self, kernel: Any, threads: int, arguments: Callable[[], tuple[Any, ...]]) -> None:
-        """Launch a kernel with one thread for each world, which may write commands."""
+        """Launch a kernel that may write commands, with one thread for each world."""

@@ -1,6 +1,6 @@
-"""Linking of separately compiled parts to one cubin with NVIDIA's driver (cuLink, CUDA Driver API 6.26).
+"""Linker of separately compiled parts to one cubin. It is part of NVIDIA's driver (cuLink, CUDA Driver API 6.26).
 
-The driver exists wherever kernels can run. NVIDIA's other linkers are separate packages.
+Every computer that can run kernels has the driver. NVIDIA's other linkers are separate packages.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LOG_BYTES = 8192
 
 
 class LinkError(CompileError):
-    """Parts cannot be linked here: the driver is missing or does not accept NVRTC's output."""
+    """Error: parts cannot be linked, because the driver is missing or does not accept NVRTC's output."""
 
 
 class Linker(Protocol):
@@ -34,10 +34,10 @@ class Linker(Protocol):
     name: str
 
     def link(self, parts: dict[str, bytes]) -> bytes:
-        """Link relocatable cubins to one. Their names are for messages.
+        """Link relocatable cubins to one cubin. Messages use the names in ``parts``.
 
         Raises:
-            LinkError: they do not fit together, or no CUDA context is current.
+            LinkError: the cubins do not fit together, or no CUDA context is current.
         """
         ...
 
@@ -58,7 +58,7 @@ def load_linker() -> Linker:
 
 
 def link_cubins(paths: Sequence[Path], arch: str) -> Path:
-    """Return the path of the cubin linked from parts for one architecture. Link it unless it is in the cache.
+    """Return the path of the cubin linked from parts for ``arch``. Link the parts unless the cubin is in the cache.
 
     Raises:
         LinkError: the driver is missing, or the parts do not fit together.

@@ -1,7 +1,7 @@
 """Memory of the CUDA backend: arrays on the device, and host copies of the state and the commands.
 
-Poses, velocities and commands live on the device. The host copies (``state``, ``control``) are updated on access. Host
-writes are copied to the device before the next launch.
+Poses, velocities and commands live on the device. The backend updates the host copies (``state``, ``control``) when you
+access them. It copies host writes to the device before the next launch.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class CudaMemory(KernelBackend):
     def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
         """Copy an array to the device and return its address.
 
-        An existing array of the same name, shape and type is overwritten in place. With ``worlds``, only these rows.
+        If an array of the same name, shape and type exists, overwrite it in place. With ``worlds``, overwrite only
+        these rows.
         """
         with self._here():
             self._follow_stream()
@@ -110,7 +111,7 @@ class CudaMemory(KernelBackend):
 
     @property
     def state(self) -> State:
-        """Return the state on the host. The caller may write it, so the next launch copies it to the device."""
+        """Return the state on the host. The caller may change it, so the next launch copies it to the device."""
         self._pull()
         self._host_newer = True
         return self._state
@@ -135,7 +136,7 @@ class CudaMemory(KernelBackend):
         return self.control
 
     def hold_overridden(self) -> None:
-        """Set overridden commands to their held values, on the device."""
+        """Set overridden commands to the values that override them, on the device."""
         with self._here():
             self._push()
             if self._overriding and self.control.size:
@@ -145,9 +146,9 @@ class CudaMemory(KernelBackend):
                 self._commands_changed()
 
     def write_commands(self, columns: Any, values: Any) -> None:
-        """Write commands of all worlds from (num_worlds, n). ``columns``: a slice or indices.
+        """Write commands of all worlds from ``values`` (num_worlds, n). ``columns``: their columns, a slice or indices.
 
-        Values on the device (CuPy or any DLPack array) stay there. Host values are copied to it.
+        Values on the device (CuPy or any DLPack array) stay there. Values on the host are copied to the device.
         """
         with self._here():
             array = self._cupy.from_dlpack(values) if is_on_device(values) else self._cupy.asarray(np.array(values))
@@ -167,7 +168,7 @@ class CudaMemory(KernelBackend):
         return f"command '{names[0]}'" if len(names) == 1 else f"commands {' '.join(names[:1])} ..."
 
     def last_substep(self) -> float:
-        """Return the size of the last substep, s, or 0 right after a reset. Do not wait for the device."""
+        """Return the size of the last substep (s), or 0 right after a reset, without waiting for the device."""
         return self._substep if self._device_newer else super().last_substep()
 
     def register_array(self, name: str) -> None:
@@ -191,7 +192,7 @@ class CudaMemory(KernelBackend):
             return self._arrays[f"kept_{name}"][:, list(columns)]
 
     def device_rows(self, worlds: Any) -> Any:
-        """Return :meth:`rows_of` on the device. For a mask on the device, each of its worlds has its own row."""
+        """Return :meth:`rows_of` on the device. A mask on the device gives each chosen world its own index as row."""
         cupy = self._cupy
         if not is_on_device(worlds):
             return cupy.asarray(self.rows_of(worlds))
@@ -204,7 +205,7 @@ class CudaMemory(KernelBackend):
         return cupy.concatenate([cupy.broadcast_to(x, (count, x.shape[1])) for x in columns], axis=1).astype(np.float64)
 
     def to_device(self, array: Array) -> Any:
-        """Return a copy on the device."""
+        """Return a copy of ``array`` on the device."""
         with self._here():
             self._follow_stream()
             return self._cupy.asarray(array)

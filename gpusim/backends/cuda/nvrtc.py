@@ -1,8 +1,8 @@
-"""NVRTC, NVIDIA's run-time compiler: CuPy's binding if available, else the library itself.
+"""NVRTC, NVIDIA's run-time compiler, through CuPy's binding if available, otherwise through its library.
 
 Neither needs a GPU or its driver. CuPy's binding comes first, because CuPy knows the matching library. The library
-itself suffices on machines without CuPy (``pip install nvidia-cuda-nvrtc-cu12``). It is also used if another major
-version than CuPy's is needed: NVRTC 13 does not support sm_70.
+itself suffices on machines without CuPy (``pip install nvidia-cuda-nvrtc-cu12``). The library is also used if a build
+needs another major version than CuPy's. For example, NVRTC 13 does not support sm_70.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COMPILATION_FAILED = 6  # NVRTC_ERROR_COMPILATION: the log says why
 
 
 class NvrtcMissingError(CompileError):
-    """NVRTC, or the requested version of it, is not installed."""
+    """Error: NVRTC, or the requested version of NVRTC, is not installed."""
 
 
 class Compiled(NamedTuple):
@@ -54,7 +54,7 @@ class Nvrtc(Protocol):
     archs: tuple[int, ...]
 
     def compile(self, main: str, sources: dict[str, str], options: list[str]) -> Compiled:
-        """Compile ``main``, one of ``sources``. It may include the others by name."""
+        """Compile ``main``, one of ``sources``, which may include the other sources by name."""
         ...
 
 
@@ -66,7 +66,7 @@ def load_nvrtc(major: int | None = None) -> Nvrtc:
         major: the required major version, or None for any.
 
     Raises:
-        NvrtcMissingError: not installed. The message says what to install.
+        NvrtcMissingError: NVRTC is not installed. The message says what to install.
     """
     seen: list[str] = []
     for nvrtc in _candidates():

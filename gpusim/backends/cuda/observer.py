@@ -1,4 +1,4 @@
-"""Observations on a GPU: one thread per signal element and world, and a separate kernel with one thread per ray."""
+"""Reading of signals on a GPU: one thread per signal element and world. A separate kernel has one thread per ray."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpusim.typing import Array
 
 
 class ObserverLaunch:
-    """Launch that fills an array on the device from the state, without a copy to the host.
+    """Launch of the kernels that read signals to an array on the device, without a copy to the host.
 
     Args:
         backend: the backend with the state.

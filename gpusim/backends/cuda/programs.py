@@ -16,12 +16,12 @@ THREADS = 128
 
 
 class ProgramLaunch:
-    """Launch that samples one diagram in the worlds where it is due, without a copy to the host.
+    """Launch of the kernel that samples a diagram in the worlds where a sample is due, without a copy to the host.
 
     Args:
         backend: the backend with the state and the commands.
         program: the program of the diagram.
-        name: the state array with the diagram's numbers.
+        name: the state array with the state variables of the diagram.
     """
 
     def __init__(self, backend: Launcher, program: Program, name: str) -> None:
@@ -34,7 +34,7 @@ class ProgramLaunch:
 
         Args:
             given: inputs from the simulation, (worlds, inputs) on the device.
-            parameters: (1 or worlds, parameters) on the host. They are copied only if they changed.
+            parameters: (1 or worlds, parameters) on the host. The backend copies them only if they changed.
         """
         self._backend.launch_on_commands(self._kernel, THREADS, lambda: self._arguments(given, parameters))
 

@@ -1,4 +1,4 @@
-"""CUDA streams of other libraries."""
+"""Use of CUDA streams of other libraries."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def on_stream(stream: Any) -> Iterator[None]:
     the other library wait for each other without a synchronization of the host.
 
     Args:
-        stream: of PyTorch (``cuda_stream``) or CuPy (``ptr``), or the address of a ``cudaStream_t``.
+        stream: a stream of PyTorch (``cuda_stream``) or CuPy (``ptr``), or the address of a ``cudaStream_t``.
 
     Raises:
-        ModelError: ``stream`` is none of these, or CuPy is missing.
+        ModelError: ``stream`` is not a stream, or CuPy is missing.
     """
     address = getattr(stream, "cuda_stream", getattr(stream, "ptr", stream))
     if isinstance(address, bool) or not isinstance(address, int):

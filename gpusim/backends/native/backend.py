@@ -1,4 +1,4 @@
-"""The native backend: cuda_kernels/ built by the system's C++ compiler, with worlds distributed over CPU threads."""
+"""Native backend: the system's C++ compiler builds cuda_kernels/, and the worlds are distributed over CPU threads."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class NativeBackend(KernelBackend):
         self._address = ctypes.c_void_p(self.arguments.ctypes.data)
 
     def lanes(self) -> int:
-        """Return the records per vector, or 1 for small worlds, which would not fill it."""
+        """Return the manifold records per vector, or 1 for small worlds, which would not fill a vector."""
         return 1 if self.sizes["pairs"] < LEAST_WIDE else vector_bytes() // self.real.itemsize
 
     @property
@@ -166,7 +166,7 @@ class NativeBackend(KernelBackend):
 
     @property
     def team(self) -> int:
-        """Return the number of threads of one launch."""
+        """Return the number of threads that one launch uses."""
         return 1 if _forked else self._team.size if self.staged else min(self.threads, self.num_worlds)
 
     def _ensure_slabs(self, count: int) -> None:
@@ -259,7 +259,7 @@ class NativeBackend(KernelBackend):
         return self.fill_work(h)
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Array, Callable[[], None]]:
-        """Return an array (num_worlds, width), and a kernel call that fills it, with prepared arguments."""
+        """Return an array (num_worlds, width), and a function that calls the kernel that fills the array."""
         out = np.zeros((self.num_worlds, width)) if array is None else array
         if not len(entries):
             return out, lambda: None
@@ -281,7 +281,7 @@ class NativeBackend(KernelBackend):
         return out, launch
 
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
-        """Return a call of the diagram's kernel."""
+        """Return a function that calls the kernel of the diagram."""
         library, arrays = load_library(program_variant(program)), self._state.arrays
         place, number = ctypes.c_void_p, ctypes.c_int
         numbers, time, health = arrays[name], place(arrays["time"].ctypes.data), place(self.health.ctypes.data)
@@ -342,7 +342,7 @@ class NativeBackend(KernelBackend):
         return any_active
 
     def spoil_slab(self) -> Array:
-        """Fill the slabs with SPOILED, which must not change any step. Return a view of all slabs in a row."""
+        """Fill the slabs with SPOILED, which must not change any step. Return a flat view of all slabs."""
         self._slab[:] = SPOILED
         return self._slab
 

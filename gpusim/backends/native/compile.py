@@ -64,7 +64,7 @@ _PLAIN_PROBE = 'extern "C" int threads() { return 1; }\n'
 
 @dataclass(frozen=True)
 class Compiler:
-    """A compiler: the start of its command line, and a text that identifies the compiler and its version."""
+    """A C++ compiler: the start of its command line, and a text that identifies the compiler and its version."""
 
     command: tuple[str, ...]
     identity: str
@@ -74,7 +74,7 @@ def find_compiler() -> str:
     """Return the path of the C++ compiler: ``$CXX``, else the first of g++, clang++ and c++ on the path.
 
     Raises:
-        CompileError: no compiler found. The message says how to install one.
+        CompileError: no compiler is installed. The message says how to install one.
     """
     return _command()[0]
 
@@ -83,7 +83,7 @@ def check_native() -> None:
     """Check that a compiler exists, or that the cache has kernels.
 
     Raises:
-        CompileError: there is neither. The message says how to install a compiler.
+        CompileError: neither a compiler nor a cached kernel exists. The message says how to install a compiler.
     """
     try:
         find_compiler()
@@ -93,7 +93,7 @@ def check_native() -> None:
 
 
 def load_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> ctypes.CDLL:
-    """Load the library of :func:`build_native`. Rebuild it once if it cannot be loaded.
+    """Load the library of :func:`build_native`. If this fails, rebuild the library once.
 
     Raises:
         BrokenCompilerError: the rebuilt library cannot be loaded either.
@@ -116,7 +116,7 @@ def load_native(main: str, generated: dict[str, str], defines: dict[str, str]) -
 def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> Path:
     """Return the path of the shared library of ``main``. Compile it unless it is in the cache.
 
-    Without OpenMP the library runs on one thread. The first such build warns.
+    If the compiler lacks OpenMP, the library runs on one thread. The first build without OpenMP warns of this.
 
     Args:
         main: name of a source in ``kernel_sources()`` or in ``generated``.
@@ -125,7 +125,8 @@ def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) 
 
     Raises:
         BrokenCompilerError: the compiler fails on a one-line program or does not end.
-        CompileError: no compiler, an error in a source (with its file and line), or a cache that is not writable.
+        CompileError: no compiler is installed, a source has an error (with its file and line), or the cache is not
+            writable.
         UnknownNameError: ``main`` does not exist.
     """
     sources = reachable_sources(main, generated)
@@ -156,7 +157,7 @@ def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) 
 
 
 def find_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> Path | None:
-    """Return the library of :func:`build_native` if it is in the cache. Does not compile."""
+    """Return the path of the library of :func:`build_native` if it is in the cache, else None. Do not compile."""
     try:
         compiler = _compiler()
         openmp = () if _is_fresh(_no_openmp_marker(compiler)) else (OPENMP,)
@@ -225,7 +226,7 @@ def _flags() -> list[str]:
 
 
 def vector_bytes() -> int:
-    """Return the vector size of the kernels, bytes. Compilers split it if the processor's vectors are smaller."""
+    """Return the size (bytes) of the kernels' vectors. Compilers split vectors that are too long for the processor."""
     return 64 if "-mavx512f" in _vector_flags() else 32
 
 

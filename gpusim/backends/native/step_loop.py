@@ -1,4 +1,4 @@
-"""Many steps in one call of the native backend. The structures are those of cuda_kernels/step_loop.cu."""
+"""Many steps in one call of the native backend. cuda_kernels/step_loop.cu has the same structures."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Loop(ctypes.Structure):
 
 
 class Stepper(Protocol):
-    """Interface of the native backend for a loop of steps."""
+    """Interface of the native backend that a loop of steps needs."""
 
     arguments: Any
     kinds: Kinds
@@ -69,12 +69,12 @@ class Stepper(Protocol):
 
 
 class StepLoop:
-    """The C structures of a plan. They hold addresses, so this object keeps the arrays alive.
+    """The C structures of a plan of steps. They hold addresses of arrays, so this object keeps the arrays alive.
 
     Args:
         backend: the backend that steps.
         plan: the steps.
-        load: returns the library of a build.
+        load: function that returns the library of a build.
         observe: the library's function that reads signals.
     """
 

@@ -1,7 +1,7 @@
 """Number of threads of a staged step, chosen by trials while the simulation runs.
 
-The threads meet after each phase. On a busy computer they wait for a thread that has no core, and for small worlds many
-threads are not worth their cost. The bits do not depend on the number of threads.
+The threads wait for each other after each phase. On a busy computer they all wait for a thread that has no core. For
+small worlds, many threads cost more time than they save. The results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Team:
     """Choice between neighboring numbers of threads in 1, 2, 4, ..., ``most``.
 
     Attributes:
-        size: threads of the next step.
+        size: number of threads of the next step.
     """
 
     def __init__(self, most: int) -> None:

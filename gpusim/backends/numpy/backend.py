@@ -1,4 +1,4 @@
-"""The NumPy backend: runs gpusim/reference/ over all worlds at once. It needs no compiler."""
+"""NumPy backend: it runs gpusim/reference/ for all worlds at once and needs no compiler."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class NumpyBackend:
         """Do nothing: this backend has no copy of the reset state."""
 
     def parameter_written(self, name: str, worlds: Array) -> None:
-        """Update everything derived from a parameter that was written."""
+        """Update everything that is derived from a parameter that was written."""
         self.work.parameter_written(name, worlds)
 
     def actuator_written(self, kind: str, name: str, worlds: Array) -> None:

@@ -1,4 +1,4 @@
-"""Arithmetic blocks: sums, products, functions, vectors."""
+"""Blocks for arithmetic: sums, products, functions, vectors."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def lettered(element: str, count: int) -> tuple[str, ...]:
 
 @block("gain")
 class Gain(Block):
-    """Multiplication by a number, which may have a ``unit``."""
+    """Multiply the input by a number, which may have a ``unit``."""
 
     gain: float = 1.0
     unit: str | None = None
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the input's shape. Multiply its unit by that of the gain."""
+        """Return the input's shape, and the product of the units of input and gain."""
         unit = units.product(given["in"].unit, units.parse(self.unit))
         return {"out": Kind(given["in"].shape, unit)}
 
@@ -41,7 +41,7 @@ class Gain(Block):
 
 @block("sum")
 class Sum(Block):
-    """Sum and difference: one sign for each of the inputs a, b, c ..., as "+-"."""
+    """Sum or difference of the inputs a, b, c, ... ``signs`` has one sign for each input, such as "+-"."""
 
     signs: str = "++"
 
@@ -70,7 +70,7 @@ class Sum(Block):
 
 @block("product")
 class Product(Block):
-    """Product and quotient: one sign for each of the inputs a, b, c ..., as "*/". A division by zero returns zero."""
+    """Product or quotient of the inputs a, b, ... ``signs`` has one sign for each input, such as "*/". x / 0 is 0."""
 
     signs: str = "**"
     same_units = False
@@ -87,7 +87,7 @@ class Product(Block):
             )
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Multiply the units too."""
+        """Return the common shape, and the product or quotient of the units."""
         powers = zip(self.inputs, self.signs, strict=True)
         unit = units.product(*(units.power(given[port].unit, 1 if sign == "*" else -1) for port, sign in powers))
         return {"out": Kind(common_shape(given), unit)}
@@ -113,7 +113,7 @@ def quotient(c: Context, above: Num | float, below: Num) -> Num:
 
 @block("division")
 class Division(Product):
-    """a / b; 0 if b is zero."""
+    """a / b, or 0 if b is zero."""
 
     signs: str = "*/"
 
@@ -167,7 +167,7 @@ TRIGONOMETRY = ("sin", "cos", _TAN, "asin", "acos", "atan")
 
 @block("trigonometry")
 class Trigonometry(Block):
-    """sin, cos, tan, asin, acos or atan; angles in rad, and arguments of asin and acos limited to -1 to 1."""
+    """sin, cos, tan, asin, acos or atan. Angles are in rad. Arguments of asin and acos are clipped to -1 to 1."""
 
     function: str = "sin"
     same_units = False
@@ -206,12 +206,12 @@ def trigonometric(c: Context, name: str, x: Num) -> Num:
 
 @block("atan2")
 class Atan2(Block):
-    """Angle of the point (x, y), rad, -pi to pi."""
+    """Angle (rad, -pi to pi) of the point (x, y)."""
 
     inputs = ("y", "x")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the kind of an angle."""
+        """Return the common shape of the inputs, unitless (an angle in rad)."""
         common_unit(given)
         return {"out": Kind(common_shape(given), units.NONE)}
 
@@ -223,7 +223,7 @@ class Atan2(Block):
 
 @block("mux")
 class Pack(Block):
-    """Vector of the numbers and vectors a, b, c ..., joined in order."""
+    """One vector from the numbers and vectors a, b, c, ..., in this order."""
 
     count: int = 2
 
@@ -235,7 +235,7 @@ class Pack(Block):
         lettered(element, self.count)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the total length, and the unit if all inputs share one."""
+        """Return the total length, and the unit if all inputs have the same unit."""
         kinds = [kind.unit for kind in given.values()]
         same = all(units.fits(kinds[0], u) for u in kinds)
         return {"out": Kind((sum(kind.size for kind in given.values()),), kinds[0] if same else None)}
@@ -247,25 +247,25 @@ class Pack(Block):
 
 @block("select_element")
 class Component(Block):
-    """One component of a vector, counted from 0, or several components by a list."""
+    """One component of a vector (index from 0), or several components (list of indices)."""
 
     index: int | Sequence[int] = 0
 
     def check(self, element: str) -> None:
-        """Check that each index is a whole number of at least 0."""
+        """Check that each index is an integer of at least 0."""
         listed = list(self.index) if isinstance(self.index, list | tuple) else [self.index]
         if not listed or not all(isinstance(k, int) and not isinstance(k, bool) and k >= 0 for k in listed):
             raise validate.fail(element, f"index = {self.index!r} is no whole number of at least 0", "give one")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the chosen shape in the unit of the input."""
+        """Return the shape of the selected components, with the input's unit."""
         listed = [self.index] if isinstance(self.index, int) else list(self.index)
         if max(listed) >= given["in"].size:
             raise ModelError(f"index = {max(listed)} is not within a wire of {given['in'].size}; give a smaller one")
         return {"out": Kind(() if isinstance(self.index, int) else (len(listed),), given["in"].unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the chosen components."""
+        """Return the selected components."""
         listed = [self.index] if isinstance(self.index, int) else list(self.index)
         return {"out": [given["in"][k] for k in listed]}
 
@@ -275,26 +275,26 @@ class Norm(Block):
     """Length (Euclidean norm) of a vector."""
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return a number in the unit of the input."""
+        """Return a number with the input's unit."""
         return {"out": Kind((), given["in"].unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the root of the sum of squares."""
+        """Return the square root of the sum of squares."""
         return {"out": [c.trace.sqrt(reduce(lambda a, b: a + b, [x * x for x in given["in"]]))]}
 
 
 @block("dot")
 class Dot(Block):
-    """Scalar product of two vectors of one length."""
+    """Scalar product of two vectors of equal length."""
 
     inputs = ("a", "b")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return a number in the product of the units."""
+        """Return a number whose unit is the product of the two units."""
         common_shape(given)
         return {"out": Kind((), units.product(given["a"].unit, given["b"].unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the sum of products."""
+        """Return the sum of the products of components."""
         count = max(map(len, given.values()))
         return {"out": [reduce(lambda a, b: a + b, each(count, lambda a, b: a * b, given["a"], given["b"]))]}

@@ -1,8 +1,7 @@
-"""Blocks with a memory: integrators, filters, transfer functions, delays, PID.
+"""Blocks with state: integrators, filters, transfer functions, delays, PID.
 
-Inputs are held between samples (zero-order hold), and continuous systems are solved exactly for such inputs. At the
-samples, the outputs equal those of the continuous system after a zero-order hold (G. F. Franklin, J. D. Powell, M.
-Workman, "Digital Control of Dynamic Systems", 1998, section 4.3).
+Inputs are constant between samples (zero-order hold). For such inputs, the blocks solve the continuous systems exactly
+at the samples (G. F. Franklin, J. D. Powell, M. Workman, "Digital Control of Dynamic Systems", 1998, section 4.3).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ LONGEST_DELAY = 100_000
 
 
 def bounded(c: Context, x: Num, lower: float | None, upper: float | None) -> Num:
-    """Limit ``x`` to bounds, each of which may be None."""
+    """Clip ``x`` to two bounds. A bound may be None."""
     if lower is not None:
         x = c.trace.max(x, c.tune("lower", lower))
     return x if upper is None else c.trace.min(x, c.tune("upper", upper))
@@ -36,7 +35,7 @@ def bounded(c: Context, x: Num, lower: float | None, upper: float | None) -> Num
 
 @block("integrator")
 class Integrator(Block):
-    """Integral over time of ``gain`` times its input, within ``lower`` to ``upper``.
+    """Time integral of ``gain`` times the input, clipped to ``lower`` to ``upper``.
 
     While ``reset`` is above one half, the output is ``initial``.
     """
@@ -61,7 +60,7 @@ class Integrator(Block):
             raise validate.fail(element, "initial has no numbers", "give one for each of its input")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the input's unit times seconds times the unit of the gain."""
+        """Return the input's shape, with the product of the units of input, gain and time (s)."""
         shape = given["in"].shape if "in" in given else ()
         if np.ndim(self.initial):
             shape = shape or (len(self.initial),)  # type: ignore[arg-type]
@@ -72,7 +71,7 @@ class Integrator(Block):
         return {"out": Kind(shape, units.product(unit, units.SECOND, gain))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the integral at the start of the sample, or ``initial`` during a reset."""
+        """Return the value of the integral at the sample, or ``initial`` during a reset."""
         count = c.kinds["out"].size
         c.places("sum", np.broadcast_to(np.asarray(self.initial, float), (count,)).tolist())
         start = np.broadcast_to(np.asarray(self.initial, float), (count,)).tolist()
@@ -82,7 +81,7 @@ class Integrator(Block):
         return {"out": out}
 
     def update(self, c: Context, given: dict[str, Wire]) -> None:
-        """Integrate over the period with a constant input."""
+        """Integrate over the sample period with a constant input."""
         rate = c.tune("gain", self.gain)
         rise = each(c.kinds["out"].size, lambda x, u: bounded(c, x + (rate * u) * c.period, self.lower, self.upper),
                     c.memory["out"], given["in"])  # fmt: skip
@@ -90,7 +89,7 @@ class Integrator(Block):
 
 
 def linear(c: Context, a: Array, b: Array, given: Wire) -> None:
-    """Update the states x for each component of a wire: x' = a x + b u."""
+    """Return the next states x for each component of a wire: x_next = a x + b u."""
     order = len(a)
     for k, u in enumerate(given):
         x = c.kept(f"x{k}")
@@ -98,7 +97,7 @@ def linear(c: Context, a: Array, b: Array, given: Wire) -> None:
 
 
 def add_up(c: Context, factors: Sequence[float], values: Sequence[Num]) -> Num:
-    """Return the sum of products without the terms that have a factor of zero."""
+    """Return the sum of products. Terms with a factor of zero are omitted."""
     terms = [float(f) * v for f, v in zip(factors, values, strict=True) if f != 0.0]
     return reduce(lambda p, q: p + q, terms) if terms else c.trace.constant(0.0)
 
@@ -112,7 +111,7 @@ class Linear(Block):
 
     @property
     def start(self) -> float:
-        """Output before the first sample. The states start at the matching equilibrium."""
+        """Output before the first sample. The states start at the equilibrium with this output."""
         return 0.0
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -132,7 +131,7 @@ class Linear(Block):
         return {"out": made}
 
     def update(self, c: Context, given: dict[str, Wire]) -> None:
-        """Advance the states exactly for an input that is held over the period."""
+        """Advance the states exactly for an input that is constant over the sample period."""
         a, b, _, _ = self.system()
         n = len(b)
         from scipy.linalg import expm  # slow to import, and few diagrams need it
@@ -153,13 +152,13 @@ class LowPass(Linear):
         return self.initial
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the kind of the input."""
+        """Return the shape and unit of the input."""
         return {"out": given.get("in", Kind())}
 
 
 @block("lowpass")
 class Filter(LowPass):
-    """First-order low-pass: 1 / (time s + 1); ``time`` in s. The output starts at ``initial``."""
+    """First-order low-pass: 1 / (time s + 1), with ``time`` in seconds. The output starts at ``initial``."""
 
     time: float
     initial: float = 0.0
@@ -169,7 +168,7 @@ class Filter(LowPass):
         validate.positive(element, "time", self.time)
 
     def system(self) -> tuple[Array, Array, Array, float]:
-        """Return the matrices of one state, the output."""
+        """Return the matrices of the system. Its only state is the output."""
         return np.array([[-1.0 / self.time]]), np.array([1.0 / self.time]), np.ones(1), 0.0
 
 
@@ -187,7 +186,7 @@ class Filter2(LowPass):
         validate.positive(element, "damping", self.damping)
 
     def system(self) -> tuple[Array, Array, Array, float]:
-        """Return the matrices of two states, the output and its rate."""
+        """Return the matrices of the system. Its states are the output and the output's rate."""
         w = 2.0 * math.pi * self.frequency
         a = np.array([[0.0, 1.0], [-w * w, -2.0 * self.damping * w]])
         return a, np.array([0.0, w * w]), np.array([1.0, 0.0]), 0.0
@@ -195,7 +194,7 @@ class Filter2(LowPass):
 
 @block("transfer")
 class Transfer(Linear):
-    """Transfer function: polynomials in s, the highest power first; the order of ``num`` is at most that of ``den``."""
+    """Transfer function ``num`` / ``den``: polynomials in s, highest power first. order(num) <= order(den)."""
 
     num: Sequence[float]
     den: Sequence[float]
@@ -232,17 +231,18 @@ class Transfer(Linear):
         return a, b[:, 0], out[0], float(through[0, 0])
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the input's shape in ``unit``."""
+        """Return the input's shape, with the unit ``unit``."""
         return {"out": Kind(given["in"].shape if "in" in given else (), units.parse(self.unit))}
 
 
 @block("delay")
 class Delay(Block):
-    """Input from ``samples`` samples ago (default 1) or from ``time`` seconds ago.
+    """Delay of the input by ``samples`` samples (default 1) or by ``time`` seconds.
 
-    Before that the output is ``initial``, or the first input if ``initial`` is None. With ``max_time`` you can write
-    the time, per world, from 0 to ``max_time`` s; it is rounded to whole samples. As that time may be 0, such a delay
-    does not break an algebraic loop. Neither does a delay that starts with its first input.
+    Until the delay has passed, the output is ``initial``, or the first input if ``initial`` is None. With ``max_time``,
+    you can change ``time`` during the simulation in each world, from 0 to ``max_time`` seconds. It is rounded to whole
+    samples. A delay breaks an algebraic loop only without ``max_time`` (the time may be 0) and with a number as
+    ``initial``.
     """
 
     samples: int | None = None
@@ -274,7 +274,7 @@ class Delay(Block):
         validate.up_to(element, "time", time, "max_time", self.max_time, "s")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the kind of the input. Check that the delay fits into the buffer."""
+        """Return the shape and unit of the input. Check that the delay fits into the buffer."""
         name, time = ("time", self.time) if self.max_time is None else ("max_time", self.max_time)
         if time is not None and self._room(period) < 1:
             rule = f"{name} = {time:g} s is less than half of a period of {period:g} s"
@@ -290,7 +290,7 @@ class Delay(Block):
         return (self.samples or 1) if time is None else round(time / period)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the oldest entry of the ring buffer, or the one ``time`` ago if the time can be written."""
+        """Return the oldest entry of the ring buffer, or with ``max_time`` the entry from ``time`` seconds ago."""
         if self.max_time is None and self.time is not None and isinstance(c.period, Num):
             rule = f"time = {self.time:g} s is another number of samples where worlds differ in their rate (max_rate)"
             raise validate.fail(c.element, rule, f"give max_time = {self.time:g} too")
@@ -321,9 +321,10 @@ class Delay(Block):
 
 @block("derivative")
 class Derivative(Block):
-    """Filtered derivative of the input, s / (time s + 1); exact for inputs that are linear between samples.
+    """Filtered derivative of the input, s / (time s + 1). It is exact for inputs that are linear between samples.
 
-    The filter's input is the mean rate over the period. The block starts at rest with the first input.
+    The input of the filter is the mean rate of the block's input over the sample period. In the first sample, the
+    output is 0.
     """
 
     time: float
@@ -333,7 +334,7 @@ class Derivative(Block):
         validate.positive(element, "time", self.time)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the input's unit per second."""
+        """Return the input's shape, with the input's unit per second."""
         return {"out": Kind(given["in"].shape, units.product(given["in"].unit, units.power(units.SECOND, -1)))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -356,11 +357,11 @@ class Derivative(Block):
 
 @block("pid")
 class Pid(Block):
-    """kp e + ki times the integral of e + kd times the filtered derivative (``derivative_time``, s), within bounds.
+    """PID controller: kp e + ki integral(e) + kd filtered derivative of e (``derivative_time``, s), within bounds.
 
-    The integral stops growing while the output is at a bound and would go farther beyond it (conditional integration:
-    K. J. Astrom, T. Hagglund, "Advanced PID Control", 2006, section 3.5). With ``measured_rate``, an input ``rate`` of
-    the error replaces the filtered derivative. While ``reset`` is above one half the integral is zero.
+    The integral stops while the output is at a bound and the error would drive it farther out (conditional integration:
+    K. J. Astrom, T. Hagglund, "Advanced PID Control", 2006, section 3.5). With ``measured_rate``, an input ``rate``,
+    the rate of the error, replaces the filtered derivative. While ``reset`` is above one half, the integral is zero.
     """
 
     kp: float = 1.0
@@ -383,7 +384,7 @@ class Pid(Block):
         check_bounds(element, self.lower, self.upper)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the input's shape in ``unit``. Check that a rate has the error's unit per second."""
+        """Return the input's shape, with the unit ``unit``. Check that ``rate`` has the error's unit per second."""
         if self.measured_rate:
             wanted = units.product(given["in"].unit, units.power(units.SECOND, -1))
             if not units.fits(given["rate"].unit, wanted):
@@ -421,7 +422,7 @@ class Pid(Block):
 
 @block("rate_limiter")
 class RateLimiter(Block):
-    """Follows the input, rising by at most ``rise`` and falling by at most ``fall`` (default ``rise``) per second."""
+    """Input with a limited rate: at most ``rise`` per second up and ``fall`` (default ``rise``) per second down."""
 
     rise: float
     fall: float | None = None
@@ -433,7 +434,7 @@ class RateLimiter(Block):
             validate.positive(element, "fall", self.fall)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Follow the input; the first sample sets the output."""
+        """Follow the input. In the first sample, the output equals the input."""
         size, t = c.kinds["out"].size, c.trace
         c.places("last", [0.0] * size)
         c.place("began")

@@ -2,15 +2,17 @@
 
     tau = M(q) a + b(q, v),   b: gravity, centrifugal and Coriolis terms
 
-The block uses the recursive Newton-Euler algorithm (J. Y. S. Luh, M. W. Walker, R. P. C. Paul, "On-line computational
-scheme for mechanical manipulators", 1980; R. Featherstone, "Rigid Body Dynamics Algorithms", 2008, table 5.1) in the
-frames behind the joints (on the child side). Outward pass, with R and r the rotation and position of a joint's frame in
-the previous frame and s the joint axis:
+The block computes this with the recursive Newton-Euler algorithm (J. Y. S. Luh, M. W. Walker, R. P. C. Paul, "On-line
+computational scheme for mechanical manipulators", 1980; R. Featherstone, "Rigid Body Dynamics Algorithms", 2008, table
+5.1) in the joint frames on the child bodies. R and r are the rotation and position of a frame in the previous frame, s
+is the joint axis, and w- is w of the previous frame. The outward pass computes the angular velocity w and the
+acceleration x'' of the origin:
 
     turn:  w = R^T w- + s v,  w' = R^T w'- + s a + (R^T w-) x s v,  x'' = R^T (x''- + w'- x r + w- x (w- x r))
     slide: w = R^T w-,  w' = R^T w'-,  x'' = R^T (x''- + w'- x r + w- x (w- x r)) + s a + 2 w x s v
 
-The inward pass sums the forces m c'' and moments I w' + w x I w of the bodies. The base's x'' is minus gravity.
+The inward pass sums the forces m c'' and moments I w' + w x I w of the bodies. c is the center of mass. For the base,
+x'' is minus gravity.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ Vector = list[Number]
 
 
 class Frame:
-    """A frame behind a joint, with its motion and the force and moment on it, in its own axes."""
+    """A joint's frame on the child body, with its motion and the force and moment on it, in the frame's axes."""
 
     def __init__(self, t: Trace, back: list[Vector], point: Vector, motion: tuple[Vector, Vector, Vector]) -> None:
         self._t, self.back, self.point = t, back, point
@@ -45,13 +47,13 @@ class Frame:
         self.moment: Vector = [0.0, 0.0, 0.0]
 
     def acceleration(self, point: Sequence[Number]) -> Vector:
-        """Return the acceleration, minus gravity, of a point fixed in the frame: x'' + w' x r + w x (w x r)."""
+        """Return the acceleration minus gravity of a point r fixed in the frame: x'' + w' x r + w x (w x r)."""
         t, w = self._t, self.rate
         first = vectors.plus(t, self.moving, vectors.cross(t, self.turning, point))
         return vectors.plus(t, first, vectors.cross(t, w, vectors.cross(t, w, point)))
 
     def bear(self, mass: Number, point: Sequence[Number], inertia: Sequence[Sequence[float]] | None = None) -> None:
-        """Add the inertial load of a body with its center of mass at ``point``, or of a point mass."""
+        """Add the inertial force and moment of a body whose center of mass is at ``point``, or of a point mass."""
         t = self._t
         force = vectors.scaled(t, mass, self.acceleration(point))
         moment = vectors.cross(t, point, force)
@@ -66,14 +68,14 @@ class Frame:
         self.moment = vectors.plus(self._t, self.moment, moment)
 
     def hand_on(self, before: Frame) -> None:
-        """Add this frame's force and moment to the previous frame."""
+        """Add the force and moment of this frame to the previous frame."""
         t, turn = self._t, vectors.columns(self.back)
         force, moment = vectors.apply(t, turn, self.force), vectors.apply(t, turn, self.moment)
         before.add(force, vectors.plus(t, moment, vectors.cross(t, self.point, force)))
 
 
 def following(t: Trace, before: Frame, joint: dict[str, Any], motion: tuple[Number, Number, Number]) -> Frame:
-    """Return the frame behind a joint for position, velocity and acceleration of its coordinate."""
+    """Return the next frame of the chain for a joint's position, velocity and acceleration."""
     x, v, a = motion
     place = np.asarray(joint["place"], float)
     matrix = matrix_from_quaternion(place[3:])
@@ -100,16 +102,14 @@ def following(t: Trace, before: Frame, joint: dict[str, Any], motion: tuple[Numb
 
 @block("inverse_dynamics")
 class InverseDynamics(Block):
-    """Efforts of a chain's joints (N m, N) that give an ``acceleration`` at positions ``q`` and a ``velocity``.
+    """Joint efforts (N m or N) of a chain for ``acceleration`` at positions ``q`` and velocities ``velocity``.
 
-    Open inputs are 0, so ``q`` alone gives the efforts that hold the chain against gravity. ``load``: additional point
-    mass at the tip, kg. ``wrench`` (6,): external force and moment about the tip, e.g. from the ground on a foot, in
-    the
-    base's axes. ``joints``, ``tip`` and ``gravity`` (m/s2, in the base's frame) come from
-    :func:`gpusim.control.heavy_chain`. With ``gravity=None`` the block has an input ``gravity`` (3,), for a base that
-    tilts; subtract the base's acceleration if it accelerates. The block ignores the base's angular velocity, and
-    springs,
-    damping and friction of joints.
+    Inputs without a wire are 0. With only ``q`` connected, the output is the efforts that hold the chain against
+    gravity. ``load`` is an additional point mass (kg) at the tip. ``wrench`` (6,) is an external force and a moment
+    about the tip, in the base's axes, such as the ground force on a foot. ``joints``, ``tip`` and ``gravity`` (m/s2, in
+    the base's frame) come from :func:`gpusim.control.heavy_chain`. With ``gravity=None``, the block has an input
+    ``gravity`` (3,) for a base that tilts. If the base accelerates, subtract its acceleration from this input. The
+    block ignores the angular velocity of the base, and the springs, damping and friction of joints.
     """
 
     joints: Sequence[dict[str, Any]]
@@ -136,7 +136,7 @@ class InverseDynamics(Block):
             validate.numbers(element, "gravity", self.gravity, 3)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the kind of one effort per joint."""
+        """Return the shape and unit of a vector with one effort per joint."""
         count = len(self.joints)
         check_count(given["q"], count, "q")
         for port in ("velocity", "acceleration"):

@@ -1,12 +1,13 @@
-"""Kinematics blocks: chains of joints from a body to a tip, inverse kinematics by damped least squares, body frames.
+"""Kinematics blocks: chains of joints from a body to a tip, inverse kinematics, and changes of frame.
 
     dq = z - J^T (J J^T + s 1)^-1 J z + J^T (J J^T + d2 1)^-1 e,   z = posture_gain (posture - q)
 
-e is the error to the target, limited to ``max_way``. The null space of J keeps the posture (A. Liegeois, 1977;
-Y. Nakamura, H. Hanafusa, 1986). s is close to zero (``PROJECTED``), because damping there would leave a part of z that
-keeps the tip off its target. The damping grows with the error, d2 = damping2 + |e|2 / 2, so that the tip comes to rest
-as close as possible to a target out of reach (T. Sugihara, "Solvability-unconcerned inverse kinematics by the
-Levenberg-Marquardt method", 2011). The block does one iteration per sample and clamps to the joint limits.
+dq is one step of damped least squares. e is the error to the target, limited to ``max_way``. The null space of J pulls
+the joints to the posture (A. Liegeois, 1977; Y. Nakamura, H. Hanafusa, 1986). s is close to zero (``PROJECTED``). A
+larger s would let z move the tip away from the target. The damping d2 = damping2 + |e|2 / 2 grows with the error.
+Therefore the tip comes to rest as close as possible to a target that is out of reach (T. Sugihara,
+"Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", 2011). The block does one iteration per
+sample and clips the result to the joint limits.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Reached:
 
 
 def check_chain(element: str, joints: Any, tip: Any, more: Sequence[str] = ()) -> None:
-    """Check joints, dicts with "place" (7,), "axis" (3,), "kind" and optional keys ``more``, and a tip (7,)."""
+    """Check the joints (dicts with "place" (7,), "axis" (3,), "kind" and optional keys ``more``) and the tip (7,)."""
     if not isinstance(joints, Sequence) or isinstance(joints, str) or not joints:
         raise validate.fail(element, f"joints = {joints!r} are none", "take them from gpusim.control.chain(...)")
     for joint in joints:
@@ -55,7 +56,7 @@ def check_chain(element: str, joints: Any, tip: Any, more: Sequence[str] = ()) -
 
 
 def forward(t: Trace, joints: Sequence[dict[str, Any]], tip: Sequence[float], q: Wire) -> Reached:
-    """Return the pose of the tip, and axes and points of the joints, in the base's frame."""
+    """Return the pose of the tip, and the axes of the joints with a point on each, in the base's frame."""
     rotation: list[list[Number]] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     position: list[Number] = [0.0, 0.0, 0.0]
     axes, points = [], []
@@ -78,7 +79,7 @@ def forward(t: Trace, joints: Sequence[dict[str, Any]], tip: Sequence[float], q:
 
 
 def numbers(t: Trace, values: Sequence[Number]) -> Wire:
-    """Convert numbers to a wire."""
+    """Convert plain numbers to traced constants."""
     return [x if isinstance(x, Num) else t.constant(x) for x in values]
 
 
@@ -90,7 +91,7 @@ def check_count(kind: Kind, count: int, port: str) -> None:
 
 @block("chain")
 class Chain(Block):
-    """Pose of a chain's tip for its joint positions, in the frame of its base: ``position`` and rows of ``rotation``.
+    """Pose of a chain's tip in the base's frame for given joint positions: ``position`` and rows of ``rotation``.
 
     ``joints`` and ``tip`` come from :func:`gpusim.control.chain`.
     """
@@ -105,7 +106,7 @@ class Chain(Block):
         check_chain(element, self.joints, self.tip)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the kinds of a position in m and a rotation matrix by rows."""
+        """Return shapes and units: position (m), and rotation matrix by rows."""
         check_count(given["q"], len(self.joints), "q")
         return {"position": Kind((3,), units.parse("m")), "rotation": Kind((9,), units.NONE)}
 
@@ -118,11 +119,12 @@ class Chain(Block):
 
 @block("ik")
 class Ik(Block):
-    """Joint positions that bring a chain's tip to ``target`` (3,), in the frame of its base: inverse kinematics.
+    """Inverse kinematics: joint positions that move a chain's tip to ``target`` (3,) (m), in the base's frame.
 
-    The block starts from ``start`` and does one iteration per sample. The null space keeps ``posture`` (n,). With a
-    ``lever`` (m) the tip also rotates to an input ``orientation`` (4,) (xyzw, in the base's frame): an error of one
-    radian then weighs as much as a distance of ``lever``. Outputs: ``out`` (n,) and ``error``, the remaining error, m.
+    The block starts from ``start`` and does one iteration per sample. The remaining freedom (null space) pulls the
+    joints to ``posture`` (n,). With a ``lever`` (m), the tip also rotates to the input ``orientation`` (4,) (xyzw, in
+    the base's frame). An error of one radian then counts as much as an error of ``lever`` meters. Outputs: the joint
+    positions ``out`` (n,), and the remaining error ``error`` (m).
     """
 
     joints: Sequence[dict[str, Any]]
@@ -148,7 +150,7 @@ class Ik(Block):
             validate.not_negative(element, name, getattr(self, name))
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the kinds of one position per joint and of the error."""
+        """Return shapes and units: a vector with one position per joint, and the error."""
         if given["target"].size != 3:
             raise ModelError(f"target is a point of three, and the wire has {given['target'].size}; choose three")
         check_count(given["posture"], len(self.joints), "posture")
@@ -227,7 +229,7 @@ class Framed(Block):
     """Base class of blocks that transform to or from a body's frame, given its position and quaternion."""
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Check the sizes and return a vector in the unit of the input."""
+        """Check the sizes and return a vector with the input's unit."""
         for port, size in zip(self.inputs, (3, 3, 4), strict=True):
             if given[port].size != size:
                 raise ModelError(f"{port} has {size} numbers, and the wire has {given[port].size}; choose as many")
@@ -236,7 +238,7 @@ class Framed(Block):
 
 @block("to_frame")
 class ToFrame(Framed):
-    """World point in a body's frame; with ``vector`` a direction or force, which is only rotated."""
+    """Point (or direction and force, with ``vector``) of the world, in a body's frame. Directions are only rotated."""
 
     vector: bool = False
     inputs = ("in", "position", "orientation")
@@ -250,7 +252,7 @@ class ToFrame(Framed):
 
 @block("from_frame")
 class FromFrame(Framed):
-    """Point of a body's frame in the world; with ``vector`` a direction or force, which is only rotated."""
+    """Point (or direction and force, with ``vector``) of a body's frame, in the world. Directions are only rotated."""
 
     vector: bool = False
     inputs = ("in", "position", "orientation")
@@ -264,13 +266,13 @@ class FromFrame(Framed):
 
 @block("rotate")
 class Turned(Block):
-    """3x3 matrix, given row by row, times a vector (3,); with ``transposed`` its transpose."""
+    """Product of a 3x3 matrix (row by row), or its transpose with ``transposed``, and a vector (3,)."""
 
     transposed: bool = False
     inputs = ("matrix", "in")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Check the sizes and return a vector in the unit of the input."""
+        """Check the sizes and return a vector with the input's unit."""
         for port, size in (("matrix", 9), ("in", 3)):
             if given[port].size != size:
                 raise ModelError(f"{port} has {size} numbers, and the wire has {given[port].size}; choose as many")

@@ -29,7 +29,7 @@ class Logic(Block):
 
 @block("compare")
 class Compare(Logic):
-    """1 if the comparison of a with b by ``sign`` (<, <=, >, >=, == or !=) holds, else 0; an open b is ``value``."""
+    """1 if ``a sign b`` holds, else 0. ``sign``: <, <=, >, >=, == or !=. Without a wire, b is ``value``."""
 
     sign: str = ">"
     value: float = 0.0
@@ -44,7 +44,7 @@ class Compare(Logic):
             raise validate.fail(element, f"sign = {self.sign!r} is unknown", f"give one of {' '.join(COMPARISONS)}")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Check that a and b have one unit."""
+        """Check that a and b have the same unit."""
         common_unit(given)
         return super().wires(given, period)
 
@@ -102,7 +102,7 @@ class Switch(Block):
     inputs = ("on", "a", "b")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the common kind of a and b."""
+        """Return the common shape and unit of a and b."""
         return {"out": Kind(common_shape(given), common_unit({k: v for k, v in given.items() if k != "on"}))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -114,7 +114,7 @@ class Switch(Block):
 
 @block("select")
 class Select(Block):
-    """One of the inputs a, b, ... by the whole number ``index``, from 0; the nearest one if it is out of range."""
+    """One of the inputs a, b, ..., selected by the integer ``index`` (from 0), which is clipped to the valid range."""
 
     count: int = 2
 
@@ -126,7 +126,7 @@ class Select(Block):
         lettered(element, self.count)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the common kind of the choices."""
+        """Return the common shape and unit of the inputs a, b, ..."""
         if "index" in given and given["index"].shape:
             raise ModelError("index takes a number, and the wire is a vector; choose one by 'select_element'")
         rest = {k: v for k, v in given.items() if k != "index"}
@@ -147,7 +147,7 @@ class Select(Block):
 
 @block("sr_latch")
 class Latch(Logic):
-    """1 from ``set`` on until ``reset``. If both are on, ``reset`` wins."""
+    """1 from the time when ``set`` is true until ``reset`` is true. If both are true, the output is 0."""
 
     initial: bool = False
     inputs = ("set", "reset")
@@ -164,13 +164,13 @@ class Latch(Logic):
 
 @block("sample_hold")
 class Hold(Block):
-    """Input at the last time when ``sample`` was above one half: a sample-and-hold."""
+    """Sample-and-hold: the input at the last sample in which ``sample`` was above one half."""
 
     initial: float = 0.0
     inputs = ("in", "sample")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the kind of the input."""
+        """Return the shape and unit of the input."""
         return {"out": given["in"]}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -184,7 +184,7 @@ class Hold(Block):
 
 @block("edge_detector")
 class Edge(Logic):
-    """1 in the sample in which the input rises ("rising"), falls ("falling"), or does either ("both")."""
+    """1 in each sample in which the input becomes true ("rising"), becomes false ("falling"), or changes ("both")."""
 
     which: str = "rising"
     initial: bool = False
@@ -208,7 +208,7 @@ class Edge(Logic):
 
 @block("counter")
 class Counter(Block):
-    """Count of rising edges of ``up`` minus those of ``down``; 0 during ``reset``, and modulo ``modulo`` if given."""
+    """Count of rising edges: ``up`` minus ``down``, modulo ``modulo`` if given. The count is 0 during ``reset``."""
 
     modulo: int | None = None
     inputs = ("up", "down", "reset")
@@ -244,10 +244,11 @@ class Counter(Block):
 
 @block("state_machine")
 class StateMachine(Block):
-    """Named states with transitions. The first transition whose condition holds is taken.
+    """State machine: named states with transitions. The block takes the first transition whose condition holds.
 
-    A transition is [from, to, port], taken while the port holds, or [from, to, seconds], taken after that time in the
-    state. Outputs: ``state`` (a number, from 0), ``time`` in it (s), and one output per state, 1 while it is active.
+    The condition of a transition [from, to, port] is that the input ``port`` is true. The condition of [from, to,
+    seconds] is that the state ``from`` has been active for this time. Outputs: ``state`` (index, from 0), ``time`` (s)
+    since this state became active, and one output for each state, 1 while the state is active.
     """
 
     states: Sequence[str]
@@ -299,7 +300,7 @@ class StateMachine(Block):
             validate.positive(element, "seconds of a transition", transition[2])
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return unitless numbers, and the time in seconds."""
+        """Return the shapes and units of the outputs: unitless numbers, and the time in seconds."""
         if any(kind.shape for kind in given.values()):
             raise ModelError("its inputs take numbers, not vectors; choose one by 'select_element'")
         kinds = dict.fromkeys(self.outputs, Kind((), units.NONE))

@@ -23,10 +23,11 @@ def _rates(kind: Kind) -> dict[str, Kind]:
 
 @block("point_to_point")
 class Move(Block):
-    """Move from the current position to each new value of ``target`` in ``duration`` s, then rest there.
+    """Move from the current position to each new value of ``target`` in ``duration`` seconds, then stop there.
 
-    It follows the cubic (``order`` 3) or the quintic polynomial (5). The quintic starts with the current acceleration
-    and ends with zero. If the target changes during a move, a new move starts at once from the current velocity.
+    The move follows a cubic (``order`` 3) or a quintic polynomial (5). The quintic polynomial starts with the current
+    acceleration and ends with zero acceleration. If the target changes during a move, a new move starts at once from
+    the current velocity.
     """
 
     duration: float = 1.0
@@ -42,7 +43,7 @@ class Move(Block):
             raise validate.fail(element, f"order = {self.order!r} is neither 3 nor 5", "give 3 (cubic) or 5 (quintic)")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the target's kind, its first and second rate, and a flag."""
+        """Return shapes and units: position as the target, velocity, acceleration, and a flag."""
         return {**_rates(given["target"]), "done": Kind((), units.NONE)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -110,9 +111,9 @@ class Move(Block):
 
 @block("trajectory")
 class Trajectory(Source):
-    """Cubic spline through via points at their times, at rest at both ends; ``points`` (n,) or (n, k).
+    """Cubic spline through the via points ``points`` (n,) or (n, k) at given times, at rest at both ends.
 
-    With ``repeat`` it starts again after the last time.
+    With ``repeat``, the motion starts again after the last time.
     """
 
     times: Sequence[float]
@@ -122,7 +123,7 @@ class Trajectory(Source):
     outputs = ("out", "velocity", "acceleration")
 
     def check(self, element: str) -> None:
-        """Check that the times rise from 0 and that each has one point."""
+        """Check that the times start at 0 and increase, and that each time has one point."""
         check_rising(element, "times", self.times, 2)
         if float(self.times[0]) != 0.0:
             raise validate.fail(element, f"times begin at {self.times[0]:g} s, not at 0", "begin with the point at 0")
@@ -132,7 +133,7 @@ class Trajectory(Source):
             raise validate.fail(element, rule, "give one finite point each")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the kinds in ``unit``, per second, and per second squared."""
+        """Return shapes and units: ``unit``, ``unit`` per second, and ``unit`` per second squared."""
         points = np.asarray(self.points, float)
         return _rates(Kind(points.shape[1:], units.parse(self.unit)))
 
@@ -171,11 +172,11 @@ class Sine(Source):
     unit: str | None = None
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return a number in ``unit``."""
+        """Return a number with the unit ``unit``."""
         return {"out": Kind((), units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the sine. Whole periods are subtracted first, so that the sine stays accurate for days."""
+        """Return the sine. Whole periods are subtracted first, to keep the sine accurate for days."""
         turns = c.tune("frequency", self.frequency) * time_now(c)
         angle = (2.0 * math.pi) * (turns - c.trace.floor(turns)) + c.tune("phase", self.phase)
         swing = c.tune("amplitude", self.amplitude) * c.trace.function("sin", angle)
@@ -184,13 +185,13 @@ class Sine(Source):
 
 @block("project")
 class Along(Block):
-    """Component of a vector (3,) along a direction (3,), as a number, and the perpendicular part, as a vector."""
+    """Component of a vector (3,) along a direction (3,) (a number), and the perpendicular component (a vector)."""
 
     inputs = ("in", "direction")
     outputs = ("along", "across")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Check the sizes and return the kinds in the unit of the vector."""
+        """Check the sizes and return shapes with the unit of the vector."""
         for port, kind in given.items():
             if kind.shape != (3,):
                 raise ModelError(
@@ -199,7 +200,7 @@ class Along(Block):
         return {"along": Kind((), given["in"].unit), "across": Kind((3,), given["in"].unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Project on the unit vector of the direction. ``along`` is zero if the direction has no length."""
+        """Project the vector on the direction. ``along`` is zero if the direction has length 0."""
         d, v, t = given["direction"], given["in"], c.trace
         length = t.sqrt((d[0] * d[0] + d[1] * d[1]) + d[2] * d[2])
         safe = c.select(length > 0.0, length, 1.0)

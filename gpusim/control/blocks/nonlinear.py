@@ -18,7 +18,7 @@ from gpusim.errors import ModelError
 
 @block("limiter")
 class Limiter(Block):
-    """Input limited to ``lower`` and ``upper``; either may be left out."""
+    """Input clipped to ``lower`` and ``upper``. You may omit one bound."""
 
     lower: float | None = None
     upper: float | None = None
@@ -36,7 +36,7 @@ class Limiter(Block):
 
 @block("dead_zone")
 class DeadZone(Block):
-    """0 within ``lower`` to ``upper``, and outside them the signed distance to the nearer bound."""
+    """Dead zone: 0 between ``lower`` and ``upper``, outside the signed distance to the nearer bound."""
 
     lower: float = -0.1
     upper: float = 0.1
@@ -53,7 +53,7 @@ class DeadZone(Block):
 
 @block("backlash")
 class Backlash(Block):
-    """Play of ``width``: the output follows the input once the input has crossed the play."""
+    """Backlash (play) of ``width``: the output moves only when the input has crossed the play."""
 
     width: float
     initial: float = 0.0
@@ -63,7 +63,7 @@ class Backlash(Block):
         validate.positive(element, "width", self.width)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Keep the output within half of the width of the input."""
+        """Return the output, which differs from the input by at most half of ``width``."""
         c.places("last", [self.initial] * c.kinds["out"].size)
         half = 0.5 * c.tune("width", self.width, least=0.0)
         out = [c.trace.limit(y, u - half, u + half) for y, u in zip(c.kept("last"), given["in"], strict=True)]
@@ -89,7 +89,7 @@ class Quantiser(Block):
 
 @block("relay")
 class Relay(Block):
-    """Switch with hysteresis: ``on`` once the input reaches ``upper``, ``off`` once it is below ``lower``."""
+    """Switch with hysteresis: ``on`` when the input reaches ``upper``, ``off`` when it falls below ``lower``."""
 
     lower: float = -0.1
     upper: float = 0.1
@@ -103,7 +103,7 @@ class Relay(Block):
         check_bounds(element, self.lower, self.upper)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the input's shape in ``unit``."""
+        """Return the input's shape, with the unit ``unit``."""
         return {"out": Kind(given["in"].shape, units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -118,7 +118,7 @@ class Relay(Block):
 
 @block("lookup")
 class Table(Block):
-    """Piecewise linear curve through points (x, y); beyond them constant, or extrapolated with ``extend``."""
+    """Piecewise linear curve through points (x, y). Outside, it is constant, or extrapolated with ``extend``."""
 
     x: Sequence[float]
     y: Sequence[float]
@@ -126,12 +126,12 @@ class Table(Block):
     unit: str | None = None
 
     def check(self, element: str) -> None:
-        """Check that there are at least two points and that x rises."""
+        """Check that the table has at least two points and that x increases."""
         check_rising(element, "x", self.x, 2)
         validate.numbers(element, "y", self.y, len(self.x))
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the input's shape in ``unit``."""
+        """Return the input's shape, with the unit ``unit``."""
         return {"out": Kind(given["in"].shape, units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -143,7 +143,7 @@ class Table(Block):
 
 @block("lookup2d")
 class Table2(Block):
-    """Surface ``z`` (rows by ``y``, columns by ``x``), bilinear between its points, constant beyond them."""
+    """Surface ``z`` (rows by ``y``, columns by ``x``), bilinear between the points, constant outside their range."""
 
     x: Sequence[float]
     y: Sequence[float]
@@ -161,7 +161,7 @@ class Table2(Block):
             raise validate.fail(element, rule, "give as many finite numbers")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Check that the inputs are numbers and return a number in ``unit``."""
+        """Check that the inputs are numbers and return a number with the unit ``unit``."""
         for port, kind in given.items():
             if kind.shape:
                 rule = f"{port} takes a number, and the wire has {kind.shape[0]}"

@@ -12,11 +12,11 @@ class Inlet(Source):
     """Input of a subsystem, with the name of the block."""
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return a number, for a diagram that is not used as a subsystem."""
+        """Return a unitless number. This applies only to a diagram that is not used as a subsystem."""
         return {"out": Kind()}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Raise: flattening removes the inlets of subsystems, so this diagram is used alone."""
+        """Raise an error. Flattening removes the inlets of subsystems, so this diagram is not used as a subsystem."""
         raise ModelError(f"{c.element}: 'inport' works only in a subsystem; use 'input' or 'signal' here")
 
 

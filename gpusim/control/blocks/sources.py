@@ -43,18 +43,18 @@ class Constant(Source):
             raise validate.fail(element, "value has no numbers", "give one at least")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the shape of the value in ``unit``."""
+        """Return the shape of the value, with the unit ``unit``."""
         return {"out": _given_unit(self.unit, (len(self.value),) if np.ndim(self.value) else ())}  # type: ignore[arg-type]
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the values. Each is a parameter that can be written."""
+        """Return the values. Each value is a parameter that users can change during the simulation."""
         if not np.ndim(self.value):
             return {"out": [c.tune("value", float(self.value))]}  # type: ignore[arg-type]
         return {"out": [c.tune(f"value_{k}", float(x)) for k, x in enumerate(self.value)]}  # type: ignore[arg-type]
 
 
 def time_now(c: Context) -> Num:
-    """Return the time of this sample, s (description/program_clock.py)."""
+    """Return the time (s) of this sample (description/program_clock.py)."""
     text = f"{{s}}{ORIGIN}] + ({{s}}{COUNT}] - {{s}}{BASE}]) * {{period}}"
     cpp, numpy = (text.format(s=s, period="{}") for s in ("s[", "s[:, "))
     return c.trace.num(cpp, numpy, c.period)
@@ -62,7 +62,7 @@ def time_now(c: Context) -> Num:
 
 @block("timer")
 class Timer(Source):
-    """Seconds since the start or reset."""
+    """Time (s) since the start or the last reset."""
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return a number in seconds."""
@@ -91,14 +91,14 @@ class Step(Source):
         return {"out": _given_unit(self.unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Compare with the time of the sample. A millionth of a period is allowed for round-off."""
+        """Compare with the time of the sample, with a tolerance of a millionth of the sample period."""
         later = time_now(c) >= c.tune("time", self.time) - 1e-6 * c.period
         return {"out": [c.select(later, c.tune("after", self.after), c.tune("before", self.before))]}
 
 
 @block("ramp")
 class Ramp(Source):
-    """``start`` until ``time``, then rising by ``slope`` per second up to ``end``."""
+    """Ramp: ``start`` until ``time``, then a change of ``slope`` per second until ``end``."""
 
     slope: float = 1.0
     time: float = 0.0
@@ -129,7 +129,7 @@ class Ramp(Source):
 
 @block("sequence")
 class Sequence_(Source):  # noqa: N801 (Sequence is a type)
-    """Values that hold from given times on, or linear interpolation between them; restarted with ``repeat``."""
+    """Values at given times, constant or linear between the times. ``repeat``: start again at the end."""
 
     times: Sequence[float]
     values: Sequence[float]
@@ -138,7 +138,7 @@ class Sequence_(Source):  # noqa: N801 (Sequence is a type)
     unit: str | None = None
 
     def check(self, element: str) -> None:
-        """Check that the times rise from zero and that each has one value."""
+        """Check that the times start at zero and increase, and that each time has one value."""
         check_rising(element, "times", self.times, 2 if self.interpolate or self.repeat else 1)
         validate.numbers(element, "values", self.values, len(self.times))
         if self.times[0] != 0.0:
@@ -165,7 +165,7 @@ class Sequence_(Source):  # noqa: N801 (Sequence is a type)
 
 
 def check_rising(element: str, name: str, given: Any, least: int) -> None:
-    """Check that at least ``least`` numbers are given and that they rise."""
+    """Check that a list has at least ``least`` numbers and that the numbers increase."""
     count = len(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else 0
     if count < least:
         raise validate.fail(element, f"{name} = {given!r} has not {least} numbers or more", "give as many")
@@ -185,12 +185,13 @@ def interpolated(c: Context, x: Sequence[float], y: Sequence[float], at: Num) ->
 
 @block("input")
 class Input(Source):
-    """Command ``label`` of the simulation, set by a person or a program; a slider in the viewer.
+    """Operator input: command ``label`` of the simulation, set by a person or a program. The viewer shows a slider.
 
-    The deflection is the distance from the default, relative to the range on that side. A deflection below
-    ``dead_zone`` gives 0. ``curve`` above 1 reduces small deflections: ``curve = 3`` is the third power. ``keys``: two
-    keys of the keyboard (less, more), or one of a ``switch`` (0 or 1). ``axis``: an axis of a gamepad, or a button for
-    a switch. ``lower`` defaults to -1, and to 0 for a switch. Written values are limited to the range.
+    The deflection is the distance of the command from the default, divided by the range on the same side of the
+    default. A deflection below ``dead_zone`` counts as 0. ``curve`` above 1 reduces small deflections: ``curve = 3`` is
+    the third power. ``keys``: two keys of the keyboard (decrease, increase), or one key for a ``switch`` (0 or 1).
+    ``axis``: an axis of a gamepad, or a button for a switch. The default of ``lower`` is -1, or 0 for a switch. Values
+    outside the range are clipped.
     """
 
     default: float = 0.0
@@ -234,7 +235,7 @@ class Input(Source):
         return {"out": _given_unit(self.unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the command after limits, dead zone and curve."""
+        """Return the command after applying limits, dead zone and curve."""
         lower, upper, t = self.least, float(self.upper), c.trace
         x = t.limit(t.command(c.commands["out"]), lower, upper)
         if self.dead_zone == 0.0 and self.curve == 1.0:
@@ -254,9 +255,10 @@ class Input(Source):
 
 @block("noise")
 class Noise(Source):
-    """Normal random numbers of standard deviation ``sigma``, new in each sample; ``size`` of them as a vector.
+    """Normal random numbers with standard deviation ``sigma``, new in each sample. ``size`` > 1 gives a vector.
 
-    They depend only on seed, world and sample. A world gets the same numbers in any batch, and again after a reset.
+    The numbers depend only on the seed, the world and the sample. A world gets the same numbers for any number of
+    worlds, and again after a reset.
     """
 
     sigma: float = 1.0
@@ -273,18 +275,18 @@ class Noise(Source):
                 raise validate.fail(element, f"{name} = {value!r} is no whole number of {least} to {most}", "give one")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return a number or a vector in ``unit``."""
+        """Return a number or a vector with the unit ``unit``."""
         return {"out": _given_unit(self.unit, () if self.size == 1 else (self.size,))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the numbers, each from a separate stream."""
+        """Return the random numbers, each from a separate stream."""
         sigma = c.tune("sigma", self.sigma, least=0.0)
         return {"out": [sigma * c.trace.normal(self.seed) for _ in range(self.size)]}
 
 
 @block("signal")
 class Signal(Source):
-    """Signal of the simulation at the time of the sample, or several signals joined to a vector."""
+    """Value of a signal of the simulation at the time of the sample, or several signals as one vector."""
 
     signal: str | Sequence[str]
 
@@ -298,13 +300,13 @@ class Signal(Source):
         check_names(element, "signal", self.signal, 'give one, as "joint.hip.position"')
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the signals as read."""
+        """Return the values of the signals."""
         return {"out": [c.trace.signal(column) for column in c.signals["out"]]}
 
 
 @block("command")
 class Command(Block):
-    """Command of the simulation, by its label, within ``lower`` to ``upper``; or several commands from a vector."""
+    """Set a command of the simulation, clipped to ``lower`` to ``upper``. A vector sets several commands."""
 
     command: str | Sequence[str]
     lower: float | None = None
@@ -333,7 +335,7 @@ class Command(Block):
         return [self.command] if isinstance(self.command, str) else list(self.command)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Write the command within its range."""
+        """Clip the command to its range and write it."""
         t = c.trace
         for name, value in zip(self.names, given["in"], strict=True):
             if self.lower is not None:
@@ -345,7 +347,7 @@ class Command(Block):
 
 
 def check_names(element: str, what: str, given: Any, hint: str) -> None:
-    """Check for a name, or a list of names. Commands must differ."""
+    """Check that the argument is a name or a list of names. Names of commands must differ."""
     listed = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence) else []
     if not listed or not all(isinstance(name, str) and name for name in listed):
         raise validate.fail(element, f"{what} = {given!r} is no name", hint)

@@ -49,11 +49,12 @@ MOST_DEPTH, MOST_NUMBER = 200, 1e300
 
 @block("expression")
 class Expression(Block):
-    """Formula of its inputs as text: "kp * (a - b) if abs(a) > 0.1 else 0".
+    """Formula as text, such as "kp * (a - b) if abs(a) > 0.1 else 0".
 
-    It may use arithmetic, powers, comparisons, and, or, not, ``x if c else y``; sin cos tan asin acos atan atan2 exp
-    log pow sqrt abs floor round min max; pi, inf. Its inputs are the names in it, or ``names`` in order. A division by
-    zero returns zero. Vectors are evaluated component by component.
+    The formula may use arithmetic, powers, comparisons, ``and``, ``or``, ``not``, ``x if c else y``, the functions sin
+    cos tan asin acos atan atan2 exp log pow sqrt abs floor round min max, and the constants pi and inf. The inputs of
+    the block are the names in the formula, or ``names`` in this order. A division by zero returns zero. Vectors are
+    evaluated component by component.
     """
 
     text: str
@@ -87,7 +88,7 @@ class Expression(Block):
             raise ModelError(f"{element}: in {shortened(self.text)} {error}") from None
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the common shape in ``unit``."""
+        """Return the common shape, with the unit ``unit``."""
         return {"out": Kind(common_shape(given), units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -236,11 +237,11 @@ class _Reader:
 
 @block("python")
 class Python(Block):
-    """Python function ``function(time, inputs)`` of arrays by name.
+    """Python function ``function(time, inputs)``. ``inputs`` contains an array for each input by name.
 
-    Arrays are (num_worlds,) or (num_worlds, n), and so is the result. The function runs on the host, over all worlds
-    in which a sample is due; so does the whole diagram. State that the function keeps itself is not reset with the
-    worlds, and files do not store it.
+    Arrays are (num_worlds,) or (num_worlds, n), and so is the result. The arrays contain the worlds in which a sample
+    is due. The whole diagram then runs on the host. If the function keeps a state, a reset of the worlds does not reset
+    this state, and files do not store it.
     """
 
     function: Callable[..., Any]
@@ -254,7 +255,7 @@ class Python(Block):
         self.inputs = _listed(self.names)
 
     def check(self, element: str) -> None:
-        """Check that the function can be called, and its size and names."""
+        """Check that the function is callable, and check ``size`` and ``names``."""
         if not callable(self.function):
             raise validate.fail(element, f"function = {self.function!r} can't be called", "give a function")
         if not 1 <= self.size <= MOST_OF_PYTHON:
@@ -264,7 +265,7 @@ class Python(Block):
         check_words(element, "names", self.inputs)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return a number, or a vector of ``size``, in ``unit``."""
+        """Return a number, or a vector of length ``size``, with the unit ``unit``."""
         return {"out": Kind(() if self.size == 1 else (self.size,), units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:

@@ -1,6 +1,6 @@
 """CSV files: a table with a row for each time and world, and a column for each number.
 
-The growing file is the table itself. Finishing the recording only renames it.
+The growing file already is the table. Finishing the recording only renames this file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gpusim.typing import Array
 
 
 class CsvWriter(Writer):
-    """Writer of CSV files. Numbers have all digits that their type has."""
+    """Writer of CSV files. Numbers are written with all digits of their type."""
 
     def __init__(self, part: Path | str, layout: Layout, model: Any = None) -> None:
         self._worlds, self._single = layout.worlds, layout.dtype == "float32"
@@ -31,7 +31,7 @@ class CsvWriter(Writer):
         write_all(self._stream, head.getvalue().encode())
 
     def write(self, block: Block) -> None:
-        """Append a block."""
+        """Append a block of samples."""
         text = (lambda x: f"{x:.9g}") if self._single else repr
         lines = [
             ",".join([repr(time), str(world), *map(text, row)])
@@ -46,14 +46,14 @@ class CsvWriter(Writer):
 
     @staticmethod
     def finish(part: Path, path: Path) -> None:
-        """Rename the growing file. Cut off a last line that is incomplete."""
+        """Rename the growing file. Remove an incomplete last line."""
         with open(part, "r+b") as stream:
             stream.truncate(_whole(stream.read()))
         part.replace(path)
 
     @staticmethod
     def read(path: Path) -> Recording:
-        """Read a table. A growing file may end within a line or a sample."""
+        """Read a finished or growing table. A growing file may end within a line or a sample."""
         data = path.read_bytes()
         if path.name.endswith(PART):
             data = data[: _whole(data)]

@@ -1,9 +1,10 @@
 """MCAP files for Foxglove: Protobuf messages, with the simulated time (ns) as timestamps.
 
-The signals of an element are one message. Signal ``joint.rail.position`` is field ``position`` of ``/joint/rail``. A
-field is a number, or a list with all components of all recorded worlds. ``/tf`` and ``/scene`` hold poses and meshes of
-the bodies in the first recorded world. ``/spans`` holds the elements that span two bodies (springs, ropes, rods), as
-cylinders. A block is a chunk. The growing file is an MCAP file without its end.
+One message has all signals of an element. For example, the signal ``joint.rail.position`` is the field ``position`` of
+the topic ``/joint/rail``. A field is a number, or a list with all components of all recorded worlds. ``/tf`` and
+``/scene`` hold poses and meshes of the bodies in the first recorded world. ``/spans`` holds the elements that span two
+bodies (springs, ropes, rods), as cylinders. Each block of samples is one MCAP chunk. The growing file is an MCAP file
+without its end section.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _LENGTH, _FIXED64, _FIXED32 = 2, 1, 5
 
 
 class McapWriter(Writer):
-    """Writer of MCAP files, through mcap and Foxglove's schemas."""
+    """Writer of MCAP files. It uses the library mcap and Foxglove's schemas."""
 
     poses = True
 
@@ -62,7 +63,7 @@ class McapWriter(Writer):
         return int(self._writer.register_channel(topic=path, message_encoding="protobuf", schema_id=number))
 
     def write(self, block: Block) -> None:
-        """Append a block."""
+        """Append a block of samples."""
         times = np.rint(block.time * _NS).astype(np.int64).tolist()
         messages = [(channel, topic.messages(block.values)) for topic, channel in self._topics]
         if self._layout.bodies:
@@ -86,14 +87,14 @@ class McapWriter(Writer):
             self._spans = self._channel("/spans", *_schema("SceneUpdate"))
 
     def close(self) -> None:
-        """Write the end of the file."""
+        """Write the end section of the file."""
         if not self._stream.closed:
             with self._stream:
                 self._writer.finish()
 
     @staticmethod
     def finish(part: Path, path: Path) -> None:
-        """Rename a complete file. Copy the whole chunks of a broken one."""
+        """Rename a complete file. For an interrupted recording, copy the complete chunks."""
         with open(part, "rb") as stream:
             stream.seek(max(part.stat().st_size - len(_MAGIC), 0))
             complete = stream.read() == _MAGIC and part.stat().st_size > 2 * len(_MAGIC)
@@ -194,7 +195,7 @@ class Topic:
         self._fields.append((name, signal, (at.stop - at.start) * len(self._layout.worlds)))
 
     def schema(self) -> tuple[str, bytes]:
-        """Return the name of the message and its description."""
+        """Return the name of the message type and its description."""
         from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorSet
 
         described = FileDescriptorSet()
@@ -219,7 +220,7 @@ class Topic:
         return np.dtype(parts), zeros
 
     def messages(self, values: Array) -> list[bytes]:
-        """Return the messages of a block (n, worlds, width)."""
+        """Return the messages for a block of samples (n, worlds, width)."""
         dtype, zeros = self._record()
         found = np.frombuffer(bytearray(zeros * len(values)), dtype)
         for _, signal, _ in self._fields:
@@ -228,7 +229,7 @@ class Topic:
         return [data[k : k + dtype.itemsize] for k in range(0, len(data), dtype.itemsize)]
 
     def read(self, messages: list[bytes], values: Array) -> None:
-        """Fill the columns of these signals from messages."""
+        """Fill the columns of this topic's signals from messages."""
         found = np.frombuffer(b"".join(messages), self._record()[0])
         for _, signal, _ in self._fields:
             at = self._layout.slices[signal]

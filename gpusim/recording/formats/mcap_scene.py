@@ -1,4 +1,4 @@
-"""A stage as Foxglove messages: meshes in the frames of bodies, and cylinders for elements that span two bodies."""
+"""Convert a stage to Foxglove messages: meshes in body frames, and cylinders for elements that span two bodies."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _GROUND = (150, 150, 145, 255)
 
 
 class McapScene:
-    """Everything that is drawn of a model, in one world.
+    """All drawn objects of a model in one world.
 
     Args:
         model: the model to draw.
 
     Attributes:
-        stage: its meshes.
+        stage: stage with the meshes of the model.
     """
 
     def __init__(self, model: Model) -> None:
@@ -60,7 +60,7 @@ class McapScene:
             drawn.points.add(x=x, y=y, z=z)
 
     def spans(self, poses: Array) -> list[bytes]:
-        """Return a SceneUpdate message for each sample, with a cylinder for each span.
+        """Return a SceneUpdate message for each sample, with a cylinder for each element that spans two bodies.
 
         Args:
             poses: (samples, bodies, 7) position of the body frames (m) and quaternion xyzw.
@@ -87,7 +87,7 @@ class McapScene:
 
 
 def transforms(poses: Array, bodies: tuple[str, ...], times: list[int]) -> list[bytes]:
-    """Return a FrameTransforms message for each sample; ``times`` in ns."""
+    """Return a FrameTransforms message for each sample. ``times`` are in ns."""
     from foxglove_schemas_protobuf.FrameTransforms_pb2 import FrameTransforms
 
     message, found = FrameTransforms(), []

@@ -1,7 +1,7 @@
 """NPZ files: ``time`` and one array for each signal.
 
-The growing file has a line of JSON (the layout), then blocks. A block holds the number of its samples (int64), the
-times (float64), then the samples of each signal.
+The growing file has a line of JSON (the layout), then blocks of samples. A block holds the number of samples (int64),
+the times (float64), then the values of each signal.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class NpzWriter(Writer):
         write_all(self._stream, layout.to_json().encode() + b"\n")
 
     def write(self, block: Block) -> None:
-        """Append a block."""
+        """Append a block of samples."""
         write_all(self._stream, np.array(len(block.time), _COUNT).tobytes())
         write_all(self._stream, block.time.tobytes())
         for at in self._layout.slices.values():
@@ -45,7 +45,7 @@ class NpzWriter(Writer):
 
     @staticmethod
     def finish(part: Path, path: Path) -> None:
-        """Write the arrays of a growing file as NPZ, one block of one array in memory at a time."""
+        """Write the arrays of a growing file as NPZ. Only one block of one array is in memory at a time."""
         with open(part, "rb") as stream:
             growing = _Growing(stream)
             with atomic_file(path) as file, ZipFile(file, "w", ZIP_STORED) as archive:
@@ -59,7 +59,7 @@ class NpzWriter(Writer):
 
     @staticmethod
     def read(path: Path) -> Recording:
-        """Read an archive, or the whole blocks of a growing file."""
+        """Read an NPZ file, or the complete blocks of a growing file."""
         with open(path, "rb") as stream:
             if stream.read(2) == b"PK" or not path.name.endswith(".part"):
                 return load_archive(path)
@@ -113,6 +113,6 @@ class _Growing:
 
 
 def recording(pieces: list[tuple[Array, Array]], layout: Layout) -> Recording:
-    """Return the blocks (time, values) as one recording."""
+    """Join blocks (time, values) to one recording."""
     time, values = joined(pieces, layout)
     return Recording(time, layout.split(values))

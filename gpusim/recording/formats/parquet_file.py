@@ -1,9 +1,9 @@
 """Parquet files: a table with a row for each time and world, and a column for each number.
 
-A Parquet file is readable only after its end is written. So the growing "file" is a folder of small Parquet files, one
-for each block. Every reader of Parquet accepts such a folder. Closing merges them into one file, with a row group for
-each block. Within a block, the rows are sorted by world, then by time. Neighboring rows are then similar and compress
-better.
+A Parquet file is readable only after its end is written. The growing "file" is therefore a folder of small Parquet
+files, one for each block of samples. Every reader of Parquet accepts such a folder. Closing merges the files into one
+file, with a row group for each block. Within a block, the rows are sorted by world, then by time. Neighboring rows are
+then similar, which improves the compression.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FOLDERS_HEADER = "layout.json"
 
 
 class ParquetWriter(Writer):
-    """Writer of Parquet files, through pyarrow."""
+    """Writer of Parquet files. It uses the library pyarrow."""
 
     @classmethod
     def prepare(cls) -> None:
@@ -41,7 +41,7 @@ class ParquetWriter(Writer):
         (self._part / _FOLDERS_HEADER).write_text(layout.to_json(), encoding="utf-8")
 
     def write(self, block: Block) -> None:
-        """Append a block."""
+        """Append a block of samples."""
         from pyarrow import parquet
 
         table, target = _table(block, self._layout), self._part / f"{self._count:08d}.parquet"
@@ -51,7 +51,7 @@ class ParquetWriter(Writer):
         self._count += 1
 
     def close(self) -> None:
-        """Do nothing: the file of every block is closed already."""
+        """Do nothing, because the file of every block is already closed."""
 
     @staticmethod
     def finish(part: Path, path: Path) -> None:
@@ -73,7 +73,7 @@ class ParquetWriter(Writer):
 
     @staticmethod
     def read(path: Path) -> Recording:
-        """Read a file, or the whole blocks in a growing folder."""
+        """Read a file, or the complete blocks in a growing folder."""
         require("pyarrow.parquet", ".parquet", "pyarrow")
         import pyarrow
         from pyarrow import parquet

@@ -1,7 +1,8 @@
-"""RRD files and streams for the Rerun viewer: signals as scalars, and everything that is drawn, over simulated time.
+"""RRD files and streams for the Rerun viewer: signals as scalars, and all drawn objects, over simulated time.
 
-Signal ``joint.rail.position`` is entity ``/signals/joint/rail/position``. With several worlds, it is below an entity
-such as ``/world_3``. Poses are those of the first recorded world. The growing file is an RRD file without its index.
+The signal ``joint.rail.position`` is the entity ``/signals/joint/rail/position``. With several worlds, this entity is
+below an entity such as ``/world_3``. The poses are from the first recorded world. The growing file is an RRD file
+without its index.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _ANSWER = 10.0
 
 
 class RerunWriter(Writer):
-    """Writer of RRD files, through rerun-sdk."""
+    """Writer of RRD files. It uses the library rerun-sdk."""
 
     poses = True
 
@@ -59,7 +60,7 @@ class RerunWriter(Writer):
         self._stream.flush(timeout_sec=_WAIT)
 
     def write(self, block: Block) -> None:
-        """Append a block."""
+        """Append a block of samples."""
         import rerun as rr
 
         samples = len(block.time)
@@ -81,7 +82,7 @@ class RerunWriter(Writer):
 
     @staticmethod
     def finish(part: Path, path: Path) -> None:
-        """Cut off an incomplete last message, and rename the growing file."""
+        """Remove an incomplete last message, and rename the growing file."""
         os.truncate(part, _whole(part))
         part.replace(path)
 
@@ -104,7 +105,7 @@ class RerunWriter(Writer):
 
 
 class RerunStream(RerunWriter):
-    """Stream to a running Rerun viewer. Its address takes the place of the growing file. No file is written."""
+    """Stream to a running Rerun viewer. The viewer's address replaces the growing file, and no file is written."""
 
     def _open(self, part: Path | str) -> None:
         self._stream.connect_grpc(str(part))
@@ -117,7 +118,7 @@ class RerunStream(RerunWriter):
 
     @staticmethod
     def finish(part: Path, path: Path) -> None:
-        """Do nothing: the viewer has everything."""
+        """Do nothing, because the viewer already has all data."""
 
 
 def _recording(layout: Layout, found: dict[str, list[tuple[Array, Array]]]) -> Recording:

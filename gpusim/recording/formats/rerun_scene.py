@@ -1,4 +1,7 @@
-"""A stage as entities of a Rerun recording: meshes once; poses of bodies and of spanning elements over time."""
+"""Convert a stage to entities of a Rerun recording.
+
+Meshes are sent once. The poses of bodies, and of elements that span two bodies, are sent over time.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +21,20 @@ _GROUND = (150, 150, 145, 255)
 
 
 def entity(*parts: str) -> str:
-    """Return the path of an entity whose names may hold any characters."""
+    """Return the path of an entity. Its names may contain any characters."""
     import rerun as rr
 
     return str(rr.new_entity_path(list(parts)))
 
 
 class RerunScene:
-    """Everything that is drawn of a model, in one world.
+    """All drawn objects of a model in one world.
 
     A mesh that is fixed to a body is ``/scene/BODY/NUMBER``, with a pose in the body's frame. An element that spans two
     bodies (spring, rope, cylinder) is ``/scene/spans/NUMBER``.
 
     Args:
-        stream: gets the meshes now.
+        stream: recording stream. The constructor sends the meshes to it.
         model: the model to draw.
     """
 
@@ -89,7 +92,7 @@ class RerunScene:
         """Append samples.
 
         Args:
-            times: rerun's column of their times.
+            times: Rerun's time column for the samples.
             poses: (samples, bodies, 7) position of the body frames (m) and quaternion xyzw.
         """
         import rerun as rr

@@ -1,4 +1,7 @@
-"""Writer of a recording: blocks of samples into a growing file (``NAME.npz.part``), renamed at the end."""
+"""Writer of a recording: it appends blocks of samples to a growing file (``NAME.npz.part``).
+
+The growing file becomes the final file at the end.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,8 @@ class Writer(ABC):
     After :meth:`write` returns, :meth:`read` can read the block, even if the process is killed.
 
     Args:
-        part: the growing file (or folder), or the address of a viewer.
-        layout: the signals that a sample holds.
+        part: path of the growing file (or folder), or the address of a viewer.
+        layout: layout of the signals in a sample.
         model: model with the shapes of the bodies.
 
     Attributes:
@@ -34,7 +37,7 @@ class Writer(ABC):
         """Check that the library of the format is installed.
 
         Raises:
-            ModelError: it is not.
+            ModelError: the library is not installed.
         """
 
     @abstractmethod
@@ -42,7 +45,7 @@ class Writer(ABC):
 
     @abstractmethod
     def write(self, block: Block) -> None:
-        """Append a block."""
+        """Append a block of samples."""
 
     @abstractmethod
     def close(self) -> None:
@@ -56,7 +59,7 @@ class Writer(ABC):
     @staticmethod
     @abstractmethod
     def read(path: Path) -> Recording:
-        """Read a final file, or all complete blocks of a growing one."""
+        """Read a final file, or all complete blocks of a growing file."""
 
 
 Reading = (OSError, ValueError, TypeError, LookupError, RecursionError, OverflowError, MemoryError, EOFError)

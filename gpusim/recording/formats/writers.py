@@ -1,4 +1,4 @@
-"""Writers of recordings by the suffix of the file."""
+"""Writers of recordings, selected by the suffix of the file."""
 
 from __future__ import annotations
 

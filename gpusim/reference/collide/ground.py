@@ -1,11 +1,11 @@
 """Half spaces and height fields against convex shapes. Contact points are the shape's points in front of the ground.
 
-The narrow phase handles a height field one triangle at a time, in the field's frame. Points of the shape straight over
-or under a triangle are measured along the triangle's normal, at any depth. Above the surface, a point whose foot lies
-past a ridge is measured from the triangle's rim. Ridges and peaks are handled as convex prisms made of the triangles. A
-normal counts there only if the surface has it, so edges within a slope or valley cause no ghost collisions. The deepest
-point gives the normal of the first manifold. A shape in a valley touches both sides: the deepest point whose normal is
-far from those found so far gives the next manifold.
+The narrow phase handles a height field one triangle at a time, in the field's frame. The gap of a shape's point
+straight over or under a triangle is measured along the triangle's normal, at any depth. If the point is above the
+surface and its projection lies past a ridge, its gap is measured from the triangle's rim. At ridges and peaks, each
+triangle acts as a convex prism. A contact normal counts there only if it is a normal of the surface. So edges within a
+slope or valley cause no ghost collisions. The deepest point gives the normal of the first manifold. A shape in a valley
+touches both sides: the deepest point whose normal is far from those found so far gives the next manifold.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def on_half_space(center: Array, turn: Array, b: Posed, margin: float) -> Manifo
 
 
 def bounds(shape: Convex, center: Array, turn: Array) -> tuple[Array, Array]:
-    """Return lower and upper box corners (n, 3), m, of a shape with centers (n, 3) and rotations (n, 3, 3)."""
+    """Return lower and upper corners (n, 3), (m), of a shape's boxes at centers (n, 3) and rotations (n, 3, 3)."""
     d = np.concatenate([turn, -turn], axis=1)
     reach = shape.reach(d.reshape(-1, 3)).reshape(-1, 2, 3)
     return center - reach[:, 1], center + reach[:, 0]
@@ -156,7 +156,7 @@ class Field:
         return True
 
     def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
-        """Return whether the surface over or under q is above the other contact. Past the rim, return True."""
+        """Return whether the surface over or under q is higher than ``other``. Past the field's rim, return True."""
         under = next(self.around(q, 0.0), None)
         if under is None:
             return True
@@ -192,7 +192,7 @@ def on_height_field(
 ) -> list[Manifold]:
     """Return contact points of a height field (A) with a convex shape, up to a gap of ``margin``.
 
-    There is one manifold for each of up to ``most`` normals that are more than 10 degrees apart, the deepest first.
+    Their normals are more than 10 degrees apart. The function returns at most ``most`` manifolds, the deepest first.
     """
     ground = Field(field)
     body = Posed(b.shape, turn.T @ (b.center - center), turn.T @ b.turn)
@@ -209,7 +209,7 @@ class Surface(Protocol):
 def manifolds_of(
     ground: Surface, found: list[Found], center: Array, turn: Array, body: Posed, most: int
 ) -> list[Manifold]:
-    """Return up to ``most`` manifolds of the points ``found``, whose normals are more than 10 degrees apart."""
+    """Return up to ``most`` manifolds from the points ``found``. Their normals are more than 10 degrees apart."""
     known: list[tuple[Found, list[Found]]] = []
     rest = seeds = found
     for _ in range(2 * MANIFOLDS):

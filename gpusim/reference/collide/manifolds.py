@@ -1,8 +1,8 @@
 """Contact points of two convex shapes: the overlap of the faces, edges or corners that they show each other.
 
-Seen along the normal, both are polygons in a plane. Each corner of their overlap has its own gap. Of more than four
-corners, the narrow phase keeps those that span the largest area. The two edges that cross in a corner identify it, so a
-corner keeps its feature from step to step however far it moves.
+Seen along the normal, these features are polygons in a plane. Each corner of their overlap is a contact point with a
+gap. If there are more than four corners, the narrow phase keeps the four that span the largest area. The two edges that
+cross in a corner give its feature number. So a corner has the same number in every step, however far it moves.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NEAREST = 65535
 
 @dataclass
 class Manifold:
-    """Contact manifold: unit normal (3,) from A to B, world points (n, 3) on A and on B, persistent feature numbers."""
+    """Contact manifold: unit normal (3,) from A to B, world points (n, 3) on A and B, feature numbers of the points."""
 
     normal: Array
     on_a: Array
@@ -62,7 +62,7 @@ def mixed(*numbers: int) -> int:
 
 
 def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
-    """Return the part of a loop on the inner side of the line through x with a unit normal."""
+    """Return the part of a loop inside the line through x whose outward unit normal is ``outward``."""
     level = (loop.corner - x) @ outward
     corners, edges = [], []
     count = len(level)
@@ -81,7 +81,7 @@ def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
 
 
 def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
-    """Return the lines around a loop (across the ends of a segment): a point, outward normal and edge number."""
+    """Return a point, the outward normal and the number of each edge line. A segment gets a line across each end."""
     made = []
     for i, edge in enumerate(loop.edge):
         j = (i + 1) % len(loop.edge)
@@ -94,7 +94,7 @@ def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
 
 
 def shared(a: Loop, b: Loop, slack: float) -> Loop:
-    """Return the overlap of two loops. Of two segments that cross, return the crossing point."""
+    """Return the overlap of two loops. If they are segments that cross, return the crossing point."""
     if len(a.edge) == len(b.edge) == 2:
         e, f, d = a.corner[1] - a.corner[0], b.corner[1] - b.corner[0], b.corner[0] - a.corner[0]
         sine = e[0] * f[1] - e[1] * f[0]
@@ -125,7 +125,7 @@ def _first_most(value: Array, slack: float) -> int:
 
 
 def spanning(points: Array, gap: Array) -> Array:
-    """Select up to 4 points (n, 2): the deepest, the farthest from it, and the farthest to each side of their line."""
+    """Select up to 4 points (n, 2): the deepest, the farthest from it, and the farthest on each side of both."""
     if len(gap) <= 2:
         return np.arange(len(gap))
     size = float(np.ptp(points, axis=0).max())
@@ -159,7 +159,7 @@ def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
 
 
 def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple[Array, Array, list[int]]:
-    """Return all corners of the overlap before the selection: positions (n, 2) in the plane, gaps (n,), features.
+    """Return all corners of the overlap, before four are selected: positions (n, 2) in the plane, gaps (n,), features.
 
     Points with a gap above ``limit`` are left out.
     """
@@ -210,7 +210,7 @@ def _heights_of_a(pair: Pair, found: Approach, place: Array, gap: Array) -> Arra
 
 
 def unique(features: list[int]) -> list[int]:
-    """Return the features with duplicates increased until they are unique."""
+    """Return the feature numbers. Increase duplicates until all numbers are unique."""
     made: list[int] = []
     for number in features:
         while number in made:

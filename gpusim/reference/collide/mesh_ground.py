@@ -1,10 +1,10 @@
 """Triangle meshes against convex shapes, one triangle at a time, in the mesh's frame.
 
-Points of the shape in front of a triangle are measured along its normal, which points to the side where most of the
-shape is. If the shape has sunk in, a triangle counts only if no surface next to it is a shorter way out. At edges and
-corners, the nearest points of the shape and the triangle count if no triangle around them rises beyond the plane
-through the contact. So edges inside a plane or a valley cause no ghost collisions. The points form manifolds as on a
-height field (ground.py).
+The gap of a shape's point in front of a triangle is measured along the triangle's normal. This normal points to the
+side where most of the shape is. If the shape penetrates the mesh, a triangle counts only if no surface next to it
+separates the shape by a shorter motion. At edges and corners, the nearest points of the shape and the triangle count if
+no triangle around them rises beyond the plane through the contact. So edges inside a plane or a valley cause no ghost
+collisions. The points form manifolds as on a height field (ground.py).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _TWO_SIDES = Faces(first=np.array([0, 3, 6]), vertex=np.array([0, 1, 2, 2, 1, 0]
 
 @dataclass
 class Triangle:
-    """Triangle ``number``: corners (3, 3), unit normal to the side of the shape. ``side`` is -1 if it is flipped.
+    """Triangle ``number``: corners (3, 3), unit normal towards the shape. ``side`` is -1 if the normal is flipped.
 
-    ``beyond`` has the far corners of the neighbors at the edges, or None at a rim.
+    For each edge, ``beyond`` has the far corner of the neighbor triangle, or None at an open edge.
     """
 
     number: int
@@ -44,13 +44,13 @@ class Triangle:
     beyond: list[Array | None]
 
     def height(self, x: Array) -> Array:
-        """Return the heights of points (..., 3) over the plane."""
+        """Return the heights of points (..., 3) over the triangle's plane."""
         height: Array = (x - self.corner[0]) @ self.normal
         return height
 
     @cached_property
     def outward(self) -> Array:
-        """Return unit vectors (3, 3) in the plane, perpendicular to the edges."""
+        """Return outward unit vectors (3, 3) in the triangle's plane, perpendicular to its edges."""
         edges = np.roll(self.corner, -1, axis=0) - self.corner
         out = np.cross(edges, self.side * self.normal)
         unit: Array = out / np.linalg.norm(out, axis=1, keepdims=True)
@@ -62,7 +62,7 @@ class Triangle:
         return levels
 
     def aside(self, k: int, x: Array) -> Array:
-        """Return the vectors from edge k to points (n, 3), perpendicular to the edge, which may be long in a sliver."""
+        """Return the vectors from edge k to points (n, 3), perpendicular to this edge."""
         edge = self.corner[(k + 1) % 3] - self.corner[k]
         to = x - self.corner[k]
         across: Array = to - np.outer(to @ edge / (edge @ edge), edge)
@@ -115,11 +115,11 @@ class Ground:
         return self.is_near(x + look * outward, 0.1 * look)
 
     def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
-        """Return whether the surface passes near q, which is above the other contact."""
+        """Return whether the surface passes near the point q, which is above the contact ``other``."""
         return self.is_near(q, 2.0 * step)
 
     def has_normal(self, t: Triangle, x: Array, n: Array) -> bool:
-        """Return whether the surface has this normal at a point on the triangle's rim."""
+        """Return whether ``n`` is a normal of the surface at the point x on the triangle's rim."""
         on = t.levels(x) >= -INSIDE * self.size
         if not on.any():
             return False
@@ -138,7 +138,7 @@ class Ground:
         return not np.any(to @ n > LEAN * np.linalg.norm(to, axis=1))
 
     def has_shorter_way(self, t: Triangle, foot: Array, depth: float) -> bool:
-        """Return whether a surface around the triangle is a shorter way out than its face.
+        """Return whether a surface around the triangle separates the shape with a shorter motion than the face.
 
         This surface is the plane of another triangle around a corner, or the plane that ends the triangle at an open
         edge.
@@ -184,7 +184,7 @@ def on_triangle_mesh(
 ) -> list[Manifold]:
     """Return contact points of a triangle mesh (A) with a convex shape, up to a gap of ``margin``.
 
-    There is one manifold for each of up to ``most`` normals that are more than 10 degrees apart, the deepest first.
+    Their normals are more than 10 degrees apart. The function returns at most ``most`` manifolds, the deepest first.
     """
     body = Posed(b.shape, turn.T @ (b.center - center), turn.T @ b.turn)
     ground = Ground(mesh, body, margin)

@@ -21,14 +21,14 @@ GRAZE, GRAZE_THIN = 5e-4, 0.02
 
 
 def all_bounds(shapes: Sequence[Shape], position: Array, rotation: Array, lower: Array, upper: Array) -> None:
-    """Compute the boxes of the shapes of all worlds. Fills ``lower`` and ``upper`` (worlds, shapes, 3)."""
+    """Fill ``lower`` and ``upper`` (worlds, shapes, 3) with the bounding boxes of the shapes of all worlds."""
     for i, shape in enumerate(shapes):
         center, turn = position[:, i], rotation[:, i].reshape(-1, 3, 3)
         lower[:, i], upper[:, i] = shape_bounds(shape, center, turn)
 
 
 def shape_bounds(shape: Shape, center: Array, turn: Array) -> tuple[Array, Array]:
-    """Return lower and upper box corners (n, 3), m, of a shape with centers (n, 3) and rotations (n, 3, 3)."""
+    """Return lower and upper corners (n, 3), (m), of a shape's boxes at centers (n, 3) and rotations (n, 3, 3)."""
     if isinstance(shape, Convex):
         return bounds(shape, center, turn)
     if isinstance(shape, HalfSpace):
@@ -52,14 +52,14 @@ def meet(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: A
     Args:
         a, b: shapes, at least one of them convex.
         pose_a, pose_b: world poses.
-        margin: greatest gap that is reported, m.
-        guess: (3,) normal of the last step in the frame of A, updated in place. It only saves time.
+        margin: greatest gap at which contact points are reported, m.
+        guess: (3,) normal of the last step in the frame of A, updated in place. It only speeds up the search.
     """
     return next(iter(meet_all(a, pose_a, b, pose_b, margin, guess, 1)), None)
 
 
 def meet_all(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array, most: int) -> list[Manifold]:
-    """Return up to ``most`` manifolds with normals far apart, the deepest first. See :func:`meet`."""
+    """Return up to ``most`` manifolds, the deepest first. Their normals are far apart. See :func:`meet`."""
     if not isinstance(b, Convex):
         return [x.swapped() for x in meet_all(b, pose_b, a, pose_a, margin, guess, most)]
     body = Posed(b, *pose_b)
@@ -84,7 +84,7 @@ def _meet_convex(a: Convex, pose_a: Pose, body: Posed, margin: float, guess: Arr
 
 
 def grazes(pair: Pair) -> bool:
-    """Return whether two boxes barely overlap along two axes that cross.
+    """Return whether two boxes barely overlap along two axes that are more than 60 degrees apart.
 
     A box that slides over a floor of boxes sinks in by round-off. It must not hit the side of the next box.
     """
@@ -118,18 +118,18 @@ def find_all_manifolds(
     """Compute the contact points of n pairs. A pair listed k times in a row has up to k manifolds, the deepest first.
 
     Args:
-        shapes: of the model.
-        position: (worlds, shapes, 3), m.
-        rotation: (worlds, shapes, 9).
-        world: (n,).
-        pair: (n, 2) shapes.
-        margin: (n,) greatest gap that is reported, m.
-        guess: (n, 4) read and written.
-        count: (n,) output, like all arguments below.
-        normal: (n, 3) from the first shape to the second, world frame.
-        points_a: (n, 4, 3) m, world frame.
-        points_b: (n, 4, 3) m, world frame.
-        feature: (n, 4).
+        shapes: shapes of the model.
+        position: (worlds, shapes, 3) positions of the shapes, m.
+        rotation: (worlds, shapes, 9) rotation matrices of the shapes.
+        world: (n,) world of each pair.
+        pair: (n, 2) both shapes of each pair.
+        margin: (n,) greatest gap at which contact points are reported, m.
+        guess: (n, 4) normal of the last step (3 numbers), read and written.
+        count: (n,) number of contact points of each pair. This argument and all below are outputs.
+        normal: (n, 3) unit normal from the first shape to the second, world frame.
+        points_a: (n, 4, 3) points on the first shape, world frame, m.
+        points_b: (n, 4, 3) points on the second shape, world frame, m.
+        feature: (n, 4) feature number of each point.
     """
     assert points_a.shape[1] == POINTS
     count[:] = 0
@@ -146,7 +146,7 @@ def find_all_manifolds(
 
 
 def runs(world: Array, pair: Array) -> list[tuple[int, int]]:
-    """Return the start and the length of each run of equal pairs in n listed pairs, from world (n,) and pair (n, 2)."""
+    """Return the start and the length of each run of equal pairs in a list with ``world`` (n,) and ``pair`` (n, 2)."""
     keys = np.column_stack([world, pair])
     starts = np.flatnonzero(np.concatenate([[True], np.any(keys[1:] != keys[:-1], axis=1)]))
     return list(zip(starts.tolist(), np.diff(starts, append=len(keys)).tolist(), strict=True))

@@ -1,14 +1,14 @@
 """Distance or penetration depth of two convex shapes, and its normal.
 
-Both follow from the Minkowski difference C = B - A, all differences of a point of B and a point of A. The distance of
-the shapes is the distance of C from the origin. If the origin is inside C, its nearest boundary point gives the
-shortest motion that separates the shapes. ``separation(n)`` is the gap along a unit normal n from A to B. Its maximum
-over all normals is the gap.
+Both follow from the Minkowski difference C = B - A, the set of all differences of a point of B and a point of A. The
+distance of the shapes is the distance of C from the origin. If the origin is inside C, its nearest boundary point gives
+the shortest motion that separates the shapes. ``separation(n)`` is the gap along a unit normal n from A to B. Its
+maximum over all normals is the gap.
 
 Separated shapes: GJK finds the point of C nearest to the origin from triangles of its points (Gilbert, Johnson and
-Keerthi 1988). Overlapping shapes: EPA grows a convex hull inside C where it is nearest to the origin, until it reaches
-the boundary of C (van den Bergen 2001). For a curved C, the normal is then refined with the shapes moved apart, where
-the problem is well conditioned.
+Keerthi 1988). Overlapping shapes: EPA expands a convex hull inside C (van den Bergen 2001). It adds points where the
+hull is nearest to the origin, until the hull reaches the boundary of C there. If C is curved, the code then moves the
+shapes apart and refines the normal, because this problem is better conditioned.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ class Posed:
         return points
 
     def facing(self, n: Array) -> tuple[Array, list[int]]:
-        """Return the world corners and numbers of the feature that the core shows in a world direction (3,)."""
+        """Return the world corners and edge numbers of the feature that the core shows in a world direction (3,)."""
         corners, ids = self.shape.facing(self.turn.T @ n)
         return self.center + corners @ self.turn.T, ids
 
 
 class Pair:
-    """Two posed shapes. ``support`` includes their radii if ``inflated`` is set, otherwise it uses their cores."""
+    """Two posed shapes. ``support`` includes their radii if ``inflated`` is set, else it uses only their cores."""
 
     def __init__(self, a: Posed, b: Posed, extent: float | None = None) -> None:
         self.a, self.b = a, b
@@ -124,11 +124,12 @@ def plane_axes(n: Array) -> Array:
 
 
 def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, Array]:
-    """Return the approach of the pair, or None if it is farther apart than ``margin``, and a guess for the next step.
+    """Return the approach of the pair, and its normal.
+
+    The approach is None if the shapes are farther apart than ``margin``. The normal is the ``guess`` for the next step.
 
     Args:
-        pair: two convex shapes.
-        margin: m.
+        pair: two convex shapes. margin: greatest gap of interest, m.
         guess: (3,) approximate normal. A vector whose length is far from 1 is ignored.
     """
     if not 0.5 < np.dot(guess, guess) < 2.0:
@@ -149,9 +150,10 @@ def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, 
 
 
 def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Array | None]:
-    """Return the nearest points of cores that are apart.
+    """Return the nearest points of two cores that do not overlap.
 
-    Return None and a direction if they are farther apart than ``most`` along it. Return None and None if they overlap.
+    If the cores are farther apart than ``most``, return None and a direction that shows this. If they overlap, return
+    None twice.
     """
     on_a, on_b = pair.support(guess[None])
     weight = np.ones(1)
@@ -187,7 +189,7 @@ def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Arr
 
 
 def nearest_on_triangles(t: Array) -> tuple[Array, Array]:
-    """Return the barycentric coordinates of the points nearest to the origin, and their squared distances.
+    """Return the point of each triangle nearest to the origin, as barycentric coordinates, and its squared distance.
 
     Args:
         t: corners of n triangles (n, 3, 3), which may be segments or points.
@@ -229,7 +231,7 @@ def _holds_origin(corners: Array) -> bool:
 
 
 def deepest(pair: Pair, guess: Array) -> Approach:
-    """Return the shortest motion that separates overlapping cores, to the boundary point of C nearest to the origin.
+    """Return the shortest motion that separates overlapping cores: to the point of C's boundary nearest to the origin.
 
     If neither core has a volume, C may be flat, so the radii are included.
     """
@@ -272,7 +274,7 @@ def _hull(points: Array, extent: float) -> ConvexHull:
 
 
 def sharpened(pair: Pair, found: Approach) -> Approach:
-    """Refine the normal from the nearest points of the shapes, moved apart along the known normal.
+    """Refine the normal: move the shapes apart along the known normal and find their nearest points.
 
     Each iteration scales the error of the normal by (depth + space) / (radius of curvature + space).
     """

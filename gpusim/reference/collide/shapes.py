@@ -38,14 +38,16 @@ Facing = tuple[Array, list[int]]
 
 @dataclass
 class Convex(ABC):
-    """Convex shape with ``size`` (8,) as in gpusim/geometry. A subclass that needs only its sizes passes its ``kind``.
+    """Convex shape with ``size`` (8,) as in gpusim/geometry.
+
+    A subclass that is made from its sizes alone registers its ``kind``.
 
     Attributes:
-        radius: by which the core is inflated.
+        radius: distance by which the core is inflated, m.
         solid: whether the core has a volume.
         flat: whether the core has flat faces only, so that its normals are exact.
-        single: whether it touches every other shape in one point.
-        rim: whether it shows a cap's rim as a polygon.
+        single: whether the shape touches every other shape in only one point.
+        rim: whether the shape shows the circular rim of an end cap as a polygon.
     """
 
     size: Array
@@ -65,7 +67,10 @@ class Convex(ABC):
 
     @property
     def missed(self) -> float:
-        """Return by how much the corners that the shape shows may miss the nearest point, relative to the extent."""
+        """Return the greatest error of the corners that the shape shows, relative to its extent.
+
+        The error is the distance from the true nearest point of the shape.
+        """
         return 1e-5 if self.rim else 1e-9 if self.flat else 1e-7
 
     @abstractmethod
@@ -214,7 +219,7 @@ class Superellipsoid(Convex, kind="superellipsoid"):
         return self.size[:3] * np.where(d < 0.0, -x, x)
 
     def reach(self, d: Array) -> Array:
-        """Return the extent of the box around the shape, as in the broad phase."""
+        """Return how far the bounding box of the shape extends along unit vectors, as in the broad phase."""
         reach: Array = np.abs(d) @ self.size[:3]
         return reach
 
@@ -308,9 +313,9 @@ _BOX_FACES = Faces(
 
 
 def make_shape(kind: int, size: Array, points: Array, faces: Faces) -> Shape:
-    """Make a shape. ``points`` (n, 3) and ``faces`` describe a hull, ``points`` the heights of a height field.
+    """Make a shape. ``points`` (n, 3) and ``faces`` describe a hull. For a height field, ``points`` has the heights.
 
-    For a triangle mesh, they are vertices and tables.
+    For a triangle mesh, ``points`` has the vertices, and ``faces`` the tables.
     """
     if kind == MESH:
         return TriangleMesh(size, tree_of(points.reshape(-1, 3), faces.vertex, int(size[6])))

@@ -1,10 +1,10 @@
 """Stage broad_phase: find the close pairs of shapes, in ascending order of their indices.
 
 A pair is close if the boxes of its shapes overlap. Each box is widened by half the margin and by how far its body can
-move in the step. With up to 64 shapes, the stage tests a list of all pairs that may touch. With more, it sorts the
-shapes along the axis on which they spread most and sweeps. The kernels find the same pairs with a grid
-(cuda_kernels/contacts/broad_phase.cuh). A pair that can have several manifolds is listed once for each. If the close
-pairs exceed the buffer capacity, the stage keeps the first ones in the sorted list.
+move in the step. With up to 64 shapes, the stage tests a list of all pairs that may touch. With more shapes, it uses
+sweep and prune: it sorts the shapes along the axis on which they spread most. The kernels find the same pairs with a
+grid (cuda_kernels/contacts/broad_phase.cuh). A pair that can have several manifolds is listed once for each manifold.
+If the close pairs exceed the buffer capacity, the stage keeps the first ones in the sorted list.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def swept_pairs(w: StepBuffers, c: ContactWork) -> tuple[Array, Array]:
 
 
 class PairFilter:
-    """Collision filter for arrays of pairs a < b, with the same rules as compiler/contact_topology.py.
+    """Collision filter for arrays of shape pairs a < b. It applies the rules of compiler/contact_topology.py.
 
     Attributes:
         moves: (shapes,) True for shapes of dynamic bodies.
@@ -121,7 +121,8 @@ class PairFilter:
 def sweep(lower: Array, upper: Array, shapes: ContactTopology, may_touch: PairFilter) -> Array:
     """Return the close pairs of one world, (pairs, 2) ascending, from boxes (shapes, 3) in m.
 
-    Along the sweep axis, a box overlaps those whose lower ends lie between its own ends.
+    Boxes are sorted by their lower ends along the sweep axis. A box overlaps each later box whose lower end lies
+    between the two ends of the first box.
     """
     axis = _widest_axis(0.5 * (lower + upper)[may_touch.moves])
     order = np.argsort(lower[:, axis], kind="stable")

@@ -1,9 +1,9 @@
-"""Stage color_contacts: color the manifolds so that no two of a color share a dynamic body.
+"""Stage color_contacts: color the contact manifolds. No two manifolds of one color share a dynamic body.
 
 The coloring is greedy, in an order that scatters neighbors. Each manifold takes the lowest color that neither of its
-bodies uses, from one bit mask of used colors per body. Manifolds that fit no color form the overflow, whose bodies'
-masses are split over its members. With the direct solver, manifolds on articulated bodies form a separate list that it
-solves in turn. cuda_kernels/contacts/contact_coloring.cuh does the same.
+bodies uses, from one bit mask of used colors per body. Manifolds that fit no color form the overflow. The solver splits
+the mass of a body over the overflow manifolds on it. With the direct solver, manifolds on bodies with joints form a
+separate list, which the solver handles one by one. cuda_kernels/contacts/contact_coloring.cuh does the same.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> in
 
     Return OVERFLOW if all are taken.
 
-    used: (bodies, 2) uint32, bit masks of colors 0 to 31 and 32 to 63, zero for bodies that are not dynamic.
+    ``used`` (bodies, 2), uint32, has the bit masks of the used colors 0 to 31 and 32 to 63, zero for bodies that are
+    not dynamic.
     """
     low = np.uint32(0)
     high = np.uint32(0)
@@ -89,10 +90,10 @@ def color_pairs(
         bodies: (n, 2) of each manifold.
         points: (n,) number of points of each manifold.
         dynamic: (bodies,) which bodies are dynamic.
-        articulated: (bodies,) bodies whose manifolds are listed separately.
+        articulated: (bodies,) True for bodies whose manifolds are listed separately, because they have joints.
         colors: number of colors.
-        used: (bodies, 2) uint32, zeros, filled.
-        chosen: the first n entries are filled.
+        used: (bodies, 2) uint32, zeros on entry, filled with the used colors of each body.
+        chosen: the first n entries are filled with the color of each manifold.
     """
     count, touching = len(bodies), 0
     bits = bits_for(count)
@@ -111,10 +112,10 @@ def color_pairs(
 
 @compiled
 def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None:
-    """List the manifolds by color: colors first, then the overflow, then the articulated, ascending within each list.
+    """List the manifolds by color, then the overflow, then the articulated ones. Each list ascends.
 
     Args:
-        chosen: (n,) of color_pairs.
+        chosen: (n,) color of each manifold, from :func:`color_pairs`.
         colors: number of colors.
         first: (colors + 3,) filled with the start of each list and the end of the last one.
         member: filled with the manifolds of all lists.
@@ -132,14 +133,16 @@ def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None
 
 @compiled
 def list_overflow(bodies: Array, members: Array, parts: Array, start: Array, side: Array) -> None:
-    """List the overflow sides (manifold * 2 + side) on each body, in the order of the overflow list.
+    """List the overflow sides on each body, in the order of the overflow list.
+
+    A side is one of the two bodies of an overflow manifold. Its number is manifold * 2 + side.
 
     Args:
         bodies: (n, 2) of each manifold of the world.
         members: (overflow,) the manifolds of the overflow.
         parts: (bodies,) zeros, filled with the number of sides on each body.
-        start: (bodies + 1,) filled with the start of each body's sides.
-        side: filled with the sides by body.
+        start: (bodies + 1,) filled with the index in ``side`` where each body's sides start.
+        side: filled with the sides, body by body.
     """
     if members.size == 0:
         return

@@ -1,9 +1,9 @@
 """Contact points on rolling surfaces, recomputed in every substep.
 
-The broad and narrow phase run once per step, and boxes keep their points as they rotate in its substeps. The point of a
-rolling surface moves over it, so those pairs go through the narrow phase again after the first substep. Impulses and
-slips stay unchanged in the world frame. If a pair has several manifolds, each slot follows the one with the nearest
-normal.
+The broad and the narrow phase run once per step. Boxes keep their contact points while they rotate in the substeps. The
+contact point of a rolling surface moves over the surface. So pairs with a rolling surface go through the narrow phase
+again in each substep after the first. Impulses and slips stay unchanged in the world frame. If a pair has several
+manifolds, each stored manifold is replaced by the new one with the nearest normal.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _choose(met: FoundManifolds, world: Array, pair: Array, points: Array, norma
 
 
 def follow(w: StepBuffers) -> None:
-    """Update normals and points of the pairs with a rolling surface, before stage prepare."""
+    """Update normals and contact points of the pairs with a rolling surface, before stage prepare."""
     c, state, shapes = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
     if not shapes.rolls.any() or not (c.substep > 0).any():

@@ -1,18 +1,21 @@
 """Contact laws by sockets: soft normal forces, impacts, friction (Kosenko et al. 2015).
 
-Depth d = -gap (m), separation speed u of the two surfaces along the normal (from A to B), normal impulse p >= 0 on B.
-Arrays are over manifolds or points, (n,). The numbers of a law are those of ``ContactLaw.numbers``.
+Symbols: depth d = -gap (m), separation speed u of the two surfaces along the normal (from A to B), normal impulse p >=
+0 on B. Arrays (n,) have one entry per manifold or per contact point. The parameters of a law are in
+``ContactLaw.numbers``.
 
-Soft normal forces (``soften``) are rows like those of springs (actuators/spring.py). F(d) is the elastic force,
-k = F'(d) its slope, c the damping, H the kick and u- the speed before it. The mean force over the kick gives
+Soft normal forces (``soften``) are rows like those of springs (actuators/spring.py). F(d) is the elastic force, k =
+F'(d) its slope, and c the damping. H is the kick time, over which the forces of a substep act, and u- the speed before
+the kick. The mean force over the kick gives
 
     p = P - D u+,   P = H (F + h_prev k u-/4 - c u-/2),   D = H (h k/4 + c/2)
 
 A sweep solves this as ``u + gamma p = -b`` with gamma = 1/D, b = -P/D. The condition p >= 0 keeps the point from
-pulling. c is constant for linear damping and proportional to F for Hunt and Crossley. Let f be the point's response. A
-spring that oscillates within few steps has a large kappa = h^2 k f. When its force first acts, the point is already as
-deep as it moves in one step. So more energy would leave than entered. The step stays stable and gains no energy with
-max(1/4, 1/2 - 1/kappa) instead of 1/4 and the added damping SPRING_DAMPING h k kappa/(1 + kappa).
+pulling. c is constant for linear damping and proportional to F for Hunt and Crossley. Let f be the point's response:
+its speed per unit impulse. A spring that oscillates within few steps has a large kappa = h^2 k f. When its force first
+acts, the point is already as deep as it moves in one step. So the spring would return more energy than it received. The
+step stays stable and gains no energy with max(1/4, 1/2 - 1/kappa) instead of 1/4 and the added damping SPRING_DAMPING h
+k kappa/(1 + kappa).
 
 Impacts (``impact_speed``, which makes eq. 19 of the papers exact): the speed at t_n is u_s = u- + a h_prev/2 with the
 row's acceleration a from the kick. So the gap closes with u_i = -sqrt(u_s^2 - 2 a gap), and half a step later the point
@@ -48,24 +51,24 @@ def max_(a: Array, b: Array | float) -> Array:
 
 
 def least_number(real: np.dtype[np.floating]) -> float:  # type: ignore[type-arg]
-    """Return the smallest divisor."""
+    """Return the smallest number that the laws use as a divisor, for this number type."""
     return float(np.finfo(real).tiny) * 1e6
 
 
 def combined_friction(rule: Array, a: Array, b: Array) -> Array:
-    """Return the friction of pairs by the rules of contact/material.py, (n,)."""
+    """Return the friction coefficients of pairs, (n,), combined by the rules of contact/material.py."""
     chosen = [rule == COMBINE.index("min"), rule == COMBINE.index("max"), rule == COMBINE.index("multiply")]
     return np.select(chosen, [np.minimum(a, b), np.maximum(a, b), a * b], np.sqrt(a * b))
 
 
 def combined_arm(rule: Array, a: Array, b: Array) -> Array:
-    """Return the arms of rolling or spinning friction of pairs, (n,). If one is 0, the other counts."""
+    """Return the arms of rolling or spinning friction of pairs, (n,). If one arm is 0, the other one counts."""
     rule = np.where(rule == COMBINE.index("multiply"), COMBINE.index("mean"), rule)
     return np.where((a > 0.0) & (b > 0.0), combined_friction(rule, a, b), np.maximum(a, b))
 
 
 def elastic_force(law: Array, radius: Array, modulus: Array, depth: Array) -> tuple[Array, Array]:
-    """Return the elastic force (N), k d^(3/2), k pi d^2 (R - d/3) or k d, and its slope (N/m) at depths above 0."""
+    """Return the elastic force (N) and its slope (N/m) at depths above 0: k d^(3/2), k pi d^2 (R - d/3) or k d."""
     given, root = law[:, STIFFNESS_AT], np.sqrt(depth)
     stiffness = np.where(given > 0.0, given, 4.0 / 3.0 * modulus * np.sqrt(radius))
     hertz = law[:, NORMAL_AT] == HERTZ
@@ -98,7 +101,10 @@ def soften(
 
 
 def impact_speed(w: StepBuffers, world: Array, restitution: Array, gap: Array, before: Array, kicked: Array) -> Array:
-    """Return the speed of points after this substep's impact, 0 for none, from row speeds before and after the kick."""
+    """Return the speed of points after an impact in this substep, or 0 if there is none.
+
+    ``before`` and ``kicked`` are the normal speeds of the points before and after the forces of the substep act.
+    """
     real, h = w.real.type, w.real.type(w.h)
     pull = np.zeros_like(kicked)
     if w.scheme != "semi_implicit":
@@ -112,7 +118,7 @@ def impact_speed(w: StepBuffers, world: Array, restitution: Array, gap: Array, b
 
 
 def patch_radius(law: Array, radius: Array, gap: Array, points: Array) -> Array:
-    """Return the patch radius of each manifold, m, (n,): the given one, or sqrt(R d) at its deepest point."""
+    """Return the patch radius of each manifold (m), (n,): the radius of its law, or sqrt(R d) at its deepest point."""
     given = law[:, PATCH_AT]
     wanted = (law[:, FRICTION_AT] == CONTENSOU) & ~(given > 0.0)
     if not wanted.any():
@@ -124,11 +130,11 @@ def patch_radius(law: Array, radius: Array, gap: Array, points: Array) -> Array:
 
 
 def coulomb(most: Array, mass: Array, u: Array, p: Array) -> Array:
-    """Return the friction of points within circles of radius ``most``.
+    """Return the friction impulse of points, limited to circles of radius ``most``.
 
     Args:
-        most: mu p_n, N s, (n,).
-        mass: entries nn, tn, sn, tt, ts, ss of the points' velocity by a unit impulse, (n, 6).
+        most: greatest friction impulse mu p_n, N s, (n,).
+        mass: velocity of each point per unit impulse, as entries nn, tn, sn, tt, ts, ss of a symmetric matrix, (n, 6).
         u: velocity along both tangents with the impulse ``p`` acting, (n, 2).
         p: impulse along both tangents so far, (n, 2).
 
@@ -181,7 +187,7 @@ def regularized(most: Array, speed: Array, mass: Array, u: Array, p: Array) -> A
 
 
 def patch_factors(table: Array, pressure: Array, slide: Array, rim: Array, real: np.dtype[np.floating]) -> Array:  # type: ignore[type-arg]
-    """Return the factors f and t (n, 2) of patches that slide at ``slide`` and whose rims spin at ``rim``, m/s."""
+    """Return the factors f and t (n, 2) of patches with sliding speed ``slide`` (m/s) and rim speed ``rim`` (m/s)."""
     s = slide.astype(np.float64) / (slide.astype(np.float64) + rim.astype(np.float64))
     place = s * (PATCH_NODES - 1)
     node = np.clip(np.where(np.isfinite(place), place, 0.0).astype(np.int64), 0, PATCH_NODES - 2)

@@ -1,33 +1,36 @@
-"""Newton's method for few contacts of worlds with joints, with the direct solver (contact_direct.py).
+"""Newton's method for worlds with joints and few contacts, as part of the direct solver (contact_direct.py).
 
-*Contact space.* Its numbers are the impulses of all points along the axes of their frames, and the torque impulses of
-spinning and rolling friction. F is the matrix of their unit wrenches. The response of all numbers, joints included, is
+*Contact space.* The unknown numbers are the impulses of all contact points along the axes of their frames, and the
+torque impulses of spinning and rolling friction. F is the matrix of their unit wrenches. The response of the numbers
+(their velocities per unit impulse), joints included, is
 
     R = F^T (C M^-1 C^T - Y^T Z) F,     u(p) = u(p_0) + (R + c) (p - p_0)
 
-Y and Z are zero for contacts between free bodies. u holds the velocities along the numbers with the biases and the
-compliances c. So u = 0 if a number sticks.
+Y and Z are zero for contacts between bodies without joints. u holds the velocities along the numbers, plus the biases
+and the terms of the compliances c. So u = 0 for a number that sticks.
 
-*Conditions.* Impulses are right if they equal their projections. With the scale k of a number's own response,
+*Conditions.* The impulses are a solution if they equal their projections. With k, the response of a number to its own
+impulse,
 
     normal: p = max(0, p - u/k)          friction: p_t = projection of p_t - u_t/k on the disc |p_t| <= mu p_n
 
-(Alart and Curnier 1991). The solver stops sticking and lifts separating points exactly as the sweeps do. Torques have
-discs too, or intervals, with an arm times the sum of the manifold's normal impulses as radius.
+(Alart and Curnier 1991). The solver stops sticking and lifts separating points exactly as the sweeps do. Torques are
+projected on discs or intervals too. Their radius is an arm times the sum of the manifold's normal impulses.
 
-*Newton's method* solves these piecewise smooth equations. Rows of the derivative are the identity for zero impulses,
-(R + c)/k for held numbers, and for sliding friction with the free impulse x and radius r
+*Newton's method* solves these piecewise smooth equations. The rows of the derivative are those of the identity for zero
+impulses, and those of (R + c)/k for held numbers. For sliding friction with the free impulse x and the radius r they
+are
 
     I - r/|x| (I - d d^T) (I - (R + c)/k) - d mu e_n^T,     d = x/|x|.
 
-A step is halved until the distance from the projections decreases. A small damping of the diagonal lets points that
-carry a load redundantly share it. The damping grows if no fraction of a step decreases the distance (Levenberg and
+A step is halved until the distance from the projections decreases. A small damping is added to the diagonal, so that
+redundant points share their load. The damping grows if no fraction of a step decreases the distance (Levenberg and
 Marquardt). About two steps reach 1e-10 of the load, where ten sweeps reach 1e-5. If the method fails, or if the
 impulses grow as in a jam, the solver keeps the previous impulses and sweeps.
 
-It solves worlds with at most MOST_CONDENSED numbers, if a contact is on an articulated body, all contacts follow
-Coulomb's law, and no body overflows the colors. Each pass starts with one sweep, because a resting machine needs
-nothing more. The solver skips this sweep if R is already known, or if a point is new or slides.
+The method solves a world if it has at most MOST_CONDENSED numbers, a contact is on a body with joints, all contacts
+follow Coulomb's law, and all contacts fit into the colors. Each pass starts with one sweep, because a resting machine
+needs nothing more. The solver skips this sweep if R is already known, or if a point is new or slides.
 """
 
 from __future__ import annotations
@@ -63,14 +66,17 @@ RELEASED, HELD, SLIDING = range(3)
 
 
 def contact_numbers(m: Manifolds) -> Array:
-    """Return how many numbers each manifold has, (n,): MOST_CONDENSED + 1 if Newton's method cannot solve its law."""
+    """Return how many unknown numbers each manifold has, (n,).
+
+    The result is MOST_CONDENSED + 1 if Newton's method cannot solve the manifold's law.
+    """
     known = m.law[:, contact_laws.FRICTION_AT] == contact_laws.COULOMB
     numbers = 3 * m.points + (m.spinning > 0.0) + 2 * (m.rolling > 0.0)
     return np.where(known, numbers, MOST_CONDENSED + 1)
 
 
 def condensed_count(w: StepBuffers) -> Array:
-    """Return how many numbers the contact space of each world has, (num_worlds,). 0: its contacts are swept."""
+    """Return how many unknown numbers each world has, (num_worlds,). 0: sweeps solve the contacts of the world."""
     total, joined = np.zeros(w.num_worlds, np.int64), np.zeros(w.num_worlds, bool)
     if w.touch is None or w.topology.swept.any():
         return total
@@ -107,7 +113,7 @@ def at_once(w: StepBuffers) -> Array:
 
 @dataclass
 class Space:
-    """Contact spaces of K worlds with up to N numbers each. Numbers of kind NONE pad them."""
+    """Contact spaces of K worlds with up to N numbers each. Entries of kind NONE fill up shorter lists."""
 
     world: Array
     """(K,) indices of the worlds."""
@@ -136,12 +142,12 @@ class Space:
 
     @property
     def partner(self) -> Array:
-        """Return the other number of a pair, (K, N), and the number itself if it has none."""
+        """Return the index of the other tangent or axis of each number, (K, N), or of the number itself."""
         return np.arange(self.kind.shape[1]) + (self.kind == FIRST) - (self.kind == SECOND)
 
 
 def find_space(w: StepBuffers, worlds: Array) -> Space:
-    """Return the contact spaces of some worlds (bool, (num_worlds,)) at their current impulses and velocities."""
+    """Return the contact spaces of chosen worlds (bool, (num_worlds,)) at their current impulses and velocities."""
     world = np.flatnonzero(worlds)
     place = np.full(w.num_worlds, -1)
     place[world] = np.arange(world.size)
@@ -251,7 +257,7 @@ def _scale_torques(s: Space) -> None:
 
 @dataclass
 class Projection:
-    """Distance of impulses from their projections, (K, N) each."""
+    """Distances of impulses from their projections, with the data that their derivatives need, (K, N) each."""
 
     missed: Array
     state: Array
@@ -262,12 +268,12 @@ class Projection:
 
     @property
     def square(self) -> Array:
-        """Return the squared distance, (K,), added up in the order of the numbers."""
+        """Return the squared distance of each world, (K,), added up in the order of the numbers."""
         return np.add.accumulate(self.missed * self.missed, axis=1)[:, -1]
 
 
 def project(s: Space, impulse: Array, velocity: Array) -> Projection:
-    """Return the projections of impulses (K, N) with velocities (K, N)."""
+    """Project impulses (K, N) with velocities (K, N)."""
     free = impulse - velocity * s.scale
     normal = s.kind == NORMAL
     pressed = max_(impulse, impulse.dtype.type(0))
@@ -333,10 +339,10 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
 
     Args:
         s: contact spaces.
-        tolerance: distance from the projections that is small enough in any case, N s.
+        tolerance: distance from the projections at which the iteration always ends, N s.
 
     Returns:
-        Which worlds are solved, bool, and the distance that remains, N s, each (K,).
+        Which worlds are solved (bool), and their remaining distance from the projections (N s), each (K,).
     """
     real = s.impulse.dtype
     solved, going = np.zeros(s.world.size, bool), np.ones(s.world.size, bool)
@@ -380,11 +386,11 @@ def _search(s: Space, going: Array, step: Array, moved: Array, square: Array) ->
 
 
 def solve(w: StepBuffers, worlds: Array) -> tuple[Array, Array, Array]:
-    """Solve the contacts of some worlds (bool, (num_worlds,)) and move their bodies and joints.
+    """Solve the contacts of chosen worlds (bool, (num_worlds,)) and update the velocities of their bodies and joints.
 
     Returns:
-        Which worlds are solved, the distance from the projections, N s, and the greatest normal impulse, N s, each
-        (num_worlds,). The other worlds keep their impulses.
+        Which worlds are solved, their distance from the projections (N s), and their greatest normal impulse (N s),
+        each (num_worlds,). Worlds that are not solved keep their impulses.
     """
     solved, left, load = (np.zeros(w.num_worlds, kind) for kind in (bool, w.real, w.real))
     if not worlds.any():

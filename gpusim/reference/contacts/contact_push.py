@@ -1,18 +1,20 @@
 """Push-outs: position impulses that correct penetration in the drift without changing velocities.
 
-Impulses q correct penetration beyond the slop that no load explains (contact_rows.py). The solver finds them before the
-velocities. With the relative speed w of a point's bodies along the normal due to all q,
+Position impulses q correct penetration beyond the slop, except for the depth to which a load presses the bodies
+(contact_rows.py). The solver finds them before the velocities. Let w be the relative speed of a point's two bodies
+along the normal that all q cause. Then
 
     w + y q >= (1 + y/f) (min(PUSH_SHARE over/h, max_depenetration_speed) - carried),   q >= 0,
     one of them with equality,
 
-f: the point's response. Bodies move by h w in the drift. y, a share of f, bounds pushes that no motion can fulfill, to
-q = (1/y + 1/f) push. Examples are a box between walls that are too close, or links that overlap in every pose. For
-bodies with joints the share is larger, and it refers to their response without joints. So points that joints lock are
-hardly pushed. Touching points resist w. Open gaps allow it until they close.
+f is the response of the point: its speed per unit impulse. Bodies move by h w in the drift. Some pushes cannot be
+fulfilled by any motion. Examples are a box between walls that are too close, or links that overlap in every pose. The
+compliance y, a share of f, limits them to q = (1/y + 1/f) push. For bodies with joints the share is larger, and f is
+their response without joints. So points that joints lock are hardly pushed. Touching points resist w. Open gaps allow w
+until they close.
 
-Push-outs are frictionless, so no penetration jams within the friction cone. But friction depends on ``p + q``: a body
-pushed from both sides is held by both, so a box jammed between walls does not fall.
+Push-outs are frictionless, so no penetration jams within the friction cone. But the limit of friction depends on ``p +
+q``. So friction from both sides holds a box that is jammed between walls, and the box does not fall.
 """
 
 from __future__ import annotations
@@ -38,9 +40,9 @@ from gpusim.typing import Array
 
 
 def start_contacts(w: StepBuffers, follow: Callable[[StepBuffers, Array], None] | None = None) -> None:
-    """Set the biases of all rows, compute the push-outs, and warm start from the impulses of the last kick.
+    """Set the biases of all rows, compute the push-outs, and warm start from the last substep's impulses.
 
-    ``follow`` makes swept joints follow a displacement (num_worlds, bodies, 6), in place.
+    ``follow`` moves the bodies of joints that sweeps solve. It changes a displacement (num_worlds, bodies, 6) in place.
     """
     if w.touch is None:
         return

@@ -1,6 +1,6 @@
 """User view of contacts: points, forces and modes at the current time, and their sums over bodies and shapes.
 
-They come from the trial kick of stage forward. Impulses divided by the kick time are the forces at t_n.
+The forces come from the trial substep of stage forward. Its impulses, divided by its kick time, are the forces at t_n.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NORMAL_AT, _FRICTION_AT = 0, 2
 
 @dataclass(frozen=True)
 class ForwardContacts:
-    """Contacts after stage forward: n manifolds with points, sorted by world and pair index.
+    """Contacts after stage forward: n manifolds that have contact points, sorted by world and pair index.
 
     All arrays except the last three are those of :class:`gpusim.reference.contacts.manifolds.Manifolds`.
     """
@@ -57,7 +57,7 @@ PACKED = ("frame", "arm", "friction", "torque", "shear", "offset", "mass", "gamm
 
 
 def touching_pairs(pair_points: Array, pair_count: Array) -> tuple[Array, Array]:
-    """Return the world and index of every pair with points, (n,) each, sorted."""
+    """Return the world and the index of every pair that has contact points, (n,) each, sorted."""
     world, pair = np.nonzero((pair_points > 0) & (np.arange(pair_points.shape[1]) < pair_count[:, None]))
     return world, pair
 
@@ -66,24 +66,24 @@ def touching_pairs(pair_points: Array, pair_count: Array) -> tuple[Array, Array]
 class Contacts:
     """Contact points at the current time, (n,), sorted by world and pair of shapes, in the world frame and SI units.
 
-    They include points within the contact margin that do not touch, with mode ``FLIGHT`` and no force. A is the shape
-    that was added first.
+    The list includes points that do not touch but are within the contact margin. These points have mode ``FLIGHT`` and
+    no force. A is the shape that was added first.
 
     Attributes:
         world: (n,) index of the world.
         shape_a, shape_b: (n,) indices of the shapes (``model.shapes``).
         body_a, body_b: (n,) indices of their bodies, -1 for the world.
-        point: (n, 3) midpoint of the gap, m.
+        point: (n, 3) midpoint of the gap between both surfaces, m.
         normal: (n, 3) unit normal from A to B.
         gap: (n,) distance along the normal, m, negative for penetration.
-        force: (n, 3) of A on B, N.
-        normal_force: (n,) component along the normal, N, never negative.
-        friction_force: (n,) size of the component across the normal, N.
+        force: (n, 3) force of A on B, N.
+        normal_force: (n,) component of the force along the normal, N, never negative.
+        friction_force: (n,) magnitude of the tangential component of the force, N.
         mode: (n,) ``gpusim.contact.constants`` FLIGHT, SLIDING or STICKING. A sticking point of a round surface rolls.
-        torque: (n, 3) rolling and spinning friction of A on B, N m. It belongs to the pair. Each of its points has an
-            equal share, so that sums over points are correct.
-        pair: (n,) number of the manifold among those of all worlds. Points of one manifold share it.
-        rigid: (n,) True for rigid normal laws, False for tires and other soft ones.
+        torque: (n, 3) torque of rolling and spinning friction of A on B, N m. The law gives one torque per pair. Each
+            point of the pair has an equal share, so that sums over points are correct.
+        pair: (n,) number of the point's manifold, counted over all worlds.
+        rigid: (n,) True for rigid normal laws, False for tires and other soft normal laws.
     """
 
     world: Array
@@ -112,15 +112,15 @@ class Contacts:
         return np.asarray(self.mode != FLIGHT)
 
     def select(self, chosen: Array) -> Contacts:
-        """Return some of the points, by a mask (n,) or by indices."""
+        """Return the points that a mask (n,) or indices select."""
         arrays = {f.name: getattr(self, f.name)[chosen] for f in fields(self) if f.name != "model"}
         return Contacts(model=self.model, **arrays)
 
     def of(self, shape: str) -> Contacts:
-        """Return the points of the shape with a label.
+        """Return the points of the shape that has the label ``shape``.
 
         Raises:
-            UnknownNameError: no such shape. The message names the nearest ones.
+            UnknownNameError: no shape has this label. The message lists similar labels.
         """
         index = self.model.index("shape", shape)
         return self.select((self.shape_a == index) | (self.shape_b == index))
@@ -140,7 +140,7 @@ def find_contacts(w: StepBuffers, trial: ForwardContacts | None) -> Contacts:
 
     Args:
         w: the work arrays after stage forward.
-        trial: contacts of the trial kick, or None for a model without pair capacity.
+        trial: contacts of the trial substep, or None for a model without pair capacity.
     """
     if trial is None:
         trial = no_contacts(w.num_worlds)
@@ -191,7 +191,7 @@ def no_contacts(worlds: int) -> ForwardContacts:
 
 
 def keep_contacts(w: StepBuffers) -> ForwardContacts:
-    """Copy the contacts of a NumPy trial before the state is restored."""
+    """Copy the contacts of a trial substep of the NumPy backend before the state is restored."""
     c = w.contacts
     assert c is not None
     sweeps = {"sweep_change": c.sweep_change.copy(), "sweep_count": c.sweep_count.copy()}
@@ -204,7 +204,7 @@ def keep_contacts(w: StepBuffers) -> ForwardContacts:
 
 
 def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
-    """Return the greatest impulse change of each contact sweep, N s, (num_worlds, sweeps), then NaN."""
+    """Return the greatest impulse change of each contact sweep (N s), (num_worlds, sweeps). NaN: no such sweep."""
     if trial is None:
         trial = no_contacts(num_worlds)
     done = np.arange(trial.sweep_change.shape[1]) < trial.sweep_count[:, None]
@@ -251,11 +251,11 @@ class ContactSums:
     """Sums of contacts over bodies and shapes. The leading axis is the world.
 
     Attributes:
-        body_force: (num_worlds, bodies + 1, 3) of all contacts on each body, N. The last body is the world.
-        body_torque: (num_worlds, bodies + 1, 3) torque about its center of mass, N m.
-        shape_force: (num_worlds, shapes, 3) of all contacts on each shape, N.
-        shape_points: (num_worlds, shapes) points with force.
-        points: (num_worlds,) points with force.
+        body_force: (num_worlds, bodies + 1, 3) force of all contacts on each body, N. The last body is the world.
+        body_torque: (num_worlds, bodies + 1, 3) torque of all contacts about each body's center of mass, N m.
+        shape_force: (num_worlds, shapes, 3) force of all contacts on each shape, N.
+        shape_points: (num_worlds, shapes) number of points with force on each shape.
+        points: (num_worlds,) number of points with force.
         penetration: (num_worlds,) deepest penetration of rigid contacts, m, 0 for none. Soft contacts do not count.
     """
 

@@ -1,30 +1,31 @@
-"""Manifolds as rows: geometry and masses in stage prepare, biases after the kick, state updates in stage drift.
+"""Constraint rows of manifolds: geometry and masses in stage prepare, biases after stage kick, updates in stage drift.
 
-A point of a manifold has three rows along its frame (normal n from A to B, tangents). Each is ``u + b + gamma p = 0``
-or a friction law. u is the velocity of B's point relative to A's. Each body acts at one arm, from its center of mass to
-the middle of the gap. The arms of a point are those of the manifold's middle plus its ``offset``. So a whole manifold
-needs only the relative twist and the 6x6 response to a wrench at its middle.
+A contact point has three constraint rows along the axes of the manifold's frame (normal n from A to B, tangents). A row
+is ``u + b + gamma p = 0`` or a friction law. u is the velocity of B's point relative to A's point. An arm points from a
+body's center of mass to the center of the gap. The arms of a point are the arms of the manifold's center plus the
+point's ``offset``. So a whole manifold needs only the relative twist and the 6x6 response to a wrench at its center.
 
-Second order in the step: velocities are at half steps, so rows should hold at the arms half a step later,
-``J(t_n + h/2) v = 0``. Arms are extrapolated from their change over the last substep,
-``arm + h/(2 h_prev) (arm - arm_before)``, and so is the normal. Their effect on the velocity is computed from the
-velocities before the kick, as part of the bias.
+Second order in the step: velocities are at half steps, so rows should hold at the arms half a step later, ``J(t_n +
+h/2) v = 0``. The code extrapolates arms from their change over the last substep, ``arm + h/(2 h_prev) (arm -
+arm_before)``. It extrapolates the normal in the same way. The bias contains the effect on the row velocity, computed
+from the velocities before stage kick.
 
 Bias along the normal: ``gap/h`` if the gap is open by more than the slop, so that bodies land on the surface and not
-before. Touching points yield a little in proportion to their impulse while the drift lasts. gamma is a share of their
-mass, larger for fewer sweeps. This damper keeps the residual of few sweeps from growing. Under a load, the points sink
-in until the bias ``-carried`` holds it. carried = min(PUSH_SHARE over/h, gamma p), with the greatest impulse that the
-manifold starts with, or that of PUSH_WEIGHTS times the bodies' weight. Stage relax then removes both from the
-velocities. Push-outs correct deeper penetration separately (contact_push.py).
+before. During the drift, touching points yield a little, in proportion to their impulse. Their compliance gamma is a
+share of their response to an impulse, larger for fewer sweeps. It acts as a damper, so that the residual of few sweeps
+does not grow. Under a load, the points sink in until the bias ``-carried`` holds the load. carried = min(PUSH_SHARE
+over/h, gamma p). Here p is the greatest impulse with which the manifold starts, or the impulse of PUSH_WEIGHTS times
+the bodies' weight. Stage relax then removes both effects from the velocities. Push-outs correct deeper penetration
+separately (contact_push.py).
 
-Points on bodies with joints do not need the damper. But if they were rigid, the order of the sweeps would decide how a
-machine's load spreads over redundant supports. So at rest they are stiff springs: a share SOFT_JOINED of their mass,
-and carried = min(-gap/h, gamma p). Above the surface the bias gap/h makes them land on it. Otherwise a point that
-hovers within the slop would stop the next roller of a wheel. Stage relax leaves these points unchanged, unless the
-spring pushes out. Deep points are rigid.
+Points on bodies with joints do not need this damper. But if they were rigid, the order of the sweeps would decide how a
+machine's load spreads over redundant supports. So at rest these points are stiff springs: gamma is the share
+SOFT_JOINED of their response, and carried = min(-gap/h, gamma p). If a point is above the surface, the bias gap/h makes
+it land. Otherwise a point that hovers within the slop would stop the next roller of a wheel. Stage relax leaves these
+points unchanged, unless their spring pushes out. Deep points are rigid.
 
-Along the tangents, a sticking point stores its slip (residual of the sweeps, and round-off). It takes back the share
-SLIP_SHARE in each substep, so the slip never adds up to creep.
+A sticking point stores its slip along the tangents, which comes from the residual of the sweeps and from round-off. The
+solver corrects the share SLIP_SHARE of the slip in each substep, so the slip never adds up to creep.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def prepare(w: StepBuffers) -> None:
 
 
 def anchors(w: StepBuffers, m: Manifolds) -> Array:
-    """Return points on A and B from both centers of mass at the current poses, (n, 4, 2, 3), world frame, m."""
+    """Return contact points on A and B from their centers of mass, current poses, world frame (m), (n, 4, 2, 3)."""
     kept = w.state.arrays["contact_anchor"][m.world, m.pair].reshape(-1, POINTS, 2, 3)
     rotation = w.rotation[m.world[:, None], m.body]
     rolls = w.model.contact.rolls[m.shape]
@@ -193,7 +194,7 @@ def _levers(m: Manifolds) -> None:
 
 
 def side_motions(m: Manifolds, wrench: Array) -> Array:
-    """Return the motions (n, ..., 2, 6) of both bodies for wrenches (n, ..., 6) on B and their negatives on A."""
+    """Return the motions (n, ..., 2, 6) of both bodies under wrenches (n, ..., 6) on B and opposite ones on A."""
     more = (1,) * (wrench.ndim - 2)
     arm, sign = m.arm.reshape(-1, *more, 2, 3), SIDES[:, None].astype(wrench.dtype)
     force, torque = wrench[..., None, :3], wrench[..., None, 3:]
@@ -204,7 +205,7 @@ def side_motions(m: Manifolds, wrench: Array) -> Array:
 
 
 def relative_motion(m: Manifolds, motion: Array) -> Array:
-    """Return the twist (n, ..., 6) of B relative to A at the middle, from the motions (n, ..., 2, 6) of both bodies."""
+    """Return the relative twist (n, ..., 6) of B at the manifold's center, from both bodies' motions (n, ..., 2, 6)."""
     arm = m.arm.reshape(-1, *(1,) * (motion.ndim - 3), 2, 3)
     at_middle = motion[..., :3] + cross(motion[..., 3:], arm)
     return np.concatenate(
@@ -213,12 +214,12 @@ def relative_motion(m: Manifolds, motion: Array) -> Array:
 
 
 def relative_twist(m: Manifolds, twist: Array) -> Array:
-    """Return the twist (n, 6) of B relative to A at the middle, from all twists (num_worlds, bodies, 6)."""
+    """Return the relative twist (n, 6) of B at the manifold's center, from all twists (num_worlds, bodies, 6)."""
     return relative_motion(m, twist[m.world[:, None], m.body])
 
 
 def free_response(w: StepBuffers, m: Manifolds, split: bool) -> None:
-    """Compute the response of free bodies. With ``split``, bodies of the overflow are split among its manifolds."""
+    """Compute the response as if no body had joints. ``split``: split each body's mass over its overflow manifolds."""
     units = np.broadcast_to(np.eye(6, dtype=w.real), (m.world.size, 6, 6))
     motion = side_motions(m, units)
     if split:
@@ -229,7 +230,7 @@ def free_response(w: StepBuffers, m: Manifolds, split: bool) -> None:
 
 
 def point_masses(m: Manifolds) -> None:
-    """Compute the velocities of the points by unit impulses, along the frame, from the response."""
+    """Compute the velocities of the points per unit impulse, along the axes of the frame, from the response."""
     m.moved[:] = np.matmul(m.response[:, None], m.lever)
     mass = np.matmul(m.lever.swapaxes(-1, -2), m.moved)
     for k, (i, j) in enumerate(((0, 0), (1, 0), (2, 0), (1, 1), (1, 2), (2, 2))):
@@ -237,7 +238,7 @@ def point_masses(m: Manifolds) -> None:
 
 
 def set_bias(w: StepBuffers) -> None:
-    """Set the biases of all points, soft rows, impacts, and the numbers of the friction laws, after the kick."""
+    """Set the biases, soft normal forces, impacts and friction parameters of all points. Call this after stage kick."""
     m = w.touch.all
     a, b = m.shape[:, 0], m.shape[:, 1]
     radius = w.pair_tables.radius(a, b)
@@ -255,7 +256,7 @@ def set_bias(w: StepBuffers) -> None:
 
 
 def velocity_at(twist: Array, offset: Array) -> Array:
-    """Return the velocity of B relative to A at offsets from the middle."""
+    """Return the velocity of B relative to A at offsets from the manifold's center."""
     return cross(twist[..., 3:], offset) + twist[..., :3]
 
 
@@ -379,7 +380,7 @@ def _soften(w: StepBuffers, m: Manifolds, soft: Array, radius: Array, before: Ar
 
 
 def slip(w: StepBuffers) -> None:
-    """Update in stage drift how far sticking points have slipped, and store the arms for the next substep."""
+    """Update the slip of sticking points in stage drift, and store the arms for the next substep."""
     if w.contacts is not None:
         w.contacts.arrays["substep"] += 1
     if w.touch is None:
@@ -428,9 +429,11 @@ def _keep(w: StepBuffers, name: str, values: Array) -> None:
 
 
 def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array:
-    """Return the load for friction, N s, with the part that the compliance takes from the impulse of a rigid point.
+    """Return the normal impulse that limits friction (N s).
 
-    ``mass``: along the normal. ``soft``: points whose impulse is the whole load, such as springs.
+    The compliance reduces the impulse of a rigid point. This function adds the missing part.
+
+    ``mass``: response along the normal. ``soft``: True for points whose impulse is the whole load, such as springs.
     """
     one = mass.dtype.type(1)
     share = gamma / np.where(mass > 0.0, mass, one)

@@ -1,15 +1,15 @@
-"""Sweeps over manifolds: impulses of their points in turn, within the relative twist of the two bodies.
+"""Sweeps over manifolds: solve the impulses of their points one after another (Gauss-Seidel).
 
-A sweep reads and writes both bodies of a manifold once. It keeps the twist of B relative to A at the manifold's middle
-and solves each point for it: normal first, then friction with the normal's effect on the tangents. With several points
-it makes several passes. Then it solves the terms of the patch as a whole. The sum of the changes, a wrench, moves the
-bodies.
+A sweep reads and writes both bodies of a manifold once. It keeps the twist of B relative to A at the manifold's center.
+From this twist it solves each point: first the normal impulse, then friction, with the effect of the normal impulse on
+the tangents. If there are several points, it makes several passes. Then it solves the friction torques of the whole
+patch. The sum of all changes is a wrench that changes the velocities of the bodies.
 
-The manifolds of a list (manifolds.py) are solved from the same velocities. In a color no two of them share a moving
-body. In the overflow they do. There each manifold sees its bodies split into as many parts as they have overflow sides,
-and the bodies take the mean (colored_solve.py). Stages solve and relax use the same sweeps.
+The manifolds of a list (manifolds.py) are solved from the same velocities. Two manifolds of one color never share a
+moving body. Manifolds of the overflow may. A body with n overflow manifolds is then split into n parts, one for each
+manifold, and moves by the mean of the parts (colored_solve.py). Stages solve and relax use the same sweeps.
 
-A converged world keeps its bits while others continue: the sweeps skip it.
+The sweeps skip a converged world while other worlds continue, so its result does not change.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Sweep:
     """(n,) greatest change of an impulse."""
 
     def note(self, change: Array) -> None:
-        """Update ``most`` with the changes of all manifolds, (n,), or of only the first ones."""
+        """Update ``most``, the greatest change, with the changes of all manifolds, (n,), or of only the first ones."""
         most = self.most[: change.shape[0]]
         np.maximum(most, np.abs(change), out=most)
 
@@ -56,13 +56,13 @@ class Sweep:
 
 
 def start_sweep(m: Manifolds, velocity: Array) -> Sweep:
-    """Return a sweep at velocities (num_worlds, bodies, 6) with nothing added yet."""
+    """Start a sweep at velocities (num_worlds, bodies, 6)."""
     twist = contact_rows.relative_twist(m, velocity)
     return Sweep(twist, np.zeros_like(twist), np.zeros(m.world.size, twist.dtype))
 
 
 def push_point(m: Manifolds, k: int, n: int, change: Array, s: Sweep) -> None:
-    """Apply changes (n, 3) of the impulses of points k of the first n manifolds, along the frame."""
+    """Apply changes (n, 3) of the impulses of point k of the first n manifolds, along the axes of the frame."""
     s.twist[:n] += np.matvec(m.moved[:n, k], change)  # type: ignore[call-overload, unused-ignore]
     s.wrench[:n] += np.matvec(m.lever[:n, k], change)  # type: ignore[call-overload, unused-ignore]
     for j in range(3):
@@ -70,12 +70,12 @@ def push_point(m: Manifolds, k: int, n: int, change: Array, s: Sweep) -> None:
 
 
 def point_velocity(m: Manifolds, k: int, n: int, s: Sweep) -> Array:
-    """Return velocities (n, 3) of points k of the first n manifolds, along the frame."""
+    """Return the velocities (n, 3) of point k of the first n manifolds, along the axes of the frame."""
     return np.asarray(np.vecmat(s.twist[:n], m.lever[:n, k]))  # type: ignore[attr-defined, unused-ignore]
 
 
 def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
-    """Solve the normal impulses of points k of the first n manifolds, then their friction."""
+    """Solve the normal impulse of point k of the first n manifolds, then its friction."""
     mass, gamma, old = m.mass[:n, k], m.gamma[:n, k], m.impulse[:n, k]
     u = point_velocity(m, k, n, s) + m.bias[:n, k]
     u[:, :1] += m.floor[:n, k, :1] * old[:, :1]
@@ -170,8 +170,8 @@ def sweep_torques(m: Manifolds, s: Sweep) -> None:
 def sweep_patch(m: Manifolds, s: Sweep) -> None:
     """Solve sliding and spinning of one patch (gpusim/contact/patch.py).
 
-    Both friction terms are secants -g u of the law, implicit in their velocities: g = mu N f/v for the slide and
-    mu N a^2 t/(a w) for the spin. Below PATCH_STICK the patch sticks as if it were at that speed.
+    Both friction terms are secants -g u of the law, implicit in the velocity u: g = mu N f/v for sliding, and g = mu N
+    a^2 t/(a w) for spinning. Below the speed PATCH_STICK the patch sticks, with the factors for this speed.
     """
     dtype, frame, shear, patch = m.impulse.dtype, m.frame, m.shear, m.patch
     real = dtype.type
@@ -206,7 +206,7 @@ def sweep_patch(m: Manifolds, s: Sweep) -> None:
 
 
 def sweep_points(m: Manifolds, s: Sweep) -> None:
-    """Solve all points in turn, in several passes, then the patches."""
+    """Solve all points one after another, in several passes, then the patches."""
     m.delta[:] = 0.0
     busy = np.ones(m.world.size, bool)
     for k in range(int(m.passes.max())):
@@ -245,7 +245,8 @@ def _some(m: Manifolds, mask: Array, s: Sweep, solve: Callable[[Manifolds, Sweep
 def move_sides(m: Manifolds, wrench: Array, velocity: Array, shared: bool) -> None:
     """Apply wrenches (n, 6) to the velocities (num_worlds, bodies, 6) of both bodies.
 
-    Velocity changes by the overflow are added up for each body, in ascending order of the manifolds and their sides.
+    If the manifolds are ``shared`` (overflow), the velocity changes of each body are added up in ascending order of the
+    manifolds and their sides.
     """
     motion = contact_rows.side_motions(m, wrench)
     world, pair = np.broadcast_to(m.world[:, None], m.body.shape), np.broadcast_to(m.pair[:, None], m.body.shape)
@@ -258,7 +259,7 @@ def move_sides(m: Manifolds, wrench: Array, velocity: Array, shared: bool) -> No
 
 
 def sweep_list(m: Manifolds, velocity: Array, shared: bool) -> Sweep:
-    """Solve manifolds from the same velocities and move their bodies."""
+    """Solve manifolds from the same velocities, and update the velocities of their bodies."""
     s = start_sweep(m, velocity)
     sweep_points(m, s)
     move_sides(m, s.wrench, velocity, shared)
@@ -266,7 +267,7 @@ def sweep_list(m: Manifolds, velocity: Array, shared: bool) -> Sweep:
 
 
 def greatest_load(m: Manifolds) -> Array:
-    """Return the greatest normal impulse of each manifold, N s, (n,)."""
+    """Return the greatest normal impulse of each manifold (N s), (n,)."""
     return np.asarray(np.max(np.where(m.exists, m.impulse[..., 0], m.impulse.dtype.type(0)), axis=1))
 
 
@@ -274,7 +275,7 @@ def sweep_lists(w: StepBuffers, live: Array) -> tuple[Array, Array]:
     """Sweep once over all lists of the worlds that are ``live``.
 
     Returns:
-        Greatest change of an impulse in each world, and its greatest normal impulse.
+        Greatest change of an impulse in each world, and greatest normal impulse of each world.
     """
     change, load = np.zeros(w.num_worlds, w.real), np.zeros(w.num_worlds, w.real)
     for k, part in enumerate(w.touch.lists):
@@ -291,7 +292,7 @@ def sweep_lists(w: StepBuffers, live: Array) -> tuple[Array, Array]:
 
 
 def warm_wrench(m: Manifolds) -> Array:
-    """Return the wrench (n, 6) of the current impulses."""
+    """Return the wrench (n, 6) of each manifold's current impulses."""
     wrench = np.zeros((m.world.size, 6), m.impulse.dtype)
     for k in range(int(m.points.max())):
         push = np.matvec(m.lever[:, k], m.impulse[:, k])  # type: ignore[call-overload, unused-ignore]

@@ -1,17 +1,18 @@
 """Tires: wheel friction as a brush whose bristles deflect, roll on and slide (Pacejka 2012).
 
 The tangents of a tire's manifold are those of the wheel: ahead ``e1 = axle x n``, and across ``e2 = n x e1``. Vectors
-with two components are along e1 and e2. The slip velocity v is that of B relative to A, as for all friction.
-V = |spin| (R - depth/2) is the speed with which the wheel rolls, l the relaxation length, C the slip stiffness, N the
+with two components are along e1 and e2. The slip velocity v is the velocity of B relative to A, as for all friction. V
+= |spin| (R - depth/2) is the rolling speed of the wheel. l is the relaxation length, C the slip stiffness and N the
 normal force.
 
-*Bristles* (``prepare``). The point keeps their deflection s in the wheel's frame. s rolls out of the patch, and slip
-rebuilds it, ``s' = v - V s/l``, so s/l = v/V in steady rolling (section 7.2). Over a drift with slip v+ it is
+*Bristles* (``prepare``). The contact point stores the deflection s of the bristles in the wheel's frame. Deflected
+bristles roll out of the patch, and slip deflects new ones: ``s' = v - V s/l``. So s/l = v/V in steady rolling (section
+7.2). Over a drift with the slip velocity v+, s changes by
 
     s -> E s + g v+,   E = exp(-a),   g = h (1 - E)/a,   a = h V/l,   with 1/exp by four terms of its series.
 
-The force of a kick follows from the deflection in its middle. With the slip before it, v-, and a damper whose time
-constant tau fades as the wheel rolls, that is
+The impulse of a substep follows from the deflection at the center of its kick time. With the slip velocity v- before
+the kick, and a damper whose time constant tau decreases as the wheel rolls, this deflection is
 
     e = s + g/(1 + E) (v+ - v-) + tau (v+ - V s/l),   tau = TIRE_DAMPING/(1 + TIRE_FADE V TIRE_DAMPING/l)^2,
 
@@ -21,16 +22,17 @@ This is second order where nothing is damped, exact in steady rolling, and stabl
 
     F = -C e/l (1 - theta + theta^2/3)  below  theta = |C e/(l r)|/(3 mu N) = 1,   |F/r| = mu N beyond.
 
-So a point has F = -G C e/l with one unknown share G, which the sweep finds for the resulting velocity. With e_G from
-the linear equations for a given G, theta falls nearly as theta_0/(1 + beta G). For that form, G follows from the root
-of a cubic, z + (beta/3) z^3 = 1 + beta/3 - theta_0, theta = 1 - z. This is Newton's method on 1/theta, like More and
-Sorensen's (contact_laws.py). One pass is exact if stiffness, response and friction are the same along and across.
-Sliding bristles do not wind up: after the drift, s is limited to theta = 1 (``deflect``).
+So a point has F = -G C e/l with one unknown share G. The sweep finds the G that fits the resulting velocity. With e_G
+from the linear equations for a given G, theta decreases nearly as theta_0/(1 + beta G). With this approximation, G
+follows from the root z of a cubic equation, z + (beta/3) z^3 = 1 + beta/3 - theta_0, and theta = 1 - z. This is
+Newton's method on 1/theta, like More and Sorensen's (contact_laws.py). One pass is exact if stiffness, response and
+friction are the same along and across. Sliding bristles do not wind up: after the drift, s is limited to theta = 1
+(``deflect``).
 
 *Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2, at most f R N. The tread of
-width b is a row of springs side by side with the total radial stiffness k. A lean whose sine is gamma makes the torque
-k b^2 gamma/12 about e1 up to N b/6, where one edge lifts. Beyond that, with the torque M of the springs, it is N b (1/2
-- sqrt(N b/(6 M))/3), always below N b/2.
+width b is a row of springs side by side with the total radial stiffness k. A wheel that leans by an angle with the sine
+gamma gets the torque k b^2 gamma/12 about e1, up to N b/6, where one edge lifts. Let M be the torque of these springs.
+If M exceeds N b/6, the torque is N b (1/2 - sqrt(N b/(6 M))/3), always below N b/2.
 """
 
 from __future__ import annotations
@@ -75,7 +77,7 @@ def _axles(w: StepBuffers, m: Manifolds, at: Array) -> tuple[Array, Array, Array
 
 
 def turn_frames(w: StepBuffers, m: Manifolds) -> None:
-    """Set the tangents of tires to ahead and across."""
+    """Set the tangents of tire manifolds to the directions ahead and across of the wheel."""
     at = np.flatnonzero(tires(m))
     if not at.size:
         return
@@ -88,7 +90,7 @@ def turn_frames(w: StepBuffers, m: Manifolds) -> None:
 
 
 def prepare(w: StepBuffers, m: Manifolds, before: Array) -> None:
-    """Set up bristles and lean for a kick, after the biases of the points. ``before``: relative twists (n, 6)."""
+    """Set up bristles and lean, after the points' biases. ``before``: relative twists (n, 6) before stage kick."""
     at = np.flatnonzero(tires(m))
     if not at.size:
         return
@@ -179,8 +181,8 @@ def deflect(m: Manifolds, slip: Array, kept: Array, most: Array) -> Array:
     Args:
         m: manifolds of tires.
         slip: velocity along the tangents in the drift, (n, 2).
-        kept: deflections before it, (n, 2).
-        most: mu p_n, (n,).
+        kept: deflections before the drift, m, (n, 2).
+        most: greatest friction impulse mu p_n, N s, (n,).
     """
     real = most.dtype.type
     moved = m.tire_kept * kept + m.tire_gain * slip
@@ -197,9 +199,9 @@ def camber_torque(m: Manifolds, load: Array, rate: Array, response: Array, old: 
     Args:
         m: manifolds of tires.
         load: sum of the normal impulses, (n,).
-        rate: about ``e1`` with the torque ``old`` acting, rad/s, (n,).
-        response: rate by a unit torque, (n,).
-        old: the torque so far.
+        rate: angular velocity of leaning about ``e1`` with the torque ``old`` acting, rad/s, (n,).
+        response: change of ``rate`` per unit of torque impulse, (n,).
+        old: the torque impulse so far, N m s.
     """
     real = load.dtype.type
     rest, slope, width = m.camber[:, 0], m.camber[:, 1], m.camber[:, 2]

@@ -1,7 +1,8 @@
-"""Manifolds of a substep as flat lists over all worlds, in the order of the sweeps.
+"""Contact manifolds of a substep as flat lists over all worlds, in the order in which sweeps solve them.
 
-A sweep solves one *list* at once: the overflow of all worlds, then one color after another. The articulated manifolds
-of the direct solver follow one by one, the n-th of every world together.
+A sweep solves the manifolds of one *list* together: first the overflow of all worlds, then one color after another.
+With the direct solver, manifolds on bodies with joints follow: the first one of every world together, then the second
+one of every world, and so on.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from gpusim.typing import Array
 
 @dataclass
 class Manifolds:
-    """Arrays (n, ...) over n manifolds, or (n, 4, ...) over their points. The lists of a sweep are slices of them.
+    """Arrays (n, ...) over n manifolds, or (n, 4, ...) over their points.
 
-    The frame is (normal, tangent, tangent). Wrenches (force, torque) are about the middle of the manifold. Impulses are
-    those of A on B along the frame, velocities those of B relative to A.
+    The lists of a sweep are slices of these arrays.
+
+    The frame is (normal, tangent, tangent). Wrenches (force, torque) are about the center of the manifold. Impulses act
+    from A on B, along the axes of the frame. Velocities are those of B relative to A.
     """
 
     world: Array
@@ -131,11 +134,11 @@ class Manifolds:
         return self.law[:, 0] > 0.0
 
     def part(self, where: slice | Array) -> Manifolds:
-        """Return some of the manifolds: views for a slice, copies for a mask."""
+        """Return chosen manifolds: views of the arrays for a slice, copies for a mask."""
         return Manifolds(*(getattr(self, f.name)[where] for f in fields(self)))
 
     def put(self, mask: Array, part: Manifolds, names: tuple[str, ...]) -> None:
-        """Write the named arrays of a :meth:`part` back."""
+        """Write the named arrays of a :meth:`part` back to the manifolds in ``mask``."""
         for name in names:
             getattr(self, name)[mask] = getattr(part, name)
 
@@ -168,21 +171,21 @@ class ContactRows:
     """Solution that the guard of the direct solver may restore."""
 
     def keep(self, worlds: Array) -> None:
-        """Save the solution of the manifolds of some worlds (bool, (num_worlds,))."""
+        """Save the solution of the manifolds of chosen worlds (bool, (num_worlds,))."""
         mask = worlds[self.all.world]
         for name in SOLVED:
             array = getattr(self.all, name)
             self.kept.setdefault(name, array.copy())[mask] = array[mask]
 
     def restore(self, worlds: Array) -> None:
-        """Restore the saved solution of some worlds."""
+        """Restore the saved solution of chosen worlds."""
         mask = worlds[self.all.world]
         for name in SOLVED:
             getattr(self.all, name)[mask] = self.kept[name][mask]
 
 
 def gather(w: StepBuffers) -> ContactRows | None:
-    """Return the manifolds of all worlds, with zeros in the arrays of a substep. None if nothing touches."""
+    """Return the manifolds of all worlds, or None if no pair has contact points. Arrays of the substep are zero."""
     c, s, t = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
     world, pair = np.nonzero((s["pair_points"] > 0) & (np.arange(c.num_pairs) < s["pair_count"][:, None]))

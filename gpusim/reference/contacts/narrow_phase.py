@@ -1,9 +1,10 @@
 """Stage narrow_phase: contact points of close pairs, matched with those of the previous step.
 
-A point with the same pair and feature is the same point. It takes over impulse, slip and arms, so that the solver warm
-starts and resting contact does not creep. On a rolling surface, features depend on the side that is lowest, and they
-swap sides as a disk rocks. There a point continues the previous point with the nearest position. If the previous point
-has another feature and is within the radius, the point counts as new but takes over impulse and slip.
+A point with the same pair and feature is the same point. The new point gets the impulse, slip and arms of the previous
+one. So the solver warm starts, and resting contacts do not creep. On a rolling surface, features depend on which side
+is lowest, and two points exchange features as a disk rocks. So there a point continues the previous point with the
+nearest position. If this previous point has another feature and is within the radius, the point counts as new but gets
+its impulse and slip.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _OF_POINTS = (
 
 
 def find_manifolds(w: StepBuffers) -> None:
-    """Find the contact points of every pair and match them. Fills the pair and contact arrays of the state."""
+    """Find the contact points of every pair, match them with previous points, and store them in the state."""
     c, state = w.contacts, w.state.arrays
     assert c is not None
     state["pair_points"][:] = 0
@@ -83,12 +84,12 @@ class FoundManifolds:
         return (self.count, self.normal, self.points[0], self.points[1], self.feature)
 
     def take(self, source: Array) -> None:
-        """Reorder the manifolds: pair i takes that of pair ``source[i]``."""
+        """Reorder the manifolds: pair i gets the manifold of pair ``source[i]``."""
         self.count, self.normal, self.feature = self.count[source], self.normal[source], self.feature[source]
         self.points = self.points[:, source]
 
     def keep_anchors(self, w: StepBuffers, world: Array, shape: Array, side: int) -> None:
-        """Store the points on one side relative to the center of mass. They rotate with it unless the surface rolls."""
+        """Store the points on one shape from its body's center of mass, in body axes unless the surface rolls."""
         shapes = w.model.contact
         b = shapes.body[shape]
         arm = self.points[side] - w.state.arrays["position"][world, b][:, None]
@@ -97,7 +98,7 @@ class FoundManifolds:
 
 
 def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> Array:
-    """Return the previous indices of pairs (n, 2), or -1. Both lists ascend, and repeated pairs match in order."""
+    """Return the indices of pairs (n, 2) in the previous list, or -1. Repeated pairs match in list order."""
     old_world, old_place = np.nonzero(np.arange(c.num_pairs) < c.before_count[:, None])
     if not old_world.size:
         return np.full(world.size, -1)
@@ -137,7 +138,7 @@ def _places(c: ContactWork, met: FoundManifolds, world: Array, pair: Array, old:
 
 
 def match_pairs(w: StepBuffers, c: ContactWork, world: Array, place: Array, old: Array, normal: Array) -> None:
-    """Transfer data of touching pairs from the previous step, and store how far their normals have rotated."""
+    """Copy data of touching pairs from the previous step, and store how far their normals have rotated."""
     state, at = w.state.arrays, (world, place)
     met = ((old >= 0) & (c.before_pair_points[world, old] > 0))[:, None]
     c.pair_bend[at] = np.where(met, normal - c.before_pair_normal[world, old], 0.0)
@@ -147,7 +148,7 @@ def match_pairs(w: StepBuffers, c: ContactWork, world: Array, place: Array, old:
 
 
 def match_points(w: StepBuffers, c: ContactWork, at: tuple[Array, Array, Array], old: Array) -> None:
-    """Transfer data of points from matching points of the previous step. Other points start from zero."""
+    """Copy data of contact points from matching points of the previous step. Points without a match start from zero."""
     state, world = w.state.arrays, at[0]
     existed = (np.arange(POINTS) < c.before_pair_points[world, old][:, None]) & (old >= 0)[:, None]
     same = existed & (c.before_contact_feature[world, old] == state["contact_feature"][at][:, None])

@@ -1,21 +1,22 @@
 """Contacts at the seams of tiles: shapes of one body whose faces continue each other (gpusim/compiler/seams.py).
 
-The narrow phase treats each pair of shapes separately, so an edge or a side face of a tile gives contacts although a
-neighbor covers it. ``judge`` marks them after the narrow phase, and ``drop`` removes them.
+The narrow phase treats each pair of shapes separately. So an edge or a side face of a tile gives contacts even if a
+neighbor tile covers it. ``judge`` marks these contacts after the narrow phase, and ``drop`` removes them.
 
 *Covered contacts.* A contact at the point x of a tile with the outward normal n is covered if
 
-* a neighbor contains x, within its reach, and rises from there along n, so n is no normal of the common surface, and
-* near x, in the plane across n, no point of the tile is free of neighbors, unlike the side of a curb, the foot of a
-  wall and both sides of a valley.
+* a neighbor contains x (within its tolerance) and continues from x along n, so that n is no normal of the common
+  surface, and
+* near x, neighbors cover all points of the tile in the plane perpendicular to n. This is not so at the side of a curb,
+  the foot of a wall and both sides of a valley.
 
 ``judge`` marks a manifold with only covered points if a neighbor touches the same shape in an uncovered manifold. It
-does not mark the manifold if its tile rises steeply from the plane of the uncovered one, as a wall rises from its
-floor. If several manifolds cover each other, as at a gap between tiles, the first one stays.
+does not mark the manifold if its tile rises steeply from the contact plane of the uncovered manifold, as a wall rises
+from its floor. If several manifolds cover each other, as at a gap between tiles, the first one stays.
 
 *Shared contacts.* Each point of a soft law pushes with its whole stiffness. Two tiles may touch a shape with one normal
-and one law. Then ``judge`` marks points within reach of the neighbor if the neighbor has points beyond. The corners of
-the common patch stay. If the tiles touch in the same points only, the first tile keeps them.
+and one law. Then ``judge`` marks a tile's points that are near the neighbor tile, if the neighbor has points farther
+away. The corners of the common patch stay. If both tiles have only the same points, the first tile keeps them.
 
 The bristles and impulses of a tire continue from tile to tile. The arithmetic is as in cuda_kernels/contacts/seams.cuh.
 """
@@ -51,7 +52,7 @@ _POINT_NAMES = (
 
 
 def judge(w: StepBuffers) -> None:
-    """Fill pair_seam: the points of every pair to remove, as bits."""
+    """Fill pair_seam: bits that mark the contact points of every pair to remove."""
     c, s = w.contacts, w.state.arrays
     assert c is not None
     seams = w.model.contact.seams
@@ -74,7 +75,7 @@ def _places(pair_shapes: Array, pair_points: Array) -> dict[tuple[int, int], lis
 
 
 def drop(w: StepBuffers) -> None:
-    """Remove the points that pair_seam marks."""
+    """Remove the contact points that pair_seam marks."""
     c, s = w.contacts, w.state.arrays
     assert c is not None
     for world, m in np.argwhere(c.pair_seam):
@@ -92,7 +93,7 @@ def drop(w: StepBuffers) -> None:
 
 
 def covers_all(w: StepBuffers, tile: int, points: Array, normal: Array) -> bool:
-    """Return whether a tile's neighbors cover all of its points (n, 3) with an outward normal, in the body's frame."""
+    """Return whether a tile's neighbors cover all points (n, 3) with the outward ``normal``, in the body's frame."""
     return all(_covered(w, tile, x, normal) for x in points)
 
 

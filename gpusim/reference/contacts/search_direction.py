@@ -1,8 +1,9 @@
 """Nonsmooth nonlinear conjugate gradients over sweeps (Silcowitz-Hansen, Niebe and Erleben 2010).
 
-The change of a sweep is a gradient g. Between two sweeps, impulses and velocities step along the search direction c:
-``p += beta c, c = beta c + g``. beta is |g|^2 divided by that of the previous sweep. If the changes do not decrease,
-the search direction restarts. Squares are weighted with the masses of the points, so that they are energies.
+The change of the impulses in a sweep is a gradient g. Between two sweeps, impulses and velocities step along the search
+direction c: ``p += beta c, c = beta c + g``. beta is |g|^2 of this sweep divided by |g|^2 of the previous sweep. If the
+changes do not decrease, the search direction restarts. The squares are weighted with the responses of the points, so
+that they are energies.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from gpusim.typing import Array
 
 
 class SearchDirection:
-    """Search direction of the sweeps of some worlds. The manifolds store the direction of the points."""
+    """Search direction of the sweeps, one for each world. The manifolds store its part for their contact points."""
 
     def __init__(self, w: StepBuffers, live: Array) -> None:
         self._twist, self._delta = w.twist.copy(), w.delta.copy()
@@ -25,7 +26,7 @@ class SearchDirection:
         w.touch.all.direction[live[w.touch.all.world]] = 0.0
 
     def extend(self, w: StepBuffers, live: Array) -> None:
-        """Step along the search direction between two sweeps of the worlds that are ``live``."""
+        """Step along the search direction, between two sweeps of the worlds that are ``live``."""
         square = self._squares(w)
         share = np.where(square < STEADY * self._before, square / np.where(self._before > 0.0, self._before, 1.0), 0.0)
         self._before, share = square, share.astype(w.real)

@@ -1,4 +1,4 @@
-"""Stage actuate: applied forces, and the law of every axis row."""
+"""Stage actuate: applied forces, and the law of every axis row (constraint row along a joint coordinate or a line)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpusim.reference.step_buffers import StepBuffers
 
 
 def actuate(w: StepBuffers) -> None:
-    """Add the forces and the law terms of all actuators."""
+    """Add the forces of all actuators, and their terms of the axis laws."""
     w.force[:] = w.parameters["applied_force"]
     w.torque[:] = w.parameters["applied_torque"]
     w.law = AxisLaw(w)
@@ -23,7 +23,7 @@ def actuate(w: StepBuffers) -> None:
 
 
 def relinearize(w: StepBuffers, rate: object) -> None:
-    """Refit actuators with a curved law at a better guess of the row velocities, (num_worlds, axes)."""
+    """Linearize actuators with a curved law again, at better row velocities ``rate``, (num_worlds, axes)."""
     nonlinear = [g for g in w.groups.values() if g.type.nonlinear]
     for group in nonlinear:
         group.type.evaluate(group, w, rate[:, group.axis])  # type: ignore[index]
@@ -33,7 +33,7 @@ def relinearize(w: StepBuffers, rate: object) -> None:
 
 
 def advance(w: StepBuffers) -> None:
-    """Update the actuators' internal variables after the solve."""
+    """Update the state variables of the actuators after the solve."""
     for group in w.groups.values():
         group.type.advance(group, w)
     accuracy.measure_voids(w)

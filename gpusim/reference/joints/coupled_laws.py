@@ -1,4 +1,4 @@
-"""Laws over several axes at once, as compliant rows.
+"""Actuator laws that couple several axes, as compliant constraint rows.
 
 A law ``p = P - D u`` with a matrix D (description/actuator_kinds.py) becomes
 
@@ -20,7 +20,7 @@ def counts(w: StepBuffers) -> Array:
 
 
 def invert(w: StepBuffers) -> None:
-    """Compute the compliances and targets from the current laws."""
+    """Compute the compliances G and targets t from the current laws."""
     for k, n in enumerate(counts(w)):
         gamma = inverse(w.coupled_slope[:, k, :n, :n].astype(w.real))
         w.coupled_gamma[:, k, :n, :n] = gamma
@@ -28,18 +28,18 @@ def invert(w: StepBuffers) -> None:
 
 
 def fill(w: StepBuffers, gamma: Array, target: Array) -> None:
-    """Fill diagonal compliances and targets of the rows, (num_worlds, constraints, block), in place."""
+    """Write the diagonal of G to ``gamma`` and t to ``target``, (num_worlds, constraints, block) each."""
     at = w.topology.coupled_constraint
     gamma[:, at] = np.diagonal(w.coupled_gamma, axis1=-2, axis2=-1)
     target[:, at] = w.coupled_target
 
 
 def off_diagonal(w: StepBuffers) -> Array:
-    """Return the compliances without their diagonal, (num_worlds, coupled, block, block)."""
+    """Return G without its diagonal, (num_worlds, coupled, block, block)."""
     return np.where(np.eye(w.topology.block, dtype=bool), w.real.type(0.0), w.coupled_gamma)
 
 
 def give(w: StepBuffers, impulse: Array) -> Array:
-    """Return the off-diagonal compliance term for impulses (num_worlds, constraints, block)."""
+    """Return G p without the diagonal of G, for impulses p (num_worlds, constraints, block)."""
     own = impulse[:, w.topology.coupled_constraint]
     return np.asarray(np.matmul(off_diagonal(w), own[..., None])[..., 0])

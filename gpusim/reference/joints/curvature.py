@@ -1,13 +1,13 @@
-"""Stage curvature: the change of a row's value beyond ``h J v`` over the step, for velocity v, divided by h.
+"""Curvature bias: the change of a row's value over a step beyond ``h J v``, for the velocity v, divided by h.
 
-Bodies rotate by theta = h omega_mid, so a vector r of a body moves by E r with
+Bodies rotate by theta = h omega_mid. So a vector r that is fixed in a body changes by E r with
 
     E = h [omega]x + T,   T = (sin t/t - 1)[theta]x + ((1 - cos t)/t^2) [theta]x^2 + h [omega_mid - omega]x
 
-This closed form needs no difference of poses, so it works in float32. A dot row u . w then gets
-``(Tu . w + u . Tw + Eu . Dw)/h``, a line row ``n . Tw`` plus the bend of |w|, a spin row the change of its axis and of
-omega over half the step. A wrapped path gets the difference of its lengths, in float64. Large rotations
-(phi = h max|omega| > 1/2) scale the bias by (0.5/phi)^2.
+This closed form needs no difference of poses, so it works in float32. A dot row u . w gets the bias ``(Tu . w + u . Tw
++ Eu . Dw)/h``. The bias of a line row is ``n . Tw`` plus the bend of |w|. The bias of a spin row is the change of its
+axis and of omega over half the step. A wrapped path gets the difference of its lengths before and after the step, in
+float64. Large rotations (phi = h max|omega| > 1/2) scale the bias by (0.5/phi)^2.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FULL_BIAS_BELOW = 0.5
 
 
 def curvature(w: StepBuffers) -> None:
-    """Fill ``w.bias`` (rows) and ``w.element_bias`` from the velocities in ``w.twist``."""
+    """Fill ``w.bias`` (rows) and ``w.element_bias`` (elements) from the velocities in ``w.twist``."""
     if w.scheme == "semi_implicit":
         return
     layout = w.layout
@@ -73,7 +73,7 @@ def midpoint_rate(w: StepBuffers, twist: Array) -> Array:
 
 
 def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
-    """Return omega_mid in the frame of the body at the start. ``half``: half of the time, s."""
+    """Return omega_mid in the body frame at the start of the step. ``half``: half of the step, s."""
     slope = inverse(inertia - half * rotations.skew(momentum))
     rate = matvec(slope, momentum)
     for _ in range(MIDPOINT_PASSES - 1):
@@ -90,13 +90,13 @@ def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
 
 
 def is_round(w: StepBuffers) -> Array:
-    """Return bodies with equal inertia about all axes, (worlds, bodies), whose rate stays constant."""
+    """Return True for bodies with equal inertia about all axes, (worlds, bodies). They rotate at constant speed."""
     first: Array = w.inertia[..., :1, :1]
     return np.all(w.inertia == first * np.eye(3, dtype=w.inertia.dtype), axis=(-2, -1))
 
 
 def is_slow(w: StepBuffers, twist: Array) -> Array:
-    """Return bodies that rotate too slowly to bend anything in a step, (worlds, bodies)."""
+    """Return True for bodies that rotate so slowly that the curvature bias is negligible, (worlds, bodies)."""
     slow: Array = ~(w.real.type(w.h) * norm(twist[..., 3:]) > SLOW_TURN)
     return slow
 

@@ -1,10 +1,10 @@
-"""Elements: the scalar geometric functions behind all rows, their Jacobians and values.
+"""Elements: the scalar geometric functions of all constraint rows, their values and Jacobians.
 
     dot   u . w - c0      u fixed in body a; w fixed in body b, or from a's point to b's point
     spin  an angle        rate u . (w_b - w_a) with u fixed in one of the bodies
     line  |w| - length    w from a's point to b's point; of a wrapped path, one of its two straight parts (wrapping.py)
 
-Jacobians are (linear, angular) for body a and body b. Poses are always float64, so values are too.
+Jacobians are (linear, angular) for body a and body b. Poses are always float64, so the values are float64 too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ def evaluate(w: StepBuffers) -> None:
 
 
 def track_angles(w: StepBuffers) -> None:
-    """Count full turns of joint angles, nearest to the last angle. The drift advances the last angle of fast joints."""
+    """Add the full turns to joint angles that bring them nearest to the last angles.
+
+    Before this, stage drift advances the last angles of fast joints by their rates.
+    """
     from gpusim.model.state import wrapped_angles
 
     if not w.topology.angle.axis.size:
@@ -45,7 +48,10 @@ def track_angles(w: StepBuffers) -> None:
 
 
 def rigid_values(w: StepBuffers) -> Array:
-    """Return the values of the rigid elements only, at the current poses, (num_worlds, rigid), after the drift."""
+    """Return the values of the elements of rigid rows at the current poses, (num_worlds, rigid).
+
+    Call this after the drift.
+    """
     value = np.empty_like(w.element_value)
     t, layout = w.topology, w.layout
     if layout.dots.stop > layout.dots.start:
@@ -58,7 +64,7 @@ def rigid_values(w: StepBuffers) -> Array:
 
 
 def dot_vectors(w: StepBuffers) -> tuple[Array, Array, Array, Array]:
-    """Return u, arm on a, vector on b and w of the dot elements, world frame."""
+    """Return for each dot element: u, the arm on body a, the vector on body b, and w, world frame."""
     t, x = w.topology.dot, w.state.arrays["position"]
     u = matvec(w.rotation[:, t.body_u], t.u)
     arm_a = matvec(w.rotation[:, t.body_a], t.vector_a)
@@ -121,7 +127,7 @@ def _ordered_directions(w: StepBuffers, u: Array) -> Array:
 
 
 def relative_rotation(w: StepBuffers, q: Array) -> Array:
-    """Return the rotation vectors of the child frames in the parent's at orientations q, per spin element, rad."""
+    """Return the rotation vector (rad) from parent frame to child frame for each spin element, at orientations q."""
     t = w.topology.spin
     a = rotations.quaternion_product(q[:, t.body_a], np.broadcast_to(t.frame_a, (w.num_worlds, *t.frame_a.shape)))
     b = rotations.quaternion_product(q[:, t.body_b], np.broadcast_to(t.frame_b, (w.num_worlds, *t.frame_b.shape)))
@@ -129,7 +135,7 @@ def relative_rotation(w: StepBuffers, q: Array) -> Array:
 
 
 def line_vectors(w: StepBuffers) -> tuple[Array, Array, Array, Array | float]:
-    """Return the arms and the separation of the line elements, world frame, and the arcs of wrapped paths, m."""
+    """Return the arms and separation vectors of the line elements, world frame, and the arcs of wrapped paths (m)."""
     t, x = w.topology.line, w.state.arrays["position"]
     arm_a = matvec(w.rotation[:, t.body_a], t.vector_a)
     arm_b = matvec(w.rotation[:, t.body_b], t.vector_b)

@@ -1,4 +1,4 @@
-"""Block LDL^T of A = J M^-1 J^T + gamma. Executes the operations listed by compiler/elimination.py, level by level."""
+"""Block LDL^T factorization of A = J M^-1 J^T + gamma. compiler/elimination.py lists the operations, level by level."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOFTENING = {np.dtype(np.float64): 3e-7, np.dtype(np.float32): 1e-5}
 
 
 def products(t: Topology, jacobian: Array, mass_jacobian: Array) -> Array:
-    """Return the blocks of J M^-1 J^T on the factor's pattern, (worlds, blocks, block, block)."""
+    """Return the blocks of J M^-1 J^T in the sparsity pattern of the factor, (worlds, blocks, block, block)."""
     blocks = np.zeros((jacobian.shape[0], t.elimination.num_blocks, t.block, t.block), jacobian.dtype)
     for target, side_i, side_j in t.assembly.rounds:
         blocks[:, target] += np.matmul(jacobian[:, side_i], mass_jacobian[:, side_j].swapaxes(-1, -2))
@@ -27,21 +27,21 @@ def products(t: Topology, jacobian: Array, mass_jacobian: Array) -> Array:
 
 
 def diagonal(t: Topology, blocks: Array) -> Array:
-    """Return the diagonal of A without gamma, (worlds, constraints, block), with 1 for rows that do not exist."""
+    """Return the diagonal of J M^-1 J^T, (worlds, constraints, block), with 1 for rows that do not exist."""
     own = np.diagonal(blocks[:, : t.num_constraints], axis1=-2, axis2=-1)
     return np.where(t.row_used, own, own.dtype.type(1.0))
 
 
 class Factor:
-    """Block factorization A = L D L^T that solves for any right side of the same worlds.
+    """Block factorization A = L D L^T, which solves A x = r for any right-hand side r.
 
     Args:
-        t: topology with the list of operations.
-        blocks: from :func:`products`, copied.
+        t: topology, which has the list of operations.
+        blocks: result of :func:`products`. It is copied.
         gamma: compliance added to the diagonal, (worlds, constraints, block).
-        own: from :func:`diagonal`.
+        own: result of :func:`diagonal`.
         damping: share of ``own`` that is added near singular poses, (worlds, 1, 1).
-        heavy_share: share of ``own`` that heavy bodies have, (constraints, block); see light_bodies.py.
+        heavy_share: share of ``own`` that comes from heavy bodies, (constraints, block). See light_bodies.py.
     """
 
     def __init__(
@@ -83,11 +83,11 @@ class Factor:
                 blocks[:, target] -= np.matmul(lower[:, left], column[:, right].swapaxes(-1, -2))
 
     def solve(self, right: Array) -> Array:
-        """Return A^-1 times (worlds, constraints, block)."""
+        """Return A^-1 r for right-hand sides r (worlds, constraints, block)."""
         return self.backward(self.forward(right[..., None])[1][..., 0])
 
     def forward(self, right: Array) -> tuple[Array, Array]:
-        """Return Y = L^-1 S r and Z = D^-1 Y for columns r (worlds, constraints, block, n)."""
+        """Return Y = L^-1 S r and Z = D^-1 Y for columns r (worlds, constraints, block, n). S is the row scale."""
         y = right.copy() if self.scale is None else right * self.scale[..., None]
         for level, lower in zip(self.levels, self.lower, strict=True):
             for row, edge, pivot in level.forward:
@@ -95,7 +95,7 @@ class Factor:
         return y, np.matmul(self.inverse, y)
 
     def backward(self, x: Array) -> Array:
-        """Return S L^-T x for x (worlds, constraints, block)."""
+        """Return S L^-T x for x (worlds, constraints, block). S is the row scale."""
         y = x.copy()
         for level, lower in zip(reversed(self.levels), reversed(self.lower), strict=True):
             for pivot, edge, row in level.backward:
@@ -113,7 +113,7 @@ class Factor:
 
 
 def block_pivots(matrices: Array) -> Array:
-    """Return the pivots of the elimination of matrices (..., n, n) without pivoting, (..., n)."""
+    """Return the pivots (..., n) of Gaussian elimination of matrices (..., n, n) without row exchanges."""
     m = matrices.copy()
     for p in range(m.shape[-1] - 1):
         factor = m[..., p + 1 :, p] / m[..., None, p, p]

@@ -1,7 +1,8 @@
-"""Stage forward: the actuators' forces over a trial kick, which is discarded.
+"""Stage forward: the forces of the actuators in a trial substep, which is discarded.
 
-Forces act over kicks, and the force at t_n belongs to the next substep. This stage tries that kick with the current
-commands. state_reader.py reads everything that follows from the state alone.
+The solver finds forces only as impulses over the kick time of a substep. The force at t_n belongs to the next substep.
+So this stage solves the next substep with the current commands. state_reader.py reads all signals that follow from the
+state alone.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from gpusim.reference.step_buffers import StepBuffers
 
 
 def forward(w: StepBuffers) -> None:
-    """Compute each actuator group's force on its axes over the trial kick, with its share of dry friction, N or N m."""
+    """Compute the force (N or N m) of each kind of actuator on its axes in the trial, dry friction included."""
     law, kick = w.law, np.where(w.kick_time > 0.0, w.kick_time, 1.0)
     w.term_forces = {}
     for name, (group, impulse, slope) in law.terms.items():

@@ -1,10 +1,11 @@
 """Sub-stepping of bodies without joints that rotate far in a step.
 
-Over the drift the angular momentum L of a body without joints does not change, and its orientation follows
-R' = [I(R)^-1 L]x R. One step of the midpoint rule keeps the energy of such a motion while a step rotates by less than
-half a radian. Beyond it the passes of the rule do not converge, and above one radian the body tumbles with twice its
-energy. So the step is divided into parts of at most FREE_TURN. The papers' scheme rotates bodies by their rate at the
-start of the step. It gains energy at any rate, so its steps are always divided.
+Over the drift the angular momentum L of a body without joints does not change, and its orientation follows R' =
+[I(R)^-1 L]x R. One step of the midpoint rule keeps the energy of such a motion if the body rotates by less than half a
+radian in the step. Beyond this, the iteration of the rule does not converge. Above one radian, the body tumbles with
+twice its energy. So the code divides the step into parts in which the body rotates by at most FREE_TURN. With
+``semi_implicit``, bodies rotate with their angular velocity at the start of the step. This adds energy at any angular
+velocity, so the code always divides these steps.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ LEAST_FREE_TURN, FREE_TURN, MOST_FREE_TURNS = 0.5, 0.1, 8192
 
 
 def free_rates(w: StepBuffers, rate: Array) -> Array:
-    """Return the mean rates of rotation over the step, (num_worlds, bodies, 3). Other bodies keep their ``rate``."""
+    """Return mean angular velocities over the step, (num_worlds, bodies, 3). Bodies with joints keep ``rate``."""
     free = w.topology.free
     if not free.any():
         return rate

@@ -1,21 +1,24 @@
 """Stage prepare, second part: geometric stiffness of light bodies under tension.
 
-A body pulled at a lever r by a force F rotates back with the stiffness (r.F) 1 - sym(r F^T). Explicit steps diverge if
-this stiffness is high for the body's inertia (omega h > 2), even with exactly solved joints. So impulses see the
-inertia
+A force F that pulls a body at a lever r acts like a rotational spring with the stiffness (r.F) 1 - sym(r F^T). Explicit
+steps diverge if this stiffness is high for the body's inertia (omega h > 2), even if the joints are solved exactly. So
+the solver uses the inertia
 
     I_eff = I + 1.05 s h^2/4 K,  K = sum (r.F) (1 - r r^T/r^2),  r.F > 0 only,
     s = min(1, (g - 0.3)/0.3),  g = h^2/8 tr(I^-1 K),
 
-for bodies with g > 0.3 and at least two loaded sides. F comes from the last impulses. A single direction has
-g = (omega h)^2/8, and it is stable if 2g/(1 + 2.1 s g) < 1. This is at most 0.62 up to g = 0.6, and 0.95 for any g.
+for bodies with g > 0.3 that at least two constraints pull. F comes from the impulses of the last substep. If the body
+can rotate about one axis only, g = (omega h)^2/8, and the step is stable if 2g/(1 + 2.1 s g) < 1. This value is at most
+0.62 for g up to 0.6, and at most 0.95 for any g.
 
-K takes the force along the lever. F is from the last step, so it is inexact where links rotate fast. Its part across
-the lever would couple bending with the spin of thin links: a rotating chain came apart.
+K uses only the component of F along the lever. F is from the last step, so it is inexact for links that rotate fast.
+The component across the lever would couple bending with the spin of thin links. With this component, a rotating chain
+came apart.
 
 An inertia that changes from step to step would pump the vibration that it should suppress. Tension is greatest where a
-link rotates fastest, so the link would gain inertia with its speed and lose it at rest. So s grows from zero. A body's
-K rises at once but fades by FADE a step (state array ``tension_stiffness``, body axes, zero where g is below 0.3).
+link rotates fastest, so the link would gain inertia with its speed and lose it at rest. So s grows from zero. The K of
+a body rises at once but decays by the share FADE of the difference in each step (state array ``tension_stiffness``, in
+body axes, zero if g is below 0.3).
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ FACTOR, THRESHOLD, RAMP, FADE = 1.05, 0.3, 0.3, 0.004
 
 
 def stiffened(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
-    """Return the inverse inertia (num_worlds, bodies, 3, 3) that impulses see."""
+    """Return the inverse of I_eff, (num_worlds, bodies, 3, 3)."""
     kick = w.state.arrays["kick_before"].astype(w.real)
     stored = w.state.arrays["tension_stiffness"]
     held = stored.astype(w.real)
@@ -86,7 +89,10 @@ def _surely_soft(w: StepBuffers, kick: Array) -> bool:
 
 
 def side_forces(w: StepBuffers, kick: Array) -> tuple[Array, Array]:
-    """Return the force of every side on its body over the last kick, N, and its lever from the center of mass, m."""
+    """Return the force (N) of each constraint on each of its bodies, and its lever (m).
+
+    The force is the mean over the last kick time. The lever starts at the body's center of mass.
+    """
     impulse = w.state.arrays["impulse"][:, w.layout.side_constraint]
     safe = np.where(kick > 0.0, kick, 1.0)
     wrench = np.matmul(impulse[:, :, None, :], w.jacobian)[:, :, 0] / safe[:, None, None]

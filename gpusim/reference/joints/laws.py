@@ -1,7 +1,8 @@
-"""Law of an axis row, and its closed-form solution for one row. description/actuator_kinds.py defines the law.
+"""Law of an axis row, and its closed-form solution for a single row. description/actuator_kinds.py defines the law.
 
 Modes of an axis row: FREE (linear), SLIDE_UP and SLIDE_DOWN (friction at its bound), STICK, AT_LOWER and AT_UPPER. If
-clamped term number j of the row is at its upper or lower bound, CLAMP_UP or CLAMP_DOWN shifted by 2 j is added.
+clamped term number j of the row is at its upper or lower bound, the mode also contains CLAMP_UP or CLAMP_DOWN, shifted
+left by 2 j bits.
 """
 
 from __future__ import annotations
@@ -27,26 +28,26 @@ LOOP_SPEED = 0.02
 
 @dataclass
 class ClampedTerm:
-    """Clamped term ``clamp(impulse - slope u, -most, most)`` of every axis row, (num_worlds, axes), or zeros."""
+    """Term ``clamp(impulse - slope u, -most, most)`` of every axis row, (num_worlds, axes). Zeros: no such term."""
 
     impulse: Array
     slope: Array
     most: Array
 
     def part(self, clamp: Array) -> tuple[Array, Array]:
-        """Return P and D of the linear piece: inside (``clamp`` 0), CLAMP_UP or CLAMP_DOWN."""
+        """Return P and D of a linear piece. ``clamp``: 0 for the slope, CLAMP_UP or CLAMP_DOWN for a bound."""
         inside = clamp == 0
         bound = np.where(clamp == CLAMP_UP, self.most, -self.most)
         return np.where(inside, self.impulse, bound), np.where(inside, self.slope, 0.0)
 
 
 def clamp_of(mode: Array, number: int) -> Array:
-    """Return the piece of clamped term ``number``: 0, CLAMP_UP or CLAMP_DOWN."""
+    """Return the piece on which clamped term ``number`` is: 0 (slope), CLAMP_UP or CLAMP_DOWN."""
     return np.asarray((mode >> 2 * number) & (CLAMP_UP | CLAMP_DOWN))
 
 
 class AxisLaw:
-    """Impulse law of all axis rows in this substep, with arrays (num_worlds, axes)."""
+    """Law of all axis rows in this substep: impulse as a function of row velocity, (num_worlds, axes)."""
 
     def __init__(self, w: StepBuffers) -> None:
         p, kick = w.axis_parameters, w.kick_time
@@ -99,7 +100,7 @@ class AxisLaw:
                 self.slope[:, at] += slope
 
     def bound(self, w: StepBuffers) -> None:
-        """Compute the velocity bounds from the limits, and which laws can switch."""
+        """Compute the velocity bounds from the position limits, and which laws can change their piece."""
         lower = limit_velocity(self.lower - w.axis_position, w.h)
         upper = limit_velocity(w.axis_position - self.upper, w.h)
         self.velocity_lower = np.where(self.held_lower, 0.0, lower)
@@ -109,7 +110,7 @@ class AxisLaw:
         self.switches = bool(self.clamped) or self.rubs or self.limited
 
     def total(self, mode: Array) -> tuple[Array, Array]:
-        """Return P and D of the linear part in the given modes, friction included."""
+        """Return P and D of the linear law ``P - D u`` in the given modes, friction included."""
         impulse, slope = self.impulse, self.slope
         if self.clamped_terms:
             clamped_impulse, clamped_slope = clamped_part(self.clamped_terms, mode)
@@ -122,11 +123,13 @@ class AxisLaw:
 
 
 def friction_impulse(law: AxisLaw, mode: Array, impulse: Array) -> Array:
-    """Return the dry friction impulse on every axis. It is 0 at a limit: only the sum of both is known.
+    """Return the dry friction impulse on every axis.
+
+    At a limit it is 0, because only the sum of the impulses of friction and limit is known.
 
     Args:
-        law: as it was solved.
-        mode, impulse: of the axis rows, (num_worlds, axes).
+        law: the law that was solved.
+        mode, impulse: modes and impulses of the axis rows, (num_worlds, axes).
     """
     contact, (clamped_impulse, _) = mode & CONTACT_BITS, clamped_part(law.clamped_terms, mode)
     stuck = np.clip(impulse - (law.impulse + clamped_impulse), -law.friction, law.friction)
@@ -135,7 +138,7 @@ def friction_impulse(law: AxisLaw, mode: Array, impulse: Array) -> Array:
 
 
 def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, Array | float]:
-    """Return the sums of P and D over the clamped terms in a mode."""
+    """Return the sums of P and D over the clamped terms, for their pieces in ``mode``."""
     impulse: Array | float = 0.0
     slope: Array | float = 0.0
     for number, term in enumerate(terms):
@@ -145,7 +148,7 @@ def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, 
 
 
 def limit_velocity(gap: Array, h: float) -> Array:
-    """Return the least velocity that holds the axis at its limit or returns it. ``gap`` > 0 means beyond the limit."""
+    """Return the least velocity that keeps an axis at its limit or moves it back. ``gap`` > 0: beyond the limit."""
     recovery = np.minimum(LIMIT_RECOVERY * gap / h, LIMIT_SPEED)
     bound: Array = np.where(gap > 0.0, recovery, gap / h)
     return bound.astype(gap.dtype)
@@ -162,27 +165,29 @@ def _add(target: Array, group: Group, values: Array) -> None:
 def solve_row(
     law: AxisLaw, free_velocity: Array, response: Array, at: Array | slice = slice(None)
 ) -> tuple[Array, Array]:
-    """Solve the law for a row alone and return its velocity and mode.
+    """Solve the law of one row and return the velocity and the mode of the row.
 
-    Each round treats the terms that are not yet known to be at a bound as linear, and solves. At that velocity u' the
-    true sum of the terms is below or above the linear one. If it is below, so is the true root, u* <= u', because both
-    sums and the rest of the law fall with u. Terms above their upper bound at u' are then above it at u* too, because
-    they also fall. They stay at that bound for good. If the true sum is above, the same holds with reversed signs.
+    Each round treats the terms that are not yet known to be at a bound as linear, and solves for the velocity u'. At u'
+    the true sum of the terms is below or above the linear sum. If it is below, the true root u* is at most u', because
+    both sums and the rest of the law decrease with u. A term above its upper bound at u' is then also above it at u*,
+    because the term decreases with u. So it stays at this bound in all later rounds. If the true sum is above, the same
+    holds with reversed signs.
 
     No later round contradicts an earlier one: at u' the terms that were put at a bound are still at it. Let b be the
-    last u' that was too high. Every later sum of pieces is at most the true sum at b: terms at a bound agree with it
-    there, linear terms are within it or below. So the later roots stay at or below b. The same holds for roots that
-    were too low. So every round but the last puts one more term at its bound for good, and n terms take at most n + 1
-    rounds.
+    last u' that was too high. At b, every later sum of pieces is at most the true sum: terms at a bound have their true
+    value there, and linear terms have at most their true value. So the later roots are at most b. The same holds with
+    reversed signs for roots that were too low. So every round except the last one adds at least one term to the terms
+    at a bound. Therefore, n terms take at most n + 1 rounds.
 
     Args:
-        law: the totals.
-        free_velocity: row velocity without this row's own impulse.
+        law: the law, summed over all terms.
+        free_velocity: velocity of each row without its own impulse.
         response: row velocity for a unit impulse, above zero.
-        at: which axes.
+        at: indices of the axes to solve.
 
     Returns:
-        u with ``u = free_velocity + response p`` and p on the law, and the mode. Both are unique.
+        The velocity u and the mode. With the impulse p of the law at u, ``u = free_velocity + response p``. Both are
+        unique.
     """
     impulse, slope = law.impulse[:, at], law.slope[:, at]
     friction, lower, upper = law.friction[:, at], law.velocity_lower[:, at], law.velocity_upper[:, at]

@@ -1,10 +1,11 @@
-"""Active-set switching of axis rows in the direct solver: each row moves only to the adjacent piece of its law.
+"""Active-set switching of axis rows in the direct solver: a row moves only to an adjacent piece of its law.
 
 The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER. Without
 friction, FREE replaces the middle three. Each piece leaves one variable open: the velocity if free or sliding, the
-impulse if sticking or at a stop. A row whose open variable has left its piece moves to the neighbor on that side. It
-moves no further, because the response of the row alone overestimates its motion once other rows let go too. Its clamped
-terms move in the same way, each separately, between lower bound, slope and upper bound.
+impulse if sticking or at a stop. If the open variable of a row has left its piece, the row moves to the next piece on
+that side. It moves by only one piece. Other rows may also leave their pieces, and then the response of the row alone
+overestimates its motion. The clamped terms of the row move in the same way, each separately, between lower bound, slope
+and upper bound.
 """
 
 from __future__ import annotations
@@ -37,18 +38,18 @@ TURN_SHARE, MOST_DOUBLINGS = 1e-3, 6
 def adjacent_modes(
     law: AxisLaw, mode: Array, velocity: Array, impulse: Array, response: Array, turn_share: Array
 ) -> Array:
-    """Return the modes after one move of every row that left its piece.
+    """Return the modes after every row that left its piece has moved to the next piece.
 
     Args:
-        law: totals of the substep.
-        mode: present modes, (num_worlds, axes).
+        law: law of all axis rows in this substep.
+        mode: current modes, (num_worlds, axes).
         velocity: row velocities of the solution in these modes.
-        impulse: row impulses of that solution.
+        impulse: row impulses of the solution in these modes.
         response: row velocity for a unit impulse, above zero. It scales the dead band of impulses.
         turn_share: (num_worlds,) from :func:`turn_shares`, above zero in worlds that delay the end of a slide.
 
     Returns:
-        The new modes, equal to ``mode`` where the solution fits its pieces.
+        The new modes. They equal ``mode`` for rows whose solution is on their piece.
     """
     dead = DEAD_BAND[velocity.dtype]
     slack = dead / response
@@ -72,17 +73,20 @@ def adjacent_modes(
 
 
 def turn_shares(late: Array, further: Array) -> Array:
-    """Return the share of friction's effect up to which a slide may reverse, from the number of switches so far.
+    """Return how far a slide may reverse before it ends, as a share of the effect of friction on the velocity.
 
     Args:
         late: (num_worlds,) True for worlds that delay the end of a slide.
-        further: switches beyond CAREFUL_AFTER (direct_solve.py).
+        further: number of switches so far beyond CAREFUL_AFTER (direct_solve.py).
     """
     return np.where(late, TURN_SHARE * 2.0 ** np.clip(further, 0, MOST_DOUBLINGS), 0.0)
 
 
 def first_move(mode: int, wanted: int) -> int:
-    """Return the mode after only the first move of a row: its piece, else the clamped term of the lowest number."""
+    """Return the mode after only the first move of a row.
+
+    This is the move to another piece of the law, or else the move of the clamped term with the lowest number.
+    """
     part, differs = CONTACT_BITS, mode ^ wanted
     if not differs & part:
         part = CLAMP_UP | CLAMP_DOWN

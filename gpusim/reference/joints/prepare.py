@@ -1,4 +1,4 @@
-"""Stage prepare: rotations, elements, Jacobian rows, M^-1 J^T and row velocities at the current poses."""
+"""Stage prepare: rotation matrices, elements, Jacobian J, M^-1 J^T and row velocities at the current poses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpusim.typing import Array
 
 
 def prepare(w: StepBuffers, h: float) -> None:
-    """Set up a substep of ``h`` seconds."""
+    """Compute everything that a substep of ``h`` seconds needs at the current poses."""
     set_times(w, h)
     w.scratch = {}
     rotate(w)
@@ -28,10 +28,10 @@ def prepare(w: StepBuffers, h: float) -> None:
 
 
 def set_times(w: StepBuffers, h: float) -> None:
-    """Set the step of the drift, the previous one, and the time that the kick covers.
+    """Set the step of the drift, the previous step, and the time that the kick covers.
 
-    The kick covers the second half of the last substep and the first half of this one, so that velocities are at half
-    steps (leapfrog). The papers' scheme kicks over the whole coming substep.
+    The kick applies the forces of the second half of the last substep and the first half of this one, so that
+    velocities are at half steps (leapfrog). With ``semi_implicit``, the kick covers the whole coming substep.
     """
     w.h = h
     w.step_last = w.state.arrays["step_before"].copy()
@@ -100,9 +100,9 @@ def _axis_rates(w: StepBuffers) -> None:
 
 
 def coupling_values(w: StepBuffers) -> Array:
-    """Return the position errors of the coupling rows from the element values, (num_worlds, couplings).
+    """Return the position errors of the coupling rows, (num_worlds, couplings), computed from the element values.
 
-    A gear takes its offset from the first pose.
+    The offset of a gear is its value at the first pose.
     """
     c, offset = w.topology.coupling, w.state.arrays["coupling_offset"]
     value = c.mixed(w.element_value)

@@ -1,9 +1,9 @@
 """Limits of ropes: lengths of distance joints and tendons that change at run time.
 
-A written limit moves to its new value over the next step at a constant rate. The row's velocity bound contains that
-rate: ``u <= (limit - q)/h + rate``. So a load exactly follows a rope that is reeled in, at any speed and with any
-number of substeps. A change faster than LENGTH_SPEED takes effect at once, and pulls like any limit that was passed
-(laws.py).
+A limit that you write moves to its new value over the next step at a constant rate. The row's velocity bound contains
+that rate: ``u <= (limit - q)/h + rate``. So a load exactly follows a rope that you reel in, at any speed and with any
+number of substeps. A change faster than LENGTH_SPEED takes effect at once. The rope then pulls like any limit that the
+axis has exceeded (laws.py).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _bound(w: StepBuffers, axis: Array, goal: Array, now: Array, rate: Array) ->
 
 
 def limit_rates(w: StepBuffers, side: int) -> Array:
-    """Return the rates of the lower (0) or upper (1) limits of all axes in this substep, (num_worlds, axes)."""
+    """Return the rates of the lower (``side`` 0) or upper (1) axis limits in this substep, (num_worlds, axes)."""
     rates = np.zeros((w.num_worlds, w.topology.axis_row.size), w.real)
     rates[:, w.ropes["rope_axis"]] = w.state.arrays["limit_rate"][..., side]
     return rates

@@ -1,20 +1,23 @@
-"""Ropes that wrap around spheres and cylinders: paths, lengths and rates.
+"""Ropes that wrap around spheres and cylinders: their paths, lengths and rates of length.
 
-A path consists of a straight part from the first end to the point where it meets the surface, an arc, and a straight
-part to the second end. The arc lies in the plane through both ends and the center of a sphere, or across the axis of a
-cylinder, where it becomes a helix whose height grows with the length. These are the paths of MuJoCo. A path that meets
-no surface has both points of contact at the midpoint between the ends, and an arc of length 0.
+A path consists of a straight line from the first end to the surface, an arc on the surface, and a straight line to the
+second end. On a sphere, the arc lies in the plane through both ends and the center of the sphere. On a cylinder, the
+arc is a helix: a circle in a plane perpendicular to the axis, plus a motion along the axis in proportion to the length.
+MuJoCo uses the same paths. A path that meets no surface has both points of contact at the midpoint between the ends,
+and an arc of length 0.
 
-The path is the shortest one of its kind. So moving the points of contact along the surface does not change its length
-to first order, and the Jacobian is that of two lines whose inner ends are fixed in the body of the surface. The two
-*line* elements of a path (reference/joints/elements.py) have these Jacobians. The first element includes the arc.
+The path is locally the shortest one. So a small motion of the points of contact along the surface does not change its
+length to first order. The Jacobian is therefore that of two lines whose inner ends are fixed in the body of the
+surface. The two *line* elements of a path (reference/joints/elements.py) have these Jacobians. The value of the first
+element includes the arc.
 
-A path through the inside touches the circle in one point, with equal angles t to both parts. With d_a, d_b for the
-distances of the ends from the center and G for the angle between the ends, t is the root of
+A path through the inside of a circle touches the circle in one point, with equal angles t to both lines. Let d_a and
+d_b be the distances of the ends from the center, and G the angle between the ends, seen from the center. Then t is the
+root of
 
     2 t - asin(r/d_a sin t) - asin(r/d_b sin t) = G
 
-whose left side rises and is convex, so that Newton's method from pi/2 converges from above.
+The left side increases and is convex, so that Newton's method from pi/2 converges from above.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ _Side = tuple[Array, Array, Array]
 
 @dataclass
 class Paths:
-    """Paths of ropes, world frame: ends and points of contact, each (worlds, n, 3), m, and arcs (worlds, n), m."""
+    """Paths of ropes, world frame: ends and points of contact (m), (worlds, n, 3) each, and arcs (m), (worlds, n)."""
 
     end_a: Array
     contact_a: Array
@@ -58,12 +61,12 @@ class Paths:
 
     @property
     def length(self) -> Array:
-        """Return the lengths, m, (worlds, n)."""
+        """Return the lengths of the paths (m), (worlds, n)."""
         return np.asarray(norm(self.contact_a - self.end_a) + self.arc + norm(self.end_b - self.contact_b))
 
 
 def find_paths(t: WrapTable, position: Array, rotation: Array, i: Array | slice = slice(None)) -> Paths:
-    """Return paths by index, for body positions (worlds, bodies, 3), m, and rotations (worlds, bodies, 3, 3)."""
+    """Return the paths ``i``, for body positions (m), (worlds, bodies, 3), and rotations (worlds, bodies, 3, 3)."""
 
     def place(body: Array, point: Array) -> Array:
         return np.asarray(position[:, body] + matvec(rotation[:, body], point))
@@ -78,7 +81,7 @@ def find_paths(t: WrapTable, position: Array, rotation: Array, i: Array | slice 
 
 
 def start_length(path: WrappedPath, bodies: Sequence[BodySpec]) -> float:
-    """Return the length of a path in the bodies' initial poses, m."""
+    """Return the length (m) of a path in the bodies' initial poses."""
 
     def pose(body: int) -> Transform:
         return Transform() if body == WORLD else bodies[body].xform
@@ -98,11 +101,12 @@ def start_length(path: WrappedPath, bodies: Sequence[BodySpec]) -> float:
 def around(
     cylinder: Array, sided: Array, radius: Array, a: Array, b: Array, frame: Array, side: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the points of contact (..., 3), the arcs (...), and the circles' normals, relative to the center.
+    """Return the points of contact from the center (..., 3), the arcs (...), and the normals of their circles.
 
     Args:
-        cylinder, sided, radius: (n,) kind, whether there is a side point, radius, m.
-        a, b, side: (worlds, n, 3) ends and side point from the center, m.
+        cylinder, sided, radius: (n,) whether the surface is a cylinder, whether the path has a side point, and radius,
+            m.
+        a, b, side: (worlds, n, 3) both ends and the side point, relative to the center, m.
         frame: (worlds, n, 3, 3) axes of the surface as columns.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -215,7 +219,7 @@ def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array]:
 def rows(
     paths: Paths, t: WrapTable, position: Array, i: Array | slice = slice(None)
 ) -> list[tuple[Array, Array, Array]]:
-    """Return bodies (n,), linear and angular Jacobians (worlds, n, 3) of the lengths: four sides of two lines."""
+    """Return body (n,), linear and angular Jacobian (worlds, n, 3) of the lengths for each end of both lines."""
     found = []
     lines = (
         (paths.end_a, t.body_a[i], paths.contact_a, t.body[i]),
@@ -231,7 +235,7 @@ def rows(
 
 
 def rates(found: list[_Side], twist: Callable[[Array], Array]) -> Array:
-    """Return the rates of lengths from their rows. ``twist``: bodies (n,) to their velocities (worlds, n, 6)."""
+    """Return the rates of the lengths from their :func:`rows`. ``twist`` returns the velocities of bodies."""
     total: Array = np.zeros(found[0][1].shape[:-1])
     for body, linear, angular in found:
         v = twist(body)
@@ -240,7 +244,7 @@ def rates(found: list[_Side], twist: Callable[[Array], Array]) -> Array:
 
 
 def polyline(paths: Paths, count: int) -> Array:
-    """Return points along the paths: both ends, and ``count`` + 1 points of each arc, (worlds, n, count + 3, 3)."""
+    """Return points on each path: both ends, and ``count`` + 1 points on its arc, (worlds, n, count + 3, 3)."""
     start, end = paths.contact_a - paths.center, paths.contact_b - paths.center
     z = paths.arc_axis
     low, high = dot(start, z)[..., None] * z, dot(end, z)[..., None] * z

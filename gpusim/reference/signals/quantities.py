@@ -1,9 +1,10 @@
-"""Quantities that can be read of a state at t. Each has one declaration, with a NumPy reader and a C++ expression.
+"""Quantities: signals that can be read from a state. Each has one declaration, a NumPy reader and a C++ expression.
 
-A declaration is all that every backend needs to read a signal. ``device`` is the body of a C++ function with the world
-``w``, the index ``i`` of an element, and ``out`` for the numbers. ``w`` gives access to the kept state by the names of
-model/fields.py, to parameters and to tables (cuda_kernels/signals/observe.cuh). backends/codegen/observe_header.py
-generates the kernels' switch over all quantities. Actuators declare theirs as ``Reading`` in their own files.
+Every backend can read a signal from its declaration alone. ``device`` is the body of a C++ function. Its arguments are
+the world ``w``, the index ``i`` of an element, and ``out`` for the result. ``w`` gives access to the stored state by
+the names of model/fields.py, to parameters and to tables (cuda_kernels/signals/observe.cuh).
+backends/codegen/observe_header.py generates the kernels' switch over all quantities. Actuators declare their quantities
+as ``Reading`` in their own files.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ matvec, cross = rotations.matvec, rotations.cross
 
 @dataclass(frozen=True)
 class Quantity:
-    """Quantity that every element of a family has.
+    """Quantity that every element of one family (bodies, sites, ...) has.
 
-    ``shape`` is that of one element. ``read`` takes indices (n,) and returns (num_worlds, n, *shape). ``device`` does
-    the same for one element of one world.
+    ``shape`` is the shape of the value for one element. ``read`` takes the indices (n,) of elements and returns
+    (num_worlds, n, *shape). ``device`` reads one element of one world.
     """
 
     name: str
@@ -286,7 +287,7 @@ JOINT_WRENCH = (
 
 
 def contact_wrench(now: StateReader, i: Array) -> Array:
-    """Return force and torque about the center of mass on contact sensors' bodies, world frame, (num_worlds, n, 6)."""
+    """Return contact force and torque about the center of mass on sensors' bodies, world frame, (num_worlds, n, 6)."""
     time = now.state["sensed_time"][:, None, None]
     return np.where(time > 0.0, now.state["sensed_contact"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
 
@@ -367,7 +368,10 @@ RAY = (
 
 
 def reading(kind: str, declared: Reading) -> Quantity:
-    """Return the quantity of a reading that a kind of actuator declares. Its index counts actuators of this kind."""
+    """Return the quantity of a reading that a kind of actuator declares.
+
+    Its elements are the actuators of this kind.
+    """
 
     def read(now: StateReader, i: Array) -> Array:
         return np.asarray(declared.read(now.group(kind), now))[:, i]
@@ -377,18 +381,18 @@ def reading(kind: str, declared: Reading) -> Quantity:
 
 @cache
 def readings(kind: ActuatorType) -> tuple[Quantity, ...]:
-    """Return all readings of a kind of actuator."""
+    """Return the quantities of all readings of a kind of actuator."""
     return tuple(reading(kind.name, r) for r in kind.readings)
 
 
 @cache
 def device_quantities(kinds: tuple[ActuatorType, ...]) -> tuple[Quantity, ...]:
-    """Return all quantities that kernels with these kinds of actuators read, in the order of their numbers."""
+    """Return all quantities that kernels built for these kinds of actuators can read, in the order of their numbers."""
     of_kinds = (q for kind in kinds for q in readings(kind) if q.device)
     return (*SIM, *BODY, *COORDINATE, *TENSION, *FRAME, *SITE, *IMU, *JOINT_WRENCH, *CONTACT_WRENCH, *of_kinds)
 
 
 @cache
 def numbers(kinds: tuple[ActuatorType, ...]) -> dict[int, int]:
-    """Return the number of every quantity by its id. Rays have separate kernels, so their numbers come last."""
+    """Return the number of every quantity, by the id of the object. Quantities of rays have the last numbers."""
     return {id(q): number for number, q in enumerate((*device_quantities(kinds), *RAY))}

@@ -1,4 +1,4 @@
-"""Hits of sensor rays at t. The kernels are in cuda_kernels/rays.cu."""
+"""Intersections of sensor rays with shapes at the time t of the state. The kernels are in cuda_kernels/rays.cu."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Casts:
     """Rays of all worlds, (num_worlds, n, ...), world frame.
 
     Attributes:
-        origin: m.
-        direction: unit vector.
-        distance: to the first surface, m, or the sensor's range without a hit.
-        normal: of that surface, outward, zeros without a hit.
-        shape: its index, -1 without a hit.
+        origin: start points of the rays, m.
+        direction: unit vectors.
+        distance: distance to the first surface, or the sensor's range if the ray hits nothing, m.
+        normal: outward unit normal of this surface, zeros if the ray hits nothing.
+        shape: index of the shape that the ray hits, -1 if it hits nothing.
     """
 
     origin: Array
@@ -33,11 +33,11 @@ class Casts:
     shape: Array
 
     def points(self) -> Array:
-        """Return the end points of the rays, m."""
+        """Return the end points of the rays (m)."""
         return np.asarray(self.origin + self.distance[..., None] * self.direction)
 
     def meet(self, now: StateReader, shape: int, rays: Array) -> None:
-        """Intersect some of the rays with a shape."""
+        """Intersect the chosen ``rays`` with a shape, and keep the hits that are nearer than earlier ones."""
         spec, body = now.model.shapes[shape], now.model.contact.body[shape : shape + 1]
         kind, rotation = shape_type(spec.kind), now.rotation(body)
         center = now.state["position"][:, body] + matvec(rotation, now.model.contact.center[shape])
@@ -62,7 +62,7 @@ class Casts:
 
 
 def cast_rays(now: StateReader, i: Array) -> Casts:
-    """Cast rays by index, (n,)."""
+    """Cast the rays with indices ``i``, (n,)."""
     table, worlds = now.rays, now.num_worlds
     origin, direction = now.ray_lines(i)
     reach = np.repeat(table["ray_range"][None, i], worlds, axis=0)

@@ -1,15 +1,16 @@
-"""Stage sense: loads of ropes and of joints and bodies with a sensor over the kicks of a step, bounces included.
+"""Stage sense: loads of ropes, and of joints and bodies that have a sensor, over all substeps of a step.
 
-Joints: the wrench of the child on the parent, in the parent's joint frame, averaged over the kicks. It uses the rows of
-the joint's constraint of that kick, so it is the wrench of the solve. It includes loads along the coordinates too:
-drives, limits, friction. Like a real sensor it is fixed to the parent. At the end of a step an infinite
-``joint_slack`` opens the limits of latches whose load was too large.
+Bounces are included. A kick is the time over which the forces of a substep act. Joints: the stage computes the wrench
+of the child on the parent, in the parent's joint frame, averaged over the kicks. It uses the constraint rows and
+impulses of each solve. So the wrench includes loads along the joint coordinates too: drives, limits, friction. Like a
+real sensor, the frame of the wrench is fixed to the parent. At the end of a step an infinite ``joint_slack`` opens the
+limits of latches whose load was too large.
 
-Ropes, rods and tendons: the impulses along them, summed over the substeps.
+Ropes, rods and tendons: the stage sums the impulses along each of them over the substeps.
 
-Contacts: the impulses of all contacts of the body, and their moments about its center of mass, summed over the
-substeps. Points act at their arms of that kick. Sums run over pairs and points in order, one number at a time, as in
-the kernels (cuda_kernels/signals/sense.cuh).
+Contacts: the stage sums the impulses of all contacts of the body, and their moments about the body's center of mass,
+over the substeps. The lever of a contact point is its arm in that substep. Sums run over pairs and points in a fixed
+order, as in the kernels (cuda_kernels/signals/sense.cuh).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from gpusim.typing import Array
 
 
 def sense(w: StepBuffers) -> None:
-    """Add this substep to ``sensed_wrench``, ``sensed_pull`` and ``sensed_contact`` of the state."""
+    """Add the loads of this substep to ``sensed_wrench``, ``sensed_pull`` and ``sensed_contact`` of the state."""
     if w.state.arrays["sensed_wrench"].size:
         _sense_joints(w)
     if w.state.arrays["sensed_pull"].size:

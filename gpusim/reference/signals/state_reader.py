@@ -1,17 +1,20 @@
-"""Signals at the time t of a state: poses, velocities, coordinates and their rates, without a trial of the next kick.
+"""Signals at the time t of a state, without a trial substep: poses, velocities, coordinates and their rates.
 
-The state stores velocities of three half steps: v1 at t - h1/2 and the two before it. The mean accelerations of the
-last two kicks, (v1 - v2)/H1 and (v2 - v3)/H2, belong to t - h1 and t - h1 - h2. Extrapolated to t - h1/4, they carry v1
-to t. This is second order, with a quarter of the error of the mean of the velocities around t. Momenta are carried in
-the same way.
+The state stores velocities of three half steps: v1 at t - h1/2, and v2 and v3 before it. A kick applies the forces
+between two half steps, over the time H. The mean accelerations of the last two kicks, (v1 - v2)/H1 and (v2 - v3)/H2,
+belong to t - h1 and t - h1 - h2. The reader extrapolates them to t - h1/4 and uses the result to advance v1 to t. This
+is second order. The error is a quarter of the error of the mean of the velocities half a step before and after t. The
+reader advances momenta in the same way.
 
-An impact must not be extrapolated. If the two accelerations differ (in direction, or several times in size), v1 stays
-unchanged. Contacts take two steps to stop a body, and the second looks like a steady push. So an acceleration that has
-jumped up is not stored, and v3 = v2 marks it. Changes that are small relative to the velocity are always carried.
+The reader must not extrapolate an impact. If the two accelerations differ in direction, or by several times in
+magnitude, v1 stays unchanged. Contacts take two steps to stop a body, and the second step looks like a steady push. So
+an acceleration that has jumped up is not stored, and v3 = v2 marks it. If the change is small relative to the velocity,
+v1 always advances.
 
-After a start there is one kick. Its change is carried, unless the start velocities violated joints, stops or contacts.
-H2 = -1 marks such a jump. If an acceleration more than doubles from step to step, the motion is not resolved. Errors
-are then several times those of a mean with the velocity half a step later, which only a trial could provide.
+After a start, only one kick is known. Its acceleration is used, unless the start velocities violated joints, stops or
+contacts. H2 = -1 marks such a jump. If an acceleration more than doubles from step to step, the steps are too large for
+the motion. The errors are then several times larger than the error of the mean described above. But this mean needs the
+velocity half a step after t, which only a trial substep could provide.
 """
 
 from __future__ import annotations
@@ -55,7 +58,7 @@ ROUGH = 0.5
 
 
 def carried_velocities(state: dict[str, Array], semi_implicit: bool, bodies: Any) -> Array:
-    """Return linear velocities (m/s) and angular momenta (kg m2/s) at t, (num_worlds, n, 6)."""
+    """Return linear velocities (m/s) and angular momenta (kg m2/s), advanced to t, (num_worlds, n, 6)."""
     last = np.concatenate([state[name][:, bodies] for name in ("linear_velocity", "angular_momentum")], axis=-1)
     v1: Array = last.astype(np.float64)
     if semi_implicit:
@@ -87,10 +90,10 @@ class StateReader:
     """Reader of the current state of all worlds. It caches nothing.
 
     Args:
-        model, coordinates: of the simulation.
+        model, coordinates: model of the simulation, and its coordinate table.
         semi_implicit: whether velocities are already at t.
         state: returns the state to read.
-        parameters: arrays of fields.PARAMETER_FIELDS.
+        parameters: arrays of fields.PARAMETER_FIELDS, by name.
         control: returns the commands, (num_worlds, controls).
     """
 
@@ -126,7 +129,7 @@ class StateReader:
 
     @property
     def control(self) -> Array:
-        """Return the commands after limits, factor and offset, as actuators use them, (num_worlds, controls)."""
+        """Return the commands as actuators use them: after limits, factor and offset, (num_worlds, controls)."""
         return self.model.acting(self._control())
 
     def broadcast(self, array: Array) -> Array:
@@ -144,7 +147,7 @@ class StateReader:
         return carried_velocities(self.state, self.semi_implicit, bodies)
 
     def twist(self, bodies: Any = slice(None)) -> Array:
-        """Return linear (m/s) and angular velocity (rad/s), world frame, (num_worlds, n, 6)."""
+        """Return linear (m/s) and angular velocities (rad/s), world frame, (num_worlds, n, 6)."""
         r, velocity = self.rotation(bodies), self.velocity(bodies)
         inverse = np.linalg.inv(self.parameters["inertia"][:, bodies])
         momentum = matvec(r.swapaxes(-1, -2), velocity[..., 3:])
@@ -153,7 +156,7 @@ class StateReader:
     # Sites, by index.
 
     def site_position(self, i: Array) -> Array:
-        """Return the origins of sites, world frame, m, (num_worlds, n, 3)."""
+        """Return the origins of sites (m), world frame, (num_worlds, n, 3)."""
         body, arm = self.sites["body"][i], self.sites["arm"][i]
         return np.asarray(self.state["position"][:, body] + matvec(self.rotation(body), arm))
 
@@ -163,7 +166,7 @@ class StateReader:
         return np.asarray(np.matmul(self.rotation(self.sites["body"][i]), frame))
 
     def ray_lines(self, i: Array) -> tuple[Array, Array]:
-        """Return origins (m) and directions of rays by index, world frame, (num_worlds, n, 3)."""
+        """Return the origins (m) and the directions of the rays ``i``, world frame, (num_worlds, n, 3) each."""
         site, axes = self.rays["ray_site"][i], self.site_axes(self.rays["ray_site"][i])
         return (
             np.asarray(self.site_position(site) + matvec(axes, self.rays["ray_origin"][i])),
@@ -173,31 +176,34 @@ class StateReader:
     # Coordinates, by index.
 
     def points(self, i: Any) -> tuple[Array, Array, Array]:
-        """Return the arms of both joint points from the centers of mass and the vector between them, world, m."""
+        """Return, in the world frame (m), the arms of both joint points, and the vector between the points."""
         c, x = self.coordinates.columns, self.state["position"]
         a, b = c["body_a"][i], c["body_b"][i]
         arm_a, arm_b = matvec(self.rotation(a), c["arm_a"][i]), matvec(self.rotation(b), c["arm_b"][i])
         return arm_a, arm_b, (x[:, b] + arm_b) - (x[:, a] + arm_a)
 
     def axis(self, i: Any) -> Array:
-        """Return the axes in the world frame, (num_worlds, n, 3)."""
+        """Return the axes of coordinates, world frame, (num_worlds, n, 3)."""
         c = self.coordinates.columns
         return matvec(self.rotation(c["owner"][i]), c["axis"][i])
 
     def turn_direction(self, i: Any) -> Array:
-        """Return the directions of rotation rates (model/euler_angles.py), world frame, (num_worlds, n, 3)."""
+        """Return the directions of rotation rates, world frame, (num_worlds, n, 3).
+
+        The product of a direction and the relative angular velocity is the rate (model/euler_angles.py).
+        """
         c, kind = self.coordinates.columns, self.coordinates.columns["kind"][i]
         far = np.where(c["owner"][i] == c["body_a"][i], c["body_b"][i], c["body_a"][i])
         component = np.where(kind == KINDS[OUTER_TURN], OUTER, np.where(kind == KINDS[MIDDLE_TURN], MIDDLE, -1))
         return euler_angles.direction(self.axis(i), matvec(self.rotation(far), c["other"][i]), component)
 
     def turn_axis(self, i: Any) -> Array:
-        """Return the axes of translations and rotations, world frame, (num_worlds, n, 3)."""
+        """Return the axes about which coordinates rotate or along which they move, world frame, (num_worlds, n, 3)."""
         middle = (self.coordinates.columns["kind"][i] == KINDS[MIDDLE_TURN])[:, None]
         return np.where(middle, self.turn_direction(i), self.axis(i))
 
     def frame_rotation(self, i: Any) -> Array:
-        """Return the child's joint frame in the parent's, quaternions with w >= 0, (num_worlds, n, 4)."""
+        """Return rotations from the parent's to the child's joint frame: quaternions, w >= 0, (num_worlds, n, 4)."""
         c, q = self.coordinates.columns, self.state["orientation"]
         a = rotations.quaternion_product(q[:, c["body_a"][i]], c["frame_a"][i][None])
         b = rotations.quaternion_product(q[:, c["body_b"][i]], c["frame_b"][i][None])
@@ -205,7 +211,7 @@ class StateReader:
         return np.where(relative[..., 3:] < 0.0, -relative, relative)
 
     def wrapped_angles(self, k: Array) -> Array:
-        """Return joint angles within half a turn, rad, (num_worlds, n)."""
+        """Return joint angles between -pi and pi (rad), (num_worlds, n)."""
         t = self.model.topology.angle
         axis = matvec(self.rotation(t.owner[k]), t.axis[k])
         ref_a, ref_b = matvec(self.rotation(t.body_a[k]), t.ref_a[k]), matvec(self.rotation(t.body_b[k]), t.ref_b[k])
@@ -219,19 +225,19 @@ class StateReader:
         return np.asarray(wrapped + TWO_PI * np.round((self.state["angle"][:, k] - wrapped) / TWO_PI))
 
     def value(self, numbers: Array) -> Array:
-        """Return the coordinates, m or rad, (num_worlds, n)."""
+        """Return the values of coordinates (m or rad), (num_worlds, n)."""
         return self._by_kind(numbers, self._value)
 
     def rate(self, numbers: Array) -> Array:
-        """Return the rates of the coordinates, m/s or rad/s, (num_worlds, n)."""
+        """Return the rates of coordinates (m/s or rad/s), (num_worlds, n)."""
         return self._by_kind(numbers, self._rate)
 
     def axis_value(self, axes: Array) -> Array:
-        """Return the coordinates of axis rows."""
+        """Return the values of the coordinates of axis rows."""
         return self.value(self.coordinates.of_axis[axes])
 
     def axis_rate(self, axes: Array) -> Array:
-        """Return the rates of axis rows."""
+        """Return the rates of the coordinates of axis rows."""
         return self.rate(self.coordinates.of_axis[axes])
 
     def _by_kind(self, numbers: Array, read: Callable[[str, Array], Array]) -> Array:
@@ -249,11 +255,11 @@ class StateReader:
         return out
 
     def paths(self, part: Array) -> wrapping.Paths:
-        """Return wrapped paths by index."""
+        """Return the wrapped rope paths with the indices ``part``."""
         return wrapping.find_paths(self.model.topology.wrap, self.state["position"], self.rotation(), part)
 
     def path_rows(self, part: Array) -> list[tuple[Array, Array, Array]]:
-        """Return the Jacobians of wrapped paths by index, see :func:`wrapping.rows`."""
+        """Return the Jacobians of the wrapped rope paths ``part``. See :func:`wrapping.rows`."""
         return wrapping.rows(self.paths(part), self.model.topology.wrap, self.state["position"], part)
 
     def _value(self, kind: str, i: Array) -> Array:
@@ -296,11 +302,11 @@ class StateReader:
 
     @property
     def groups(self) -> list[Group]:
-        """Return all actuator groups."""
+        """Return all actuator groups, one for each kind of actuator."""
         return self._state().groups
 
     def group(self, kind: str) -> Group:
-        """Return the group of all actuators of a kind."""
+        """Return the group of all actuators of one kind."""
         return next(g for g in self.groups if g.type.name == kind)
 
     def command_before(self, group: Group, name: str) -> Array:

@@ -1,16 +1,16 @@
-"""Batch writes of poses and velocities, as a list of operations that every world executes in order.
+"""Writes of poses and velocities in many worlds: a list of operations that every world executes in order.
 
-The order: bodies, joint coordinates from parent to child, velocities of bodies, and joint rates. A write of coordinates
-moves the child's subtree rigidly and rotates its velocities. A write of rates gives the subtree the rigid velocity
-field of the difference. The NumPy backend calls :func:`run` for all chosen worlds. The kernels
-(cuda_kernels/signals/writes.cuh) do the same with the same numbers.
+Order of the operations: poses of bodies, joint coordinates from parent to child, velocities of bodies, joint rates. A
+write of coordinates moves the child's subtree rigidly and rotates its velocities. A write of rates adds the rigid
+velocity field of the change in velocity to the subtree. The NumPy backend calls :func:`run` for all chosen worlds. The
+kernels (cuda_kernels/signals/writes.cuh) execute the same operations, with the same numbers.
 
-Written values hold at t, but the state keeps velocities half a step before. So written bodies are first carried to t,
-and afterwards carried back with their previous acceleration a, v(t - h'/2) = v - (h'/2) a. The next kick then gives v +
-(h/2) a. A body with a written pose has lost its contacts and loads, so a is that of free fall. Rigid rows correct the
-rest in the next solve. Impacts are never extrapolated (state_reader.py): velocities that a body kept from an impact
-stay as they are. All other bodies keep their numbers, bit for bit. Only a write of the poses of all bodies restarts the
-half steps.
+Written values hold at the time t, but the state stores velocities half a step before t. So the operations first advance
+the velocities of written bodies to t. Afterwards they move them back with the previous acceleration a: v(t - h'/2) = v
+- (h'/2) a. The next substep then gives v + (h/2) a. A body with a written pose has lost its contacts and loads, so its
+a is the acceleration of free fall. The constraint rows correct the rest in the next solve. Impacts are never
+extrapolated (state_reader.py): velocities that a body has from an impact stay unchanged. The state of all other bodies
+stays the same, bit for bit. Only a write of the poses of all bodies restarts the half steps.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _OF_JOINT = {"coordinates": "PLACE", "quaternion": "PLACE_TURN", "pose": "PLACE_
 
 
 def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
-    """Return the operations (n, 4) that write targets, each with the first column of its values."""
+    """Return the operations (n, 4) that write the targets. ``targets``: each with the first column of its values."""
     model = now.model
 
     def of_bodies(*what: str) -> list[Operation]:
@@ -205,7 +205,7 @@ def _subtree(model: Model, hanging: dict[int, list[tuple[int, int]]], joint: int
 
 
 def run(now: StateReader, operations: Array, values: Array, worlds: Array) -> None:
-    """Execute operations in the chosen worlds, (n,). ``values`` is (n, columns)."""
+    """Execute operations in the chosen ``worlds``, (n,), with ``values`` (n, columns)."""
     writer = _Writer(now, values, worlds)
     for code, i, j, column in operations.tolist():
         getattr(writer, OPERATIONS[code].lower())(i, j, column)
@@ -240,7 +240,7 @@ class _Writer:
         return matvec(r, matvec(inertia, matvec(r.swapaxes(-1, -2), omega)))
 
     def restart(self, i: int, j: int, column: int) -> None:
-        """Replace the velocities at half steps by those at t. After an impact, free fall leads to t."""
+        """Replace the velocities at half steps by the velocities at t. After an impact, advance them in free fall."""
         velocity = self.now.velocity()[self.worlds]
         half = 0.5 * self.state["step_before"][self.worlds][:, None]
         for body in range(len(self.now.model.bodies)):
@@ -268,7 +268,7 @@ class _Writer:
         return np.repeat(struck, 3, axis=1)
 
     def lift(self, i: int, j: int, column: int) -> None:
-        """Carry the velocities of body i from the half step to t, and store the change."""
+        """Advance the velocities of body i from the half step to t, and store the change."""
         half, now = self._half_velocity(i), self.now.velocity([i])[self.worlds, 0]
         self.struck[i], self.lifted[i] = self._was_struck(i, now), now - half
         for name, part in (("linear_velocity", slice(3)), ("angular_momentum", slice(3, 6))):
@@ -277,9 +277,10 @@ class _Writer:
             self._set(name, i, now)
 
     def let_down(self, i: int, j: int, column: int) -> None:
-        """Carry the velocities of body i, with their history, back to the half step.
+        """Move the velocities of body i, with their history, back to the half step.
 
-        j: 0 by the lift; 1 in free fall, except after impacts; 2 in free fall, with written velocities.
+        j = 0: subtract the change that :meth:`lift` stored. j = 1: use free fall, except after impacts. j = 2: use free
+        fall, for written velocities.
         """
         times = ("step_before", "kick_before", "kick_before_last")
         h, kick, older = (self.state[name][self.worlds][:, None] for name in times)
@@ -309,20 +310,23 @@ class _Writer:
         return np.broadcast_to(pull, (len(self.worlds), 6))
 
     def axis_rate(self, i: int, j: int, column: int) -> None:
-        """Add j times the rate at t to the stored rates of an axis row, so that they change as much as it does."""
+        """Add j times the rate at t to the stored rates of an axis row.
+
+        j is -1 before the write and 1 after it. So the stored rates change as much as the rate at t.
+        """
         rate = self.now.axis_rate(np.array([i]))[self.worlds, 0]
         for name in ("axis_velocity", "axis_velocity_before"):
             self.state[name][self.worlds, i] += j * rate
 
     def forget_contacts(self, i: int, j: int, column: int) -> None:
-        """Reset the age of contact points on body i, so that they have no history to continue."""
+        """Reset the age of contact points on body i, so that the next step does not use their history."""
         shapes, age = self.state["pair_shapes"][self.worlds], self.state["contact_age"][self.worlds]
         listed = np.arange(shapes.shape[1]) < self.state["pair_count"][self.worlds][:, None]
         mine = listed & (self.now.model.contact.body[shapes] == i).any(axis=-1) if shapes.size else listed
         self.state["contact_age"][self.worlds] = np.where(mine[..., None], 0, age)
 
     def posed(self, i: int, j: int, column: int) -> None:
-        """Mark that joint gaps come from written poses."""
+        """Mark the world: its joint errors come from written poses."""
         self.state["posed"][self.worlds] = 1
 
     def body_position(self, i: int, j: int, column: int) -> None:
@@ -330,7 +334,7 @@ class _Writer:
         self._set("position", i, self.values[:, column : column + 3] + self._center_offset(i))
 
     def body_orientation(self, i: int, j: int, column: int) -> None:
-        """Write the orientation about the body frame's origin. The angular velocity stays, the momentum follows."""
+        """Rotate the body about its frame's origin to an orientation. The angular velocity does not change."""
         origin = self._get("position", i) - self._center_offset(i)
         omega = self.now.twist([i])[self.worlds, 0, 3:]
         self._set("orientation", i, rotations.normalized(self.values[:, column : column + 4]))
@@ -351,7 +355,10 @@ class _Writer:
         self.change = np.zeros((*self.before["position"].shape[:2], 6))
 
     def place(self, i: int, j: int, column: int) -> None:
-        """Write coordinates i to i + j of a joint. Those about the parent's axes precede the frames' zero offset."""
+        """Write coordinates i to i + j of a joint.
+
+        Rotations about the parent's axes come before the rotation between the joint frames at zero coordinates.
+        """
         t = self.table
         turn = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(self.worlds), 4))
         after, shift = turn, np.zeros((len(self.worlds), 3))
@@ -378,11 +385,11 @@ class _Writer:
         return cross(t["axis"][i], matvec(rotations.matrix_from_quaternion(turn), t["other"][i]))
 
     def place_turn(self, i: int, j: int, column: int) -> None:
-        """Write the child's frame in the parent's, as a quaternion."""
+        """Write the rotation from the parent's to the child's joint frame, as a quaternion."""
         self._place_frame(i, self.values[:, column : column + 4], np.zeros((len(self.worlds), 3)))
 
     def place_pose(self, i: int, j: int, column: int) -> None:
-        """Write the child's frame in the parent's, as position (m) and quaternion."""
+        """Write the pose of the child's joint frame in the parent's joint frame: position (m) and quaternion."""
         frame = rotations.matrix_from_quaternion(self.table["frame_a"][i])
         shift = matvec(frame[None], self.values[:, column : column + 3])
         self._place_frame(i, self.values[:, column + 3 : column + 7], shift)
@@ -422,7 +429,10 @@ class _Writer:
         )
 
     def rate(self, i: int, j: int, column: int) -> None:
-        """Write rates i to i + j of a joint. The child moves with its parent's body, plus the difference."""
+        """Write rates i to i + j of a joint.
+
+        The child's velocity changes with the parent's velocity and with the rates.
+        """
         numbers = np.arange(i, i + j)
         difference = self.values[:, column : column + j] - self.now.rate(numbers)[self.worlds]
         along = self.now.turn_axis(numbers)[self.worlds] * difference[..., None]
@@ -452,9 +462,9 @@ class _Writer:
                 self._set("angular_momentum", b, momentum)
 
     def wrap_angle(self, i: int, j: int, column: int) -> None:
-        """Set a joint angle from the poses, within half a turn."""
+        """Set a joint angle from the poses, between -pi and pi."""
         self.state["angle"][self.worlds, i] = self.now.wrapped_angles(np.array([i]))[self.worlds, 0]
 
     def set_angle(self, i: int, j: int, column: int) -> None:
-        """Set a joint angle as given, full turns counted."""
+        """Set a joint angle to the written value, full turns included."""
         self.state["angle"][self.worlds, i] = self.values[:, column]

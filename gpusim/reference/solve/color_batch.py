@@ -1,4 +1,4 @@
-"""Constraints of one color, which are solved together, with what their block solves need."""
+"""Constraints of one color, which the solver solves together, and the matrices for their block solves."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from gpusim.typing import Array
 
 @dataclass
 class ColorBatch:
-    """One color of the running substep, or the overflow.
+    """Constraints of one color in the current substep, or of the overflow.
 
-    Bodies (n, slots), Jacobians (worlds, n, block, slots * 6). ``load`` (n, slots) is the number of parts into which
-    the mass of each slot's body is split. ``mass_jacobian`` includes it. It is None in a color, where bodies are whole.
+    Shapes: ``bodies`` (n, slots), Jacobians (worlds, n, block, slots * 6). ``load`` (n, slots) is the number of parts
+    into which the mass of each slot's body is split. ``mass_jacobian`` includes this split. ``load`` is None for a
+    color, where bodies are not split.
     """
 
     constraints: Array
@@ -35,7 +36,11 @@ class ColorBatch:
 
 @dataclass
 class CoupledRows:
-    """Coupled laws of a batch: members k, their numbers, rows (n, block), J M^-1 J^T and inverses with compliance."""
+    """Coupled laws of a batch of constraints.
+
+    ``k`` has the indices of their constraints in the batch, ``number`` the numbers of the laws, ``rows`` (n, block)
+    their rows, ``product`` J M^-1 J^T, and ``inverse`` the inverses with compliance.
+    """
 
     k: Array
     number: Array
@@ -54,12 +59,12 @@ class CoupledRows:
         self.inverse = inverse(block)
 
     def error(self, w: StepBuffers, speed: Array, impulse: Array) -> Array:
-        """Return the residual of the laws at row velocities (num_worlds, n, block)."""
+        """Return the residual of the laws at row velocities ``speed``, (num_worlds, n, block)."""
         given = matvec(w.coupled_gamma[:, self.number], impulse[:, self.k])
         return np.where(self.rows, w.coupled_target[:, self.number] - speed[:, self.k] - given, 0.0)
 
     def leave(self, w: StepBuffers, members: Array, error: Array, change: Array) -> None:
-        """Write each row's residual and single-row impulse change, (num_worlds, constraints, block), in place."""
+        """Write each row's residual to ``error``, and the impulse change that solves it alone to ``change``."""
         speed = (w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape))[:, members]
         missed = self.error(w, speed, w.solved[:, members])
         own = np.diagonal(self.inverse, axis1=-2, axis2=-1)
@@ -71,11 +76,11 @@ class CoupledRows:
 
 @dataclass
 class AxisStep:
-    """One axis row of several constraints of a color: member k, row index in the block, axis.
+    """One axis row of several constraints of a color: indices of the constraints, row in the block, and axis.
 
-    A unit impulse of the row includes the impulses that keep the constraint's rigid rows solved: ``impulse`` (worlds,
-    n, block). ``motion`` (worlds, n, slots * 6) is the velocity change of the bodies, ``response`` that of the row
-    itself.
+    ``impulse`` (worlds, n, block) is a unit impulse of the row, plus the impulses that keep the constraint's rigid rows
+    solved. It changes the velocity of the bodies by ``motion`` (worlds, n, slots * 6), and the velocity of the row by
+    ``response``.
     """
 
     k: Array

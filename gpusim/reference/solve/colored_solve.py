@@ -1,13 +1,14 @@
-"""Stage solve, colored: warm-started sequential impulses by color, and nonlinear position sweeps.
+"""Stage solve with the colored solver: warm-started sequential impulses by color, and nonlinear position sweeps.
 
-Within a color no two constraints share a dynamic body, so the solver treats all of them at once. Colors follow one
-another (Gauss-Seidel). Within a constraint, the solver solves the rigid rows as one block, then each axis row by its
-law in closed form.
+No two constraints of one color share a dynamic body, so the solver treats all of them at once. It solves one color
+after another (Gauss-Seidel). Within a constraint, the solver solves the rigid rows as one block, then each axis row by
+its law in closed form.
 
-The overflow, constraints that no color can hold, comes first in each sweep. It is solved from common velocities
-(Jacobi) with mass splitting (Tonge, Benevolenski and Voroshilov 2012). Each of the n overflow sides on a body sees a
-body of 1/n of its mass. The body then moves by the mean of these parts, so momentum is conserved and the constraints
-cannot overshoot together. Contacts follow in the same sweep (contact_solve.py).
+The overflow has the constraints that fit into no color. It comes first in each sweep. The solver solves all its
+constraints from the same velocities (Jacobi) with mass splitting (Tonge, Benevolenski and Voroshilov 2012). If a body
+has n overflow constraints, each of them acts on a part with 1/n of the body's mass. The body then moves by the mean of
+its parts. So momentum is conserved, and the constraints cannot overshoot together. Contacts follow in the same sweep
+(contact_solve.py).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ LEAST_SHARE, FULL_SHARE_BELOW = 0.2, 1e-3
 
 
 def solve(w: StepBuffers) -> None:
-    """Fill ``solved``, ``twist`` and ``rate_next``. The bias comes from the kicked velocities, before warm starting."""
+    """Fill ``solved``, ``twist`` and ``rate_next``. The bias uses the velocities between kick and warm start."""
     curvature(w)
     w.active = np.ones((w.num_worlds, 1), bool)
     w.response = np.zeros_like(w.rate)
@@ -53,7 +54,10 @@ def solve(w: StepBuffers) -> None:
 
 
 def warm_start(w: StepBuffers) -> None:
-    """Build the batches of the swept constraints, and apply the last kick's impulses, scaled to this kick."""
+    """Build the batches of the constraints that sweeps solve.
+
+    Apply the impulses of the last substep, scaled to the kick time of this one.
+    """
     w.batches = _batches(w)
     for batch in w.batches:
         for step in batch.axes:
@@ -69,7 +73,7 @@ def warm_start(w: StepBuffers) -> None:
 
 
 def resume(w: StepBuffers, worlds: Array) -> None:
-    """Continue from the current solution in the worlds (bool, (num_worlds,)) whose bounds or contacts have changed."""
+    """Solve ``worlds`` (bool, (num_worlds,)), whose bounds or contacts have changed, from the current solution."""
     w.active = worlds[:, None]
     _run_sweeps(w, ~worlds)
 
@@ -116,7 +120,7 @@ def _sweep_batches(w: StepBuffers, batches: list[ColorBatch], mode: Array) -> Ar
 
 
 def sweep_joints(w: StepBuffers, live: Array) -> Array:
-    """Sweep once over the swept joints of some worlds (bool). Return the greatest impulse change, 0 for the others."""
+    """Sweep once over the joints of ``live`` worlds. Return the greatest impulse change, 0 for other worlds."""
     before, w.active = (w.solved, w.twist), live[:, None]
     change = _sweep_batches(w, w.batches, w.mode)
     pick = live[:, None, None]
@@ -125,10 +129,10 @@ def sweep_joints(w: StepBuffers, live: Array) -> Array:
 
 
 def residual(w: StepBuffers) -> Array:
-    """Return the greatest residual of a swept row in each world, m/s or rad/s.
+    """Return the greatest residual (m/s or rad/s) of the rows that sweeps solve, in each world.
 
-    For soft rows it is the velocity change that solving the row alone would still make. If the impulse of that change
-    is a large share of the greatest impulse, the solve counts as unconverged.
+    The residual of a soft row is the velocity change that solving this row alone would make. If the impulse of this
+    change is a large share of the greatest impulse, the solve counts as unconverged.
     """
     change, error = np.zeros_like(w.solved), _row_errors(w)
     for batch in w.batches:
@@ -312,8 +316,9 @@ def _find_rate_next(w: StepBuffers) -> None:
 def correct_positions(w: StepBuffers) -> None:
     """Correct positions by nonlinear Gauss-Seidel after the drift. Every color recomputes its errors.
 
-    The Jacobians are those from before the drift. Each visit corrects the share max(0.2, 1/(1 + |C|/1 mm)) of an error:
-    nearly all of a small one, little of a large one, which a linear step would overshoot.
+    The Jacobians are those from before the drift. Each visit of a constraint corrects the share max(0.2, 1/(1 + |C|/1
+    mm)) of its error C. So it corrects nearly all of a small error, and a small part of a large error, which a linear
+    step would overshoot.
     """
     for _ in range(POSITION_SWEEPS):
         for batch in w.batches:
@@ -327,7 +332,7 @@ def correct_positions(w: StepBuffers) -> None:
 
 
 def split_impulse_velocity(w: StepBuffers, moved: Array) -> Array:
-    """Correct a share of the errors by the papers' split impulses: pseudo-velocity sweeps from ``moved`` on."""
+    """Correct a share of the errors by the papers' split impulses: pseudo-velocity sweeps that start at ``moved``."""
     t = w.topology
     flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
     flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]

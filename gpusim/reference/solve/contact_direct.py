@@ -1,19 +1,21 @@
-"""Contacts of worlds with the direct joint solver, within the factor of the joint rows, and sweeps over contacts alone.
+"""Contacts with the direct solver, solved inside the factorization of the joint rows. Also sweeps over contacts alone.
 
-With A = J M^-1 J^T + gamma = S^-1 L D L^T S^-1 (factor.py) and C_n v the relative twist of manifold n about its middle,
+With A = J M^-1 J^T + gamma = S^-1 L D L^T S^-1 (factor.py) and C_n v, the relative twist of manifold n about its
+center,
 
     Y_n = L^-1 S J M^-1 C_n^T,   Z_n = D^-1 Y_n,   R_n = C_n M^-1 C_n^T - Y_n^T Z_n,
 
-R_n is the response of the manifold with all joints. A pass of the solve stops between the forward and the backward
-solve, x = D^-1 L^-1 S r, and sweeps the contacts there:
+R_n is the response of the manifold to a wrench, with the reaction of all joints. A pass of the solver stops after the
+forward solve, x = D^-1 L^-1 S r, and sweeps the contacts there:
 
     t = C_n v + Y_n^T x;  solve the points within R_n: wrench f;  v += M^-1 C_n^T f,  x -= Z_n f
 
-Then it continues with the backward solve, p += S L^-T x, v += M^-1 J^T S L^-T x. So a foot carries the whole robot in
-one sweep, where a foot alone would need about as many sweeps as the mass ratio. All manifolds together cost one solve.
-Articulated manifolds follow one after another, the n-th of every world together. Here Y_n and Z_n have all rows. They
-are nonzero only on the path from the constraints of the manifold's bodies to the root of the elimination tree. The
-kernels visit only that path (model/paths.py).
+Then it continues with the backward solve, p += S L^-T x, v += M^-1 J^T S L^-T x. So one sweep finds the impulse with
+which a foot carries the whole robot. Without the response of the joints, this would take about as many sweeps as the
+ratio of robot mass to foot mass. All manifolds together cost one solve. The solver handles articulated manifolds one
+after another, the n-th of every world together. Y_n and Z_n are nonzero only for the joint rows on the path from the
+constraints of the manifold's bodies to the root of the elimination tree. Here the arrays have all rows. The kernels
+visit only the path (model/paths.py).
 
 Two bounds prevent division by round-off at points that joints lock. f is the response of a point of the free bodies
 along the normal, W its response with all joints, and K that of its tangents. Points get a true compliance:
@@ -43,7 +45,7 @@ RESPONDING = ("response", "mass", "moved", "floor", "push_yield", "path_y", "pat
 
 
 def respond_articulated(w: StepBuffers, worlds: Array) -> None:
-    """Compute the responses of the articulated manifolds of some worlds (bool, (num_worlds,)) after a factorization."""
+    """Compute the responses of articulated manifolds in ``worlds`` (bool, (num_worlds,)) after a factorization."""
     if w.touch is None:
         return
     w.condensed_fits &= ~worlds
@@ -111,9 +113,9 @@ def _add_floors(m: Manifolds, free: Array) -> None:
 
 
 def sweep_contacts(w: StepBuffers, worlds: Array, most: Array | int) -> None:
-    """Sweep contacts and swept joints of some worlds until they converge, at most ``most`` (num_worlds,) times.
+    """Sweep contacts, and joints that sweeps solve, until ``worlds`` converge, at most ``most`` (num_worlds,) times.
 
-    With joints, ``w.delta`` is x between the forward and the backward solve, (num_worlds, constraints, block).
+    With directly solved joints, ``w.delta`` is x after the forward solve, (num_worlds, constraints, block).
     """
     swept = bool(w.topology.swept.any())
     if w.touch is None and not swept:

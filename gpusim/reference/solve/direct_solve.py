@@ -3,31 +3,31 @@
     (J v + b) + (gamma + eps A_ii) p = target,   v = v_kicked + M^-1 J^T p
 
 Each pass refreshes the curvature bias (once modes have settled) and the curved laws from the newest velocities, and
-corrects p with the same factor. A world whose axis rows change mode, or whose compliances moved far, is factored again.
-The passes of a world depend on that world alone, so its bits do not depend on the other worlds.
+corrects p with the same factor. The solver factors a world again if its axis rows change mode or its compliances change
+much. The passes of a world do not depend on other worlds, so neither do its results, bit for bit.
 
-Refreshing the bias may diverge, for two reasons. The *guard* stores the result of the first pass: its error of the
-rigid rows, and the energy E_1 = r x of the correction x = A^-1 r that follows. It checks again one refresh later.
+Refreshing the bias may diverge, for two reasons. The *guard* stores the result of the first pass, its error of the
+rigid rows, and the energy E_1 = r x of the next correction x = A^-1 r. It checks both one refresh later.
 
 Large rotations: h omega of about 1/3, as in a cracking whip chain, bends the joints by that share of the load. If the
-second refresh does not shrink the error, the factor can do no better than the first pass. The passes end there, and the
-position correction of that step is left to a later, better conditioned one.
+second refresh does not shrink the error, the factor can do no better than the first pass. The passes end there, and a
+later, better conditioned step corrects the positions.
 
 Singular poses: near one (four bars in one line) a step bends joints little. But the Jacobian of some directions changes
-by g > 1 times its own size, so each refresh multiplies errors along them by g. The energy shows them, because it
-weights weak rows by their effect, while their residuals are tiny. If E_2 is not well below E_1, the joints restart with
-the factor of A + 20 g lambda diag(A). The equations do not change. By power iteration, r_2 consists of the diverging
-directions: g = sqrt(E_2/E_1), and lambda = (r_2 diag(A)^-1 r_2)/E_2 measures how much weaker they are than their rows
-alone. With 2 g lambda the passes would converge. But their impulses would hold the weak directions with the lever delta
-and bend the next step by their geometric stiffness. The guard discards the first pass too for the same reason. With 20,
-the solver releases these directions for one step, by the distance that the kick opens. The next step closes it with the
-lever h omega. Very close to a singular pose, x is so large that E_2 does not measure g. Passes that still diverge
-restart with 20 times the damping. The position correction uses the same factor. E excludes contacts, because contacts
-that hold now may slide or separate within a sweep.
+by g > 1 times its own size, so each refresh multiplies errors along them by g. The energy shows these errors, because
+it weights weak rows by their effect. Their residuals are tiny. If E_2 is not well below E_1, the joints restart with
+the factor of A + 20 g lambda diag(A). The equations do not change. As in power iteration, r_2 consists of the diverging
+directions: g = sqrt(E_2/E_1), and lambda = (r_2 diag(A)^-1 r_2)/E_2 measures how weak they are compared with single
+rows. With 2 g lambda the passes would converge. But their impulses would hold the weak directions with the lever delta
+and bend the next step by their geometric stiffness. For the same reason, the guard also discards the first pass. With
+20, the solver does not hold these directions for one step. The kick then opens a gap, and the next step closes it with
+the lever h omega. Very close to a singular pose, x is too large for E_2 to measure g. Passes that still diverge restart
+with 20 times the damping. The position correction uses the same factor. E excludes contacts, because contacts that hold
+now may slide or separate within a sweep.
 
 Between the forward and the backward solve of each correction, the solver sweeps the contacts (contact_direct.py) and
 the joints that are left to sweeps (builder/joint_groups.py). The rows of those joints are not in the equations above
-and share no dynamic body with them. As with the colored solver, their bias stays that of the kicked velocities.
+and share no dynamic body with them. As in the colored solver, their bias uses the velocities after stage kick.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Rows:
         self.floor = LEAST_SLOPE[w.real] / self.response
 
     def fill(self, w: StepBuffers, mode: Array) -> None:
-        """Write the axis rows: sticking rows are rigid, the others compliant."""
+        """Write the axis rows: sticking and stopped rows are rigid, all other rows are compliant."""
         impulse, slope = w.law.total(mode)
         contact = mode & CONTACT_BITS
         rigid = contact >= STICK
@@ -111,7 +111,7 @@ class Rows:
         coupled_laws.fill(w, self.gamma, self.target)
 
     def residual(self, w: StepBuffers) -> Array:
-        """Return the residual of the row equations, m/s."""
+        """Return the residual of the row equations (m/s or rad/s)."""
         compliance = (self.gamma + self.regularization) * w.solved
         compliance[:, w.topology.coupled_constraint] += coupled_laws.give(w, w.solved)
         residual = self.target - w.row_velocity(w.twist) - w.bias.reshape(w.solved.shape) - compliance
@@ -119,17 +119,17 @@ class Rows:
         return residual
 
     def change(self, w: StepBuffers, residual: Array, own: Array) -> Array:
-        """Return the greatest residual that the rows can still correct, m/s, (num_worlds,)."""
+        """Return the greatest residual that the rows can still correct (m/s or rad/s), (num_worlds,)."""
         return np.asarray(np.abs(residual * (own / (own + self.gamma)) * w.topology.row_used).max(axis=(1, 2)))
 
     def rigid_error(self, w: StepBuffers, residual: Array) -> Array:
-        """Return the greatest residual of the rigid rows, m/s, (num_worlds,)."""
+        """Return the greatest residual of the rigid rows (m/s or rad/s), (num_worlds,)."""
         rigid = w.topology.row_used & (self.gamma == 0.0)
         return np.asarray(np.abs(residual * rigid).max(axis=(1, 2)))
 
 
 class Passes:
-    """Counters of each world: passes left, and passes since its last factorization."""
+    """Counters of each world: remaining passes, and passes since the last factorization of the world."""
 
     def __init__(self, w: StepBuffers) -> None:
         worlds = w.num_worlds
@@ -146,13 +146,13 @@ class Passes:
 
     @property
     def active(self) -> Array:
-        """Return the worlds that still correct."""
+        """Return the worlds that still have passes left."""
         return self.left > 0
 
     def end(self, w: StepBuffers, error: Array, change: Array) -> None:
         """End worlds whose bias matches the velocities and whose rows have nothing to correct.
 
-        For the other worlds, decide what the guard does: store the state, restore it, or evaluate the refresh.
+        For all other worlds, decide what the guard does: store the solution, restore it, or evaluate the refresh.
         """
         active, refreshed = self.active, (self.since > 0) & ~self.hold
         self.load_error = np.where(active & (self.since == 0) & (self.switches == 0), error, self.load_error)
@@ -165,12 +165,12 @@ class Passes:
         self.weighs = second & ~far & refreshed & self.active
 
     def guard(self, w: StepBuffers, energy: Array, plain: Array) -> None:
-        """Store the result of the first pass. Return to it, or to the state before it, if refreshes diverge.
+        """Store the solution of the first pass. If refreshes diverge, restore it, or release the joints.
 
         Args:
-            w: work.
-            energy: of this correction, (num_worlds,).
-            plain: energy if each row were alone.
+            w: work arrays of the substep.
+            energy: energy r x of this correction, (num_worlds,).
+            plain: the same energy if each row were alone, (num_worlds,).
         """
         now, damping = (w.twist, w.solved, w.bias.copy()), w.factor_damping  # the bias is refreshed in place
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -223,16 +223,16 @@ class Passes:
         self.left[worlds] = PASSES
 
     def plan_bias(self, worlds: Array) -> None:
-        """Decide whether the next pass of some worlds (bool, (num_worlds,)) keeps the curvature bias.
+        """Decide whether the next pass of ``worlds`` (bool, (num_worlds,)) keeps the curvature bias.
 
-        The bias is refreshed only after the modes have settled. Otherwise refreshing and switching oscillate, because
-        the bias would follow velocities of temporary modes. A solve refreshes a bounded number of times.
+        The bias is refreshed only after the modes have settled. Otherwise the bias would follow velocities of temporary
+        modes, and refreshing and switching would alternate. The number of refreshes in a solve is limited.
         """
         self.hold = np.where(worlds, (self.since == 0) | (self.refreshes >= MOST_REFRESHES), self.hold)
         self.refreshes += worlds & (self.since > 0)
 
     def resume(self, worlds: Array) -> None:
-        """Correct some worlds again from their current solution, with the curvature bias of all worlds held."""
+        """Correct ``worlds`` again from their current solution. The curvature bias of all worlds stays unchanged."""
         self.left = np.where(worlds, RELAX_PASSES, 0)
         self.since[worlds] = 0
         self.refreshes[:] = MOST_REFRESHES
@@ -270,7 +270,7 @@ def _choose(worlds: Array, these: Array, others: Array) -> Array:
 
 @dataclass
 class System:
-    """Equations of a substep that the passes solve."""
+    """Equations of a substep, which the passes solve."""
 
     blocks: Array
     own: Array
@@ -282,7 +282,7 @@ class System:
 
 
 def solve(w: StepBuffers) -> None:
-    """Fill ``solved``, ``twist`` and ``rate_next``. Keeps the factor for the position stage."""
+    """Fill ``solved``, ``twist`` and ``rate_next``, and keep the factor for stage positions."""
     t = w.topology
     blocks = products(t, w.jacobian, w.mass_jacobian)
     own = diagonal(t, blocks)
@@ -318,7 +318,7 @@ def solve(w: StepBuffers) -> None:
 
 
 def factor_worlds(w: StepBuffers, blocks: Array, gamma: Array, own: Array, worlds: Array) -> Factor:
-    """Factor some worlds. Worlds with a weak pivot get a softer diagonal, for the rest of the substep."""
+    """Factor ``worlds``. Worlds with a weak pivot get a softer diagonal for the rest of the substep."""
     blocks, gamma, own = _softened(w, blocks)[worlds], gamma[worlds], own[worlds]
 
     def factored(at: Array) -> Factor:
@@ -334,9 +334,9 @@ def factor_worlds(w: StepBuffers, blocks: Array, gamma: Array, own: Array, world
 
 
 def let_axes_go(w: StepBuffers) -> None:
-    """Factor worlds with dependent rows again without axis rows, for the positions.
+    """Factor worlds with dependent rows again, without axis rows, for stage positions.
 
-    Otherwise sticking friction or a limit would hold a loop's gap against its rigid rows.
+    Otherwise sticking friction or a limit would keep the rigid rows from closing a gap in a loop.
     """
     worlds = np.flatnonzero(w.softening > 0.0)
     if worlds.size:
@@ -346,7 +346,7 @@ def let_axes_go(w: StepBuffers) -> None:
 
 
 def resume(w: StepBuffers, worlds: Array) -> None:
-    """Continue from the current solution in the worlds (bool, (num_worlds,)) whose bounds or contacts have changed."""
+    """Solve ``worlds`` (bool, (num_worlds,)), whose bounds or contacts have changed, from the current solution."""
     system: System = w.direct
     system.passes.resume(worlds)
     system.rows.fill(w, system.mode)

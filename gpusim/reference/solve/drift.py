@@ -1,4 +1,4 @@
-"""Stage drift: positions from the solved velocities, orientations by the midpoint rule, momenta from the impulses."""
+"""Stage drift: compute positions from the solved velocities, orientations by the midpoint rule, and angular momenta."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAST_TURN = 1.0
 
 
 def drift(w: StepBuffers) -> None:
-    """Compute x += h v and R = exp(h omega_mid) R. Stores the data for the next substep."""
+    """Compute x += h v and R = exp(h omega_mid) R, and store the data for the next substep."""
     state = w.state.arrays
     _keep_velocities(w)
     store_velocities(w)
@@ -117,7 +117,7 @@ def _turning_rate(w: StepBuffers) -> Array:
 
 
 def store_velocities(w: StepBuffers) -> None:
-    """Store the velocities at the half step. The momentum changes by I d(omega) of the impulses."""
+    """Store the velocities at the half step. The impulses change the angular momentum by I d(omega)."""
     state = w.state.arrays
     state["linear_velocity"][:] = w.twist[..., :3]
     state["angular_momentum"][:] = w.momentum_kicked + momentum_change(w)
@@ -131,14 +131,14 @@ def store_velocities(w: StepBuffers) -> None:
 
 
 def momentum_change(w: StepBuffers) -> Array:
-    """Return I (omega - omega_kicked) of the impulses, world frame, kg m2/s."""
+    """Return I (omega - omega_kicked), the angular momentum from the impulses (kg m2/s), world frame."""
     change = w.twist[..., 3:] - w.twist_kicked[..., 3:]
     body = rotations.matvec(w.rotation_real.swapaxes(-1, -2), change)
     return rotations.matvec(w.rotation_real, rotations.matvec(w.inertia, body))
 
 
 def displace(w: StepBuffers) -> None:
-    """Add the displacement of split impulses and push-outs to the poses. Other worlds keep their bits."""
+    """Add the displacement of split impulses and push-outs to the poses of worlds that have any."""
     worlds: Array = np.full(w.num_worlds, w.scheme == "semi_implicit")
     if w.contacts is not None:
         worlds |= w.contacts.pushing != 0

@@ -1,12 +1,12 @@
-"""Stage positions: return the rigid rows to zero after the drift, without changing velocities.
+"""Stage positions: correct the position errors of rigid constraint rows after the drift. Velocities do not change.
 
-Direct: dx = -M^-1 J^T A^-1 C with the velocity solve's factor, all rows, every substep. Skipping it within a tolerance
-diverges at singular poses.
+The direct solver computes dx = -M^-1 J^T A^-1 C for all rows in every substep, with the factor of the velocity solve.
+If it skipped errors below a tolerance, the motion would diverge at singular poses.
 
 The correction is linear: a rotation by theta leaves an error of about lever theta^2. Next to a singular pose of a loop,
-a tiny error along the weak direction asks for a large rotation. That would open the joints more than it closes them. So
-corrections of loops are scaled to ``theta^2 <= error / lever`` (a trust region). They repeat while errors shrink
-slowly: fast loops and singular poses need several corrections.
+a tiny error along the weak direction would cause a large rotation. This rotation would open the joints more than it
+closes them. So the solver scales corrections of loops to ``theta^2 <= error / lever`` (a trust region). If the error of
+a world decreases only slowly, it repeats the correction. Fast loops and singular poses need several.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_CORRECTIONS, CLOSED, CLOSING_SHARE, LEAST_LEFT = 8, 1e-5, 0.9, 0.125
 
 
 def correct_direct(w: StepBuffers) -> None:
-    """Correct all rigid rows at once. Without loops, do nothing in worlds whose velocity solve stalled."""
+    """Correct all rigid rows at once. Without loops, skip worlds whose velocity solve did not converge."""
     t = w.topology
     if t.loops.any():
         return _close_loops(w)
@@ -77,7 +77,7 @@ def _trusted_share(w: StepBuffers, error: Array, change: Array) -> Array:
 
 
 def row_errors(w: StepBuffers) -> Array:
-    """Return the current position errors of all rows, (num_worlds, constraints, block), 0 for axis rows."""
+    """Return the current position errors of all constraint rows, (num_worlds, constraints, block), 0 for axis rows."""
     t = w.topology
     w.rotation = rotations.matrix_from_quaternion(w.state.arrays["orientation"])
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
@@ -92,7 +92,7 @@ def row_errors(w: StepBuffers) -> Array:
 
 
 def split_impulse_velocity(w: StepBuffers) -> Array:
-    """Return the displacement of the papers' split impulses, direct form: a share of the errors before the drift."""
+    """Return the displacement of the papers' split impulses. It corrects a share of the errors before the drift."""
     t = w.topology
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
     errors[:, t.rigid_row] = w.element_value[:, t.rigid_element]

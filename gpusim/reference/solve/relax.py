@@ -1,13 +1,14 @@
 """Stage relax: the velocities of the bodies after the drift.
 
-Bodies land during the drift with the speed ``-gap/h`` that the rows allow, so they end on the surface. Touching points
-yield a little while it lasts (contact_rows.py). After the drift, rows are rigid, and the solve continues from its last
-state.
+During the drift, the rows let bodies land with the speed ``-gap/h``, so that the bodies end on the surface. Touching
+points yield a little (contact_rows.py). After the drift, this stage makes the rows rigid and solves again, starting
+from the last solution.
 
 Impacts: the true speed at the surface is u_i (contact_laws.py, ``impact_speed``). A point that was pressed leaves with
-``-e u_i - a h/2`` half a step later, which becomes its bias. An axis that a limit has stopped leaves in the same way,
-and the speed becomes its bound. So the energy does not depend on the step size (a ball with e = 1 keeps its height to
-3e-14 over ten bounces). The papers set the speed without the part of the step after the impact (eq. 19).
+the speed ``-e u_i - a h/2`` half a step later. This speed becomes its bias. An axis that a limit has stopped leaves in
+the same way. Its speed becomes the bound of the velocity. So the energy does not depend on the step size (a ball with e
+= 1 keeps its height to 3e-14 over ten bounces). The papers set the speed without the part of the step after the impact
+(eq. 19).
 
 Positions are those of the drift. Points that bounced start their next contact from zero.
 """
@@ -27,7 +28,7 @@ from gpusim.typing import Array
 
 
 def relax(w: StepBuffers) -> None:
-    """Find the worlds whose velocities change after the drift, solve for them, and store velocities."""
+    """Solve again in the worlds whose velocities change after the drift, and store the velocities."""
     worlds = _find_axis_impacts(w) | _relax_points(w)
     if w.contacts is not None:
         w.contacts.relaxing[:] = worlds

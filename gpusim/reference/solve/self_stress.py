@@ -1,7 +1,8 @@
-"""Self-stress of loops: impulses of dependent rows that cancel each other.
+"""Self-stress of loops: impulses of linearly dependent constraint rows that cancel each other.
 
-Round-off and the curvature of redundant rows grow in these directions. They move nothing. But sensors would report
-them, and the geometric stiffness would take them for tension. The factor's softer diagonal releases them in A^-1 A p.
+Such impulses grow from round-off and from the curvature of redundant rows. They move no body. But sensors would report
+them, and the geometric stiffness would count them as tension. The product A^-1 A p does not contain them, because the
+factor has a softer diagonal.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ SELF_STRESS = {np.dtype(np.float64): 1e-3, np.dtype(np.float32): 0.1}
 
 
 def redundant(w: StepBuffers) -> Array:
-    """Return the worlds whose loops have dependent rows, bool, (num_worlds,). Loops without axis rows always may."""
+    """Return the worlds whose loops have dependent rows, bool, (num_worlds,).
+
+    Loops without axis rows always count as dependent.
+    """
     t = w.topology
     found: Array = (w.softening > 0.0) | (t.loops.any() & ~t.may_depend.any())
     return found
 
 
 def drop(w: StepBuffers, worlds: Array) -> Array:
-    """Drop the self-stress from ``w.solved`` in those of the worlds (bool, (num_worlds,)) with dependent rows.
+    """Remove the self-stress from ``w.solved`` in ``worlds`` (bool, (num_worlds,)) with dependent rows.
 
     Returns:
         The change of the impulses, (num_worlds, constraints, block).

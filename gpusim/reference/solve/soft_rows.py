@@ -1,15 +1,15 @@
-"""Block solve of a joint's coupled soft axis rows, together with its rigid rows, in the colored solver.
+"""Block solve of coupled soft axis rows of a joint, together with the rigid rows of the joint, in the colored solver.
 
 A row of law ``p = P - D u`` has the compliance gamma = 1/D. A is J M^-1 J^T of the axis rows, with the rigid ones
-eliminated. If the solver sweeps row after row, each sweep multiplies the error of two of them by
+eliminated. If the solver sweeps one row after another, each sweep multiplies the error of two axis rows i and j by
 
     A_ij^2 / ((A_ii + gamma_i) (A_jj + gamma_j)),
 
-which is close to 1 for a heavy arm on a stiff bushing. Rows above COUPLED_SHARE join the block of the rigid rows:
-N = (A + gamma)^-1 over both. The block solves their linear law. Then each row is solved by its own law (limits,
-friction, clamps) as usual, while the others of the block follow by their linear laws. A unit impulse of row i brings
-the impulses N_ri / N_ii, and the row responds with 1/N_ii - gamma_i. A row that is not on its linear law adds nothing
-to the block's error.
+which is close to 1 for a heavy arm on a stiff bushing. If this factor exceeds COUPLED_SHARE, the axis rows join the
+block of the rigid rows: N = (A + gamma)^-1 over all these rows. The block solves the linear laws of the joined rows.
+Then the solver solves each row by its own law (limits, friction, clamps) as usual, while the other rows of the block
+follow by their linear laws. A unit impulse of row i causes the impulses N_ri / N_ii of rows r, and the response of row
+i is 1/N_ii - gamma_i. A row that is not on its linear law adds nothing to the error of the block.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ COUPLED_SHARE = 0.1
 
 
 def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Array) -> None:
-    """Let the soft rows that need it join the rigid ones.
+    """Join soft axis rows with the rigid rows, if they are coupled strongly.
 
     Args:
         w: work.
-        batch: with the axis rows eliminated one by one. It gets new inverses and axis steps.
-        block: matrix of the batch's inverse, (worlds, n, block, block).
+        batch: the constraints, with axis rows eliminated one by one. It gets new inverses and axis steps.
+        block: matrix whose inverse the batch has, (worlds, n, block, block).
         product: J M^-1 J^T of all rows, (worlds, n, block, block).
     """
     gamma = _compliances(w, batch, product)
@@ -55,7 +55,7 @@ def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Arr
 
 
 def least_response(w: StepBuffers, response: Array, alone: Array) -> Array:
-    """Return responses of axis rows, kept above the round-off of their responses without the rigid rows."""
+    """Return responses of axis rows, at least the round-off of ``alone``, their responses without the rigid rows."""
     least = np.maximum(LEAST_RESPONSE[w.real] * alone, np.finfo(w.real).tiny * 1e6)
     return np.maximum(response, least).astype(w.real)
 
@@ -108,7 +108,7 @@ def _eliminate(w: StepBuffers, batch: ColorBatch, step: AxisStep, product: Array
 
 
 def linear_error(w: StepBuffers, batch: ColorBatch, speed: Array, impulse: Array, mode: Array) -> Array:
-    """Return the residual of the joined rows' linear laws at row velocities, (worlds, n, block)."""
+    """Return the residual of the linear laws of the joined rows at the row velocities ``speed``, (worlds, n, block)."""
     error = np.zeros_like(speed)
     if not (batch.gamma > 0.0).any():
         return error
