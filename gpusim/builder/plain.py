@@ -57,7 +57,7 @@ class Encoder:
         self._known: dict[int, int] = {}
 
     def encode(self, element: str, value: Any) -> Any:
-        """Return a value in JSON types. ``element`` is its owner, for messages.
+        """Return a value in JSON types. Error messages name ``element``, which owns the value.
 
         Raises:
             ModelError: the value has a type that a file cannot store.
@@ -141,7 +141,7 @@ class Decoder:
             item.setflags(write=False)
 
     def decode(self, element: str, value: Any) -> Any:
-        """Return the value that :class:`Encoder` encoded. ``element`` is its owner, for messages.
+        """Return the value that :class:`Encoder` encoded. Error messages name ``element``, which owns the value.
 
         Raises:
             ModelError: the file is damaged.

@@ -114,7 +114,7 @@ class ShapeType(ABC):
         return values
 
     def size_values(self, params: Params) -> list[float]:
-        """Return the values of ``size_names``, by default the parameters with these names."""
+        """Return one number for each of ``size_names``. By default, it is the parameter of the same name."""
         return [float(params[name]) for name in self.size_names]
 
     @abstractmethod

@@ -20,7 +20,7 @@ class Env(gymnasium.Env[Any, Any]):
         task, render_mode, render_size, simulation: as in :class:`VectorEnv`.
 
     Attributes:
-        vector: the environment with one world.
+        vector: the :class:`VectorEnv` with one world that this environment wraps.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"]}

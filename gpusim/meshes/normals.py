@@ -9,7 +9,7 @@ from gpusim.typing import Array
 
 
 def corner_normals(vertices: Array, triangles: Array, crease: float = CREASE) -> Array:
-    """Return smooth normals at the corners of triangles, (3 m, 3).
+    """Return smooth normals at the three corners of each triangle, (3 * triangles, 3).
 
     A corner's normal is the weighted mean of the normals of the triangles at the same vertex. It includes only
     triangles whose normals differ by less than ``crease`` (degrees) from the corner's own triangle. The weights are the

@@ -29,7 +29,7 @@ class Capsule(Round):
     ray_file: ClassVar[str] = "capsule.cuh"
 
     def volume(self, params: Params) -> float:
-        """Add the volumes of a cylinder and two half balls."""
+        """Return the sum of the volumes of the cylinder and two half balls."""
         return sum(self._volumes(params))
 
     def _volumes(self, params: Params) -> tuple[float, float]:
@@ -37,7 +37,7 @@ class Capsule(Round):
         return 2.0 * math.pi * r * r * half, 4.0 / 3.0 * math.pi * r**3
 
     def inertia(self, params: Params) -> Array:
-        """Add the inertias of the cylinder and the half balls, whose centers of mass lie 3/8 r beyond the segment."""
+        """Return the inertia of the cylinder and the half balls, whose mass centers are 3/8 r beyond its ends."""
         r, half = float(params["radius"]), float(params["half_length"])
         cylinder, ball = self._volumes(params)
         across = cylinder * (r * r / 4.0 + half * half / 3.0) + ball * (0.4 * r * r + half * half + 0.75 * half * r)

@@ -36,8 +36,8 @@ def lowest_reach_of(model: Model, machine: MachineParts, up: Array) -> float:
     """Return a height along ``up`` (m) below which no body that swings on joints can move. Inf if no body swings.
 
     A joint is never below the lowest position of its body. Bodies that are guided by an actuator with commands, a
-    slider or a vertical hinge count as fixed. In loops, every link after the first may hang below the previous link
-    only by the share _LOOP of its arm.
+    slider or a vertical hinge count as fixed. A loop holds both ends of a link. So every link of a
+    loop after the first hangs below the previous link by at most 80 % of its half length (_LOOP).
     """
     branches, loops = _tree(model)
     guided = _guided(model)

@@ -50,7 +50,7 @@ class ExcavatorReach(Task):
         return -gap + np.exp(-10.0 * gap) - 0.02 * (action**2).mean(axis=1)
 
     def success(self, s: Signals, goal: Goals) -> Array:
-        """Return the worlds within 10 cm of the goal."""
+        """Return a mask (num_envs,) of the worlds whose bucket is within 10 cm of the goal."""
         return self._gap(s, goal) < 0.1
 
 

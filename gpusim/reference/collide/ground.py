@@ -147,7 +147,7 @@ class Field:
         return any(float(t.height(x)) <= slack for t in self.around(x, 0.0))
 
     def has_normal(self, x: Array, n: Array) -> bool:
-        """Return whether the surface falls away along n on all sides of a point on it."""
+        """Return whether the surface around its point x lies below the plane through x with the normal n."""
         space = 1e-6 * float(self._spacing.sum())
         for t in self.around(x, space):
             to = t.corner - x

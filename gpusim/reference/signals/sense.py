@@ -9,8 +9,8 @@ limits of latches whose load was too large.
 Ropes, rods and tendons: the stage sums the impulses along each of them over the substeps.
 
 Contacts: the stage sums the impulses of all contacts of the body, and their moments about the body's center of mass,
-over the substeps. The lever of a contact point is its arm in that substep. Sums run over pairs and points in a fixed
-order, as in the kernels (cuda_kernels/signals/sense.cuh).
+over the substeps. Each moment uses the position of the contact point in the substep of the impulse. Sums run over
+pairs and points in a fixed order, as in the kernels (cuda_kernels/signals/sense.cuh).
 """
 
 from __future__ import annotations

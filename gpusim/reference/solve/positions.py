@@ -4,9 +4,10 @@ The direct solver computes dx = -M^-1 J^T A^-1 C for all rows in every substep, 
 If it skipped errors below a tolerance, the motion would diverge at singular poses.
 
 The correction is linear: a rotation by theta leaves an error of about lever theta^2. Next to a singular pose of a loop,
-a tiny error along the weak direction would cause a large rotation. This rotation would open the joints more than it
-closes them. So the solver scales corrections of loops to ``theta^2 <= error / lever`` (a trust region). If the error of
-a world decreases only slowly, it repeats the correction. Fast loops and singular poses need several.
+A is almost singular. So a tiny error along its weakest direction would cause a large rotation. This rotation would open
+the joints more than it closes them. So the solver scales corrections of loops to ``theta^2 <= error / lever`` (a trust
+region). If the error of a world decreases only slowly, it repeats the correction. Fast loops and singular poses need
+several.
 """
 
 from __future__ import annotations
