@@ -26,8 +26,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-# Some scenes compute commands with NumPy, whose AVX-512 functions round differently.
-os.environ.setdefault("NPY_DISABLE_CPU_FEATURES", "X86_V4 AVX512_ICL AVX512_SPR")
+if __name__ == "__main__":  # not in processes that import this module: their children would round differently
+    # Some scenes compute commands with NumPy, whose AVX-512 functions round differently.
+    os.environ.setdefault("NPY_DISABLE_CPU_FEATURES", "X86_V4 AVX512_ICL AVX512_SPR")
 
 import numpy as np  # noqa: E402
 
