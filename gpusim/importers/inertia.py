@@ -28,6 +28,8 @@ TRIANGLE_MARGIN = 1e-6
 # Below this (kg m2) a tensor is zero, since its products would underflow.
 TINY = 1e-200
 WATER_DENSITY = 1000.0
+MASSLESS_SHARE = 0.01
+"""A massless body gets this share of the mean mass of the bodies with mass, unless it is a light link."""
 LIGHT = 8e-7
 """Mass of a light link between two joints, as a share of the mass of the body that it carries.
 

@@ -11,15 +11,13 @@ import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
 from gpusim.compiler.mass import mass_properties
-from gpusim.importers.inertia import MassProperties, combine, inertia_fault, repair_inertia
+from gpusim.importers.inertia import MASSLESS_SHARE, MassProperties, combine, inertia_fault, repair_inertia
 from gpusim.importers.report import ImportReport
 from gpusim.importers.sdf_frames import Scope
 from gpusim.importers.sdf_joints import WORLD, clean
 from gpusim.importers.sdf_xml import Node
 from gpusim.transform import Transform
 from gpusim.validate import GREATEST
-
-MASSLESS_SHARE = 0.01
 
 
 @dataclass(eq=False)

@@ -12,6 +12,7 @@ import numpy as np
 from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.inertia import (
     LIGHT,
+    MASSLESS_SHARE,
     MassProperties,
     combine,
     inertia_fault,
@@ -21,9 +22,6 @@ from gpusim.importers.inertia import (
 )
 from gpusim.importers.urdf_tree import Joint, Tree
 from gpusim.validate import GREATEST, ROUND_OFF, least_moment
-
-# A massless body that carries no other gets this share of the bodies' mean mass.
-MASSLESS_SHARE = 0.01
 
 
 @dataclass

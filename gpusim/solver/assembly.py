@@ -90,7 +90,8 @@ def _move(w: StepBuffers, errors: Array, damping: Array) -> None:
     gamma = own * damping[:, None, None].astype(own.dtype)
     # A huge gamma excludes the axis rows.
     gamma.reshape(w.num_worlds, -1)[:, t.axis_row] = 1e20
-    change = w.apply_impulse(Factor(t, blocks, gamma, own).solve(-errors.astype(w.real))).astype(np.float64)
+    factor = Factor(t, blocks, gamma, own, 0.0, w.heavy_share)
+    change = w.apply_impulse(factor.solve(-errors.astype(w.real))).astype(np.float64)
     turn = np.max(np.abs(change[..., 3:]), axis=(1, 2), initial=0.0)
     change *= (GREATEST_TURN / np.maximum(turn, GREATEST_TURN))[:, None, None]
     move(w, change[..., :3], change[..., 3:])

@@ -45,14 +45,13 @@ class Factor:
     """
 
     def __init__(
-        self, t: Topology, blocks: Array, gamma: Array, own: Array,
-        damping: Array | float = 0.0, heavy_share: Array | None = None,
-    ) -> None:  # fmt: skip
+        self, t: Topology, blocks: Array, gamma: Array, own: Array, damping: Array | float, heavy_share: Array
+    ) -> None:
         self.levels = t.elimination.levels
         blocks = blocks.copy()
         count = t.num_constraints
         dtype = blocks.dtype
-        share = np.ones((count, t.block), dtype) if heavy_share is None else heavy_share.astype(dtype)
+        share = heavy_share.astype(dtype)
         # Rows that do not exist, and rows of bodies that cannot move, need a nonzero pivot.
         shown = own * (dtype.type(1.0 + REGULARIZATION[dtype]) + damping * share) + gamma
         shown = np.where(shown > 0.0, shown, dtype.type(1.0))
