@@ -14,9 +14,13 @@
 #define GUARD_STRAIGHT 6  // the same, and without bias from then on
 #define NO_AXIS 0x7fffffff
 
-GPUSIM_PHASE void start_row(const World& w, int row) {
+// Take the response of a row from the blocks of J M^-1 J^T.
+GPUSIM_PHASE void diagonal_row(const World& w, int row) {
     const int n = w.block(), c = row / n, r = row - c * n;
     w.diagonal()[row] = w.row_used()[row] ? w.mass_blocks()[c * n * n + r * n + r] : real(1);
+}
+GPUSIM_PHASE void start_row(const World& w, int row) {
+    diagonal_row(w, row);
     w.gamma()[row] = w.target()[row] = w.solved()[row] = real(0);
 }
 #if !GPUSIM_WIDE
@@ -68,7 +72,7 @@ GPUSIM_PHASE void judge_pivots(const World& w, int) {
 GPUSIM_PHASE void end_softening(const World& w, int) { *w.softens() = 0; }
 #endif
 #if !GPUSIM_WIDE
-// Release axis k to correct positions with dependent rows: friction or a limit would hold a gap against rigid rows.
+// Release axis k to correct positions: friction, a limit or a stiff spring would hold a gap against rigid rows.
 GPUSIM_PHASE void let_axis_go(const World& w, int k) {
     if (!is_left_to_sweeps(w, w.axis_row()[k])) w.gamma()[w.axis_row()[k]] = w.response()[k] / real(LEAST_SLOPE);
 }

@@ -1,6 +1,6 @@
 // Stage positions: correct the rigid rows after the drift, without changing velocities (gpusim/reference/solve/positions.py).
-// Direct: dx = -M^-1 J^T A^-1 C with the velocity solve's factor, for all rows, in every substep. Loops: again while
-// the errors shrink slowly.
+// Direct: dx = -M^-1 J^T A^-1 C with the velocity solve's factor, for all rows, in every substep. Loops: again with
+// the factor of the corrected pose.
 #pragma once
 #include "../accuracy.cuh"
 #include "../joints/factor.cuh"
@@ -30,8 +30,9 @@ GPUSIM_FN bool is_unclosed(const World& w) {
 // Decide whether to correct the errors. The first time always.
 GPUSIM_PHASE void judge_errors(const World& w, int) {
     const real error = *w.position_error(), before = *w.error_before();
-    const bool slow = error > real(LEAST_LEFT) * before && error < real(CLOSING_SHARE) * before;
-    *w.closing() = before < real(0) || (slow && error > real(CLOSED));
+    const bool shrinks = error < real(CLOSING_SHARE) * before;
+    *w.closing() = before < real(0) || (error > real(CLOSED) && (shrinks || error > real(OPEN)));
+    if (before >= real(0)) *w.factor_damping() = 0.0;
     *w.error_before() = error;
     *w.position_error() = *w.position_turn() = real(0);
 }

@@ -7,7 +7,7 @@ import numpy as np
 from gpusim.reference.contacts import contact_push, contact_rows
 from gpusim.reference.joints import actuate
 from gpusim.reference.joints import prepare as preparation
-from gpusim.reference.solve import colored_solve, contact_direct, direct_solve
+from gpusim.reference.solve import colored_solve, contact_direct, direct_solve, world_factors
 from gpusim.reference.solve import drift as motion
 from gpusim.reference.solve import positions as corrections
 from gpusim.reference.step_buffers import StepBuffers
@@ -109,7 +109,7 @@ def positions(w: StepBuffers) -> None:
     if not w.topology.num_constraints:
         return
     if w.config.direct:
-        direct_solve.let_axes_go(w)
+        world_factors.factor_rigid_rows(w, w.softening > 0.0, moved=False)
         corrections.correct_direct(w)
     if _sweeps(w):
         colored_solve.correct_positions(w)

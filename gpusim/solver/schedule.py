@@ -371,16 +371,21 @@ SENSE = Stage(
     reference="signals.sense.sense", kernels="signals/sense.cuh",
 )  # fmt: skip
 CORRECTIONS = Sweeps(POSITION_SWEEPS, colors("correct_overflow move_overflow", "correct_color"))
-# Correct again while errors shrink slowly.
+# Friction, limits or stiff springs would keep the rigid rows from closing a gap.
+LET_AXES_GO = (If(AXES, run("let_axis_go")),)
+# Correct again until loops are closed, with the factor of the corrected pose.
 CLOSE_LOOPS = (*run("start_closing"), Sweeps(MOST_CORRECTIONS, (
     Later(run("turn_body")),
     *run("error_row judge_errors"),
+    Later((If(CLOSING, (
+        *run("track_angle evaluate_element sum_coupling mass_row product_entry diagonal_row"), *LET_AXES_GO, FACTORIZE
+    )),)),
     If(CLOSING, (SOLVE_FACTORED, *run("weigh_shift shift_trusted"))),
 ), going=UNCLOSED))  # fmt: skip
 POSITIONS = Stage("positions", (
     *run("turn_body"),
     If(DIRECT, (
-        If(DEPENDENT, (If(SOFTENED, (If(AXES, run("let_axis_go")), ELIMINATE)),)),
+        If(DEPENDENT, (If(SOFTENED, (*LET_AXES_GO, ELIMINATE)),)),
         If(LOOPS, CLOSE_LOOPS), If(NO_LOOPS, (*run("error_row"), SOLVE_FACTORED, *run("shift_body"))),
         If(SWEPT, (CORRECTIONS,)),
     )),

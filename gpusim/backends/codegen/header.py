@@ -144,7 +144,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "SPLIT_SHARE": positions.SPLIT_SHARE,
         "CLOSED": positions.CLOSED,
         "CLOSING_SHARE": positions.CLOSING_SHARE,
-        "LEAST_LEFT": positions.LEAST_LEFT,
+        "OPEN": positions.OPEN,
         "REFITS": colored_solve.REFITS,
         "POSITION_SWEEPS": colored_solve.POSITION_SWEEPS,
         "COUPLED_SHARE": soft_rows.COUPLED_SHARE,

@@ -27,6 +27,17 @@ def prepare(w: StepBuffers, h: float) -> None:
     _axis_rates(w)
 
 
+def update_rows(w: StepBuffers, worlds: Array) -> None:
+    """Compute the Jacobian and M^-1 J^T of ``worlds`` (bool, (num_worlds,)) again, after their bodies moved."""
+    kept = [(array, array[~worlds]) for array in (w.jacobian, w.mass_jacobian, w.state.arrays["angle"])]
+    elements.track_angles(w)
+    elements.evaluate(w)
+    _rows(w)
+    w.mass_jacobian[:] = _mass_jacobian(w, w.inertia_inverse_effective)
+    for array, others in kept:
+        array[~worlds] = others
+
+
 def set_times(w: StepBuffers, h: float) -> None:
     """Set the step of the drift, the previous step, and the time that the kick covers.
 

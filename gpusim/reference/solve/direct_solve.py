@@ -40,11 +40,12 @@ from gpusim import rotations
 from gpusim.reference.contacts import contact_newton, contact_push
 from gpusim.reference.joints import actuate, coupled_laws
 from gpusim.reference.joints.curvature import curvature
-from gpusim.reference.joints.factor import REGULARIZATION, SOFTENING, Factor, diagonal, products
+from gpusim.reference.joints.factor import REGULARIZATION, diagonal, products
 from gpusim.reference.joints.laws import AT_LOWER, AT_UPPER, CONTACT_BITS, STICK, solve_row
 from gpusim.reference.joints.modes import adjacent_modes, first_move, turn_shares
 from gpusim.reference.solve import colored_solve, contact_direct, self_stress
 from gpusim.reference.solve.drift import momentum_change
+from gpusim.reference.solve.world_factors import factor_worlds
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
@@ -317,34 +318,6 @@ def solve(w: StepBuffers) -> None:
         w.residual_now = np.maximum(w.residual_now, colored_solve.residual(w))
 
 
-def factor_worlds(w: StepBuffers, blocks: Array, gamma: Array, own: Array, worlds: Array) -> Factor:
-    """Factor ``worlds``. Worlds with a weak pivot get a softer diagonal for the rest of the substep."""
-    blocks, gamma, own = _softened(w, blocks)[worlds], gamma[worlds], own[worlds]
-
-    def factored(at: Array) -> Factor:
-        damping = (w.factor_damping + w.softening)[worlds[at], None, None].astype(w.real)
-        return Factor(w.topology, blocks[at], gamma[at], own[at], damping, w.heavy_share)
-
-    factor = factored(np.arange(worlds.size))
-    pick = np.flatnonzero(factor.weak & (w.softening[worlds] == 0.0))
-    if pick.size:
-        w.softening[worlds[pick]] = SOFTENING[w.real]
-        factor.replace(factored(pick), pick)
-    return factor
-
-
-def let_axes_go(w: StepBuffers) -> None:
-    """Factor worlds with dependent rows again, without axis rows, for stage positions.
-
-    Otherwise sticking friction or a limit would keep the rigid rows from closing a gap in a loop.
-    """
-    worlds = np.flatnonzero(w.softening > 0.0)
-    if worlds.size:
-        gamma, axes = w.direct.rows.gamma, w.topology.axis_row[~w.layout.axis_swept]
-        gamma.reshape(w.num_worlds, -1)[:, axes] = 1.0 / w.direct.rows.floor[:, ~w.layout.axis_swept]
-        w.factor.replace(factor_worlds(w, w.direct.blocks, gamma, w.direct.own, worlds), worlds)
-
-
 def resume(w: StepBuffers, worlds: Array) -> None:
     """Solve ``worlds`` (bool, (num_worlds,)), whose bounds or contacts have changed, from the current solution."""
     system: System = w.direct
@@ -407,16 +380,6 @@ def _correct(w: StepBuffers, system: System, residual: Array) -> Array:
     passes.left -= active
     passes.since += active
     return active
-
-
-def _softened(w: StepBuffers, blocks: Array) -> Array:
-    """Return the blocks of the factor with the off-diagonal compliances of coupled laws."""
-    at = w.topology.coupled_constraint
-    if not at.size:
-        return blocks
-    soft = blocks.copy()
-    soft[:, at] += coupled_laws.off_diagonal(w)
-    return soft
 
 
 def _total(energy: Array) -> Array:

@@ -6,8 +6,8 @@ If it skipped errors below a tolerance, the motion would diverge at singular pos
 The correction is linear: a rotation by theta leaves an error of about lever theta^2. Next to a singular pose of a loop,
 A is almost singular. So a tiny error along its weakest direction would cause a large rotation. This rotation would open
 the joints more than it closes them. So the solver scales corrections of loops to ``theta^2 <= error / lever`` (a trust
-region). If the error of a world decreases only slowly, it repeats the correction. Fast loops and singular poses need
-several.
+region). It repeats the correction with a factor of the rigid rows at the corrected pose, because there the old factor
+may be wrong by much. Fast loops and singular poses need several corrections.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from gpusim import rotations
 from gpusim.reference.joints import elements, prepare
 from gpusim.reference.layout import ROW_GAP
 from gpusim.reference.solve.drift import move
+from gpusim.reference.solve.world_factors import factor_rigid_rows
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 SPLIT_SHARE = 0.2
 # Positions of loops are corrected up to MOST_CORRECTIONS times, while their greatest error is above CLOSED (rad, gaps
-# over the usual lever) and each correction shrinks it to CLOSING_SHARE. If one leaves less than LEAST_LEFT of it, the
-# next step corrects the rest: the factor is from before the drift, and more corrections with it disturb stiff springs.
-# The scene flyball would gain five times as much energy at 10 ms.
-MOST_CORRECTIONS, CLOSED, CLOSING_SHARE, LEAST_LEFT = 8, 1e-5, 0.9, 0.125
+# over the usual lever) and each correction shrinks it to CLOSING_SHARE. Errors above OPEN are corrected in any case.
+# Smaller ones that do not shrink come from loops that cannot close: corrections would move them to and fro for nothing.
+MOST_CORRECTIONS, CLOSED, OPEN, CLOSING_SHARE = 8, 1e-5, 2e-4, 0.9
 
 
 def correct_direct(w: StepBuffers) -> None:
@@ -51,8 +51,9 @@ def _close_loops(w: StepBuffers) -> None:
         errors = np.where(w.topology.swept[:, None], 0.0, row_errors(w)).astype(w.real)
         error = _greatest_error(w, errors)
         if k:
-            slow = (error > real(LEAST_LEFT) * before) & (error < real(CLOSING_SHARE) * before)
-            closing &= slow & (error > real(CLOSED))
+            shrinks = error < real(CLOSING_SHARE) * before
+            closing &= (error > real(CLOSED)) & (shrinks | (error > real(OPEN)))
+            factor_rigid_rows(w, closing, moved=True)
         change = w.apply_impulse(w.factor.solve(-errors))
         change = change * _trusted_share(w, error, change)[:, None, None]
         ended = ~closing
@@ -83,8 +84,10 @@ def row_errors(w: StepBuffers) -> Array:
     w.rotation = rotations.matrix_from_quaternion(w.state.arrays["orientation"])
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
     if t.coupling.row.size:
+        counted = w.state.arrays["angle"].copy()
         elements.track_angles(w)
         elements.evaluate(w)
+        w.state.arrays["angle"][:] = counted
         errors[:, t.rigid_row] = w.element_value[:, t.rigid_element]
         errors[:, t.coupling.rigid_row] = prepare.coupling_values(w)[:, : t.coupling.rigid]
     else:

@@ -1,0 +1,61 @@
+"""Factors of the direct solver for some of the worlds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.reference.joints import coupled_laws, prepare
+from gpusim.reference.joints.factor import SOFTENING, Factor, diagonal, products
+from gpusim.reference.step_buffers import StepBuffers
+from gpusim.typing import Array
+
+
+def factor_worlds(w: StepBuffers, blocks: Array, gamma: Array, own: Array, worlds: Array) -> Factor:
+    """Factor ``worlds``. Worlds with a weak pivot get a softer diagonal for the rest of the substep."""
+    blocks, gamma, own = _softened(w, blocks)[worlds], gamma[worlds], own[worlds]
+
+    def factored(at: Array) -> Factor:
+        damping = (w.factor_damping + w.softening)[worlds[at], None, None].astype(w.real)
+        return Factor(w.topology, blocks[at], gamma[at], own[at], damping, w.heavy_share)
+
+    factor = factored(np.arange(worlds.size))
+    pick = np.flatnonzero(factor.weak & (w.softening[worlds] == 0.0))
+    if pick.size:
+        w.softening[worlds[pick]] = SOFTENING[w.real]
+        factor.replace(factored(pick), pick)
+    return factor
+
+
+def factor_rigid_rows(w: StepBuffers, worlds: Array, moved: bool) -> None:
+    """Factor ``worlds`` (bool, (num_worlds,)) without axis rows, for stage positions.
+
+    Otherwise friction, limits or stiff springs would keep the rigid rows from closing a gap in a loop.
+
+    Args:
+        w: work arrays of the substep.
+        worlds: worlds to factor.
+        moved: whether to use the current poses, without damping near singular poses.
+    """
+    at, system = np.flatnonzero(worlds), w.direct
+    if not at.size:
+        return
+    blocks, own, gamma = system.blocks, system.own, system.rows.gamma
+    if moved:
+        prepare.update_rows(w, worlds)
+        blocks = products(w.topology, w.jacobian, w.mass_jacobian)
+        own = diagonal(w.topology, blocks)
+        w.factor_damping[at] = 0.0
+    held = ~w.layout.axis_swept
+    rows = w.topology.axis_row[held]
+    gamma.reshape(w.num_worlds, -1)[np.ix_(at, rows)] = 1.0 / system.rows.floor[np.ix_(at, held)]
+    w.factor.replace(factor_worlds(w, blocks, gamma, own, at), at)
+
+
+def _softened(w: StepBuffers, blocks: Array) -> Array:
+    """Return the blocks of the factor with the off-diagonal compliances of coupled laws."""
+    at = w.topology.coupled_constraint
+    if not at.size:
+        return blocks
+    soft = blocks.copy()
+    soft[:, at] += coupled_laws.off_diagonal(w)
+    return soft
