@@ -30,8 +30,8 @@ GPUSIM_FN bool is_unclosed(const World& w) {
 // Decide whether to correct the errors. The first time always.
 GPUSIM_PHASE void judge_errors(const World& w, int) {
     const real error = *w.position_error(), before = *w.error_before();
-    const bool shrinks = error < real(CLOSING_SHARE) * before;
-    *w.closing() = before < real(0) || (error > real(CLOSED) && (shrinks || error > real(OPEN)));
+    const bool shrinks = error > real(CLOSED) && error < real(CLOSING_SHARE) * before;
+    *w.closing() = before < real(0) || shrinks || (error > real(OPEN) && error < real(APART));
     if (before >= real(0)) *w.factor_damping() = 0.0;
     *w.error_before() = error;
     *w.position_error() = *w.position_turn() = real(0);

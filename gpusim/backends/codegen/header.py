@@ -145,6 +145,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "CLOSED": positions.CLOSED,
         "CLOSING_SHARE": positions.CLOSING_SHARE,
         "OPEN": positions.OPEN,
+        "APART": positions.APART,
         "REFITS": colored_solve.REFITS,
         "POSITION_SWEEPS": colored_solve.POSITION_SWEEPS,
         "COUPLED_SHARE": soft_rows.COUPLED_SHARE,

@@ -24,9 +24,9 @@ from gpusim.typing import Array
 
 SPLIT_SHARE = 0.2
 # Positions of loops are corrected up to MOST_CORRECTIONS times, while their greatest error is above CLOSED (rad, gaps
-# over the usual lever) and each correction shrinks it to CLOSING_SHARE. Errors above OPEN are corrected in any case.
-# Smaller ones that do not shrink come from loops that cannot close: corrections would move them to and fro for nothing.
-MOST_CORRECTIONS, CLOSED, OPEN, CLOSING_SHARE = 8, 1e-5, 2e-4, 0.9
+# over the usual lever) and each correction shrinks it to CLOSING_SHARE. Errors from OPEN to APART need not shrink. Others
+# that do not shrink come from loops that cannot close. There, more corrections only move the bodies and add energy.
+MOST_CORRECTIONS, CLOSED, OPEN, APART, CLOSING_SHARE = 8, 1e-5, 2e-4, 1e-2, 0.9
 
 
 def correct_direct(w: StepBuffers) -> None:
@@ -51,8 +51,8 @@ def _close_loops(w: StepBuffers) -> None:
         errors = np.where(w.topology.swept[:, None], 0.0, row_errors(w)).astype(w.real)
         error = _greatest_error(w, errors)
         if k:
-            shrinks = error < real(CLOSING_SHARE) * before
-            closing &= (error > real(CLOSED)) & (shrinks | (error > real(OPEN)))
+            shrinks = (error > real(CLOSED)) & (error < real(CLOSING_SHARE) * before)
+            closing &= shrinks | ((error > real(OPEN)) & (error < real(APART)))
             factor_rigid_rows(w, closing, moved=True)
         change = w.apply_impulse(w.factor.solve(-errors))
         change = change * _trusted_share(w, error, change)[:, None, None]
