@@ -24,8 +24,8 @@ from gpusim.typing import Array
 
 SPLIT_SHARE = 0.2
 # Positions of loops are corrected up to MOST_CORRECTIONS times, while their greatest error is above CLOSED (rad, gaps
-# over the usual lever) and each correction shrinks it to CLOSING_SHARE. Errors from OPEN to APART need not shrink. Others
-# that do not shrink come from loops that cannot close. There, more corrections only move the bodies and add energy.
+# over the usual lever) and each correction shrinks it to CLOSING_SHARE. Errors from OPEN to APART need not shrink. All
+# others that do not shrink come from loops that cannot close. More corrections would only move bodies and add energy.
 MOST_CORRECTIONS, CLOSED, OPEN, APART, CLOSING_SHARE = 8, 1e-5, 2e-4, 1e-2, 0.9
 
 
