@@ -43,8 +43,8 @@ def _by_label(function: str, given: Any, kind: type) -> None:
 class Schedule:
     """One command as a function of time, given by a table of (time, value) points.
 
-    A repeated time is a step: the value after the step holds from that time on. The first value holds before the first
-    point, the last value after the last point. With a ``period``, the table repeats forever instead.
+    If a time occurs twice, the value jumps: from this time on, the second value holds. The first value holds before the
+    first point, and the last value after the last point. A table with a ``period`` repeats forever.
 
     Args:
         points: (time in s, value) pairs. The times must not decrease.
@@ -106,7 +106,7 @@ class Schedule:
     __call__ = value
 
     def mean(self, start: float, stop: float) -> float:
-        """Return the mean value between two times (s): a constant command with this value has the same integral."""
+        """Return the mean value between two times (s)."""
         if stop <= start:
             return self.value(start)
         if self._holds(start, stop):  # a difference of integrals would add round-off
@@ -114,7 +114,7 @@ class Schedule:
         return (self._integral(stop) - self._integral(start)) / (stop - start)
 
     def _holds(self, start: float, stop: float) -> bool:
-        """Return whether the value is constant from ``start`` to ``stop``, within one interval or outside the table."""
+        """Return whether ``start`` and ``stop`` are in one interval with a constant value."""
         if self.period is not None:
             turns = math.floor(start / self.period)
             start, stop = start % self.period, stop - turns * self.period
@@ -132,7 +132,7 @@ class Schedule:
         return turns * self._table_integral(self.period) + self._table_integral(t - turns * self.period)
 
     def _table_integral(self, t: float) -> float:
-        """Return the integral of a single table from its first time (from 0 if the table repeats) to ``t``."""
+        """Return the integral of the table up to ``t``, without repetitions."""
         first = 0.0 if self.period is not None else self._times[0]
         lead = self._values[0] * (self._times[0] - first)
         i = bisect.bisect_right(self._times, t)
@@ -154,8 +154,7 @@ def drive(tables: Mapping[str, Schedule]) -> Callable[[Simulation, float], None]
     """Return a scene schedule that writes ``sim.control[label]`` for every label of ``tables``.
 
     A command holds over the whole next step. So the schedule writes the mean of the table over that step, not the value
-    at the start of the step. The integral of a ramp is then exact. A jump within a step acts in proportion to the rest
-    of the step.
+    at the start of the step. The integral of the command is then exact.
 
     Raises:
         ModelError: ``tables`` is not a mapping, or a value is not a Schedule.

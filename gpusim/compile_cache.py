@@ -33,7 +33,7 @@ class CompileError(GpusimError):
 
 
 class BrokenCompilerError(CompileError):
-    """No source can be compiled here, because the compiler, its memory or the cache folder fails."""
+    """The compiler cannot compile any source: it is broken or out of memory, or the cache folder is not writable."""
 
 
 def cache_folder() -> Path:
@@ -170,7 +170,7 @@ def _absolute(path: str) -> Path:
 
 @contextmanager
 def _reported(what: str) -> Iterator[None]:
-    """Print what the user waits for, if stderr is a terminal and the block takes longer than TOLD_AFTER."""
+    """Print that ``what`` is being compiled, if stderr is a terminal and the block takes longer than REPORT_AFTER."""
     if not what or not sys.stderr.isatty():
         yield
         return
@@ -214,7 +214,7 @@ def kept_like(pattern: str) -> Path | None:
 
 
 def _there(target: Path) -> bool:
-    """Return whether the cache has the file undamaged. A power cut or a full disk may have damaged it."""
+    """Return whether the cache contains an undamaged copy of the file."""
     try:
         return _checksum_file(target).read_text(encoding="ascii") == _checksum(target)
     except (FileNotFoundError, NotADirectoryError, UnicodeDecodeError):

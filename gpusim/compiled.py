@@ -1,7 +1,7 @@
 """A decorator that compiles functions with numba and caches them in the folder of the compiled kernels.
 
-numba's cache checks only the file time of the function itself. So a compiled function must not call functions that
-other files define.
+numba's cache checks only the modification time of the file that defines the function. So a compiled function must not
+call functions from other files.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SETTINGS: Any = numba.config
 
 @contextmanager
 def _own_cache() -> Iterator[None]:
-    """Cache functions that are decorated inside the block in this package's folder."""
+    """Use this package's cache folder for functions that are decorated inside the ``with`` block."""
     kept = _SETTINGS.CACHE_DIR
     if _FOLDER is not None and not kept:
         _SETTINGS.CACHE_DIR = str(_FOLDER)
@@ -45,7 +45,7 @@ def _own_cache() -> Iterator[None]:
 
 
 def compiled(function: _Function, **options: Any) -> _Function:
-    """Compile a function with the kernels' arithmetic: no reordering, and a division by zero gives infinity or NaN.
+    """Compile a function with strict IEEE 754 arithmetic, like the kernels. A division by zero gives infinity or NaN.
 
     ``options``: further options of ``numba.njit``.
     """

@@ -1,11 +1,9 @@
 """Energy audit of a simulation: compares the work of all actuators, joints and contacts with the change of the energy.
 
-A kick is the velocity update of a step. It changes velocities from u- to u+ by impulses p, and the kinetic energy by
-the sum of p (u- + u+)/2. The terms of an actuator, joint or contact in this sum are its work. The forces of the kick at
-t_n act from t_n - h'/2 to t_n + h/2, where h' is the previous step size. So the work from t_n to t_n+1 follows from the
-kicks at both times by the trapezoidal rule. Position corrections move bodies without a velocity and do work against
-gravity. Implicit steps of the oil circuits dissipate energy. These two kinds of work have separate entries. ``error``
-is the change of energy that no entry explains.
+A kick is the velocity update of a step. If an impulse p changes a velocity from u- to u+, its work is p (u- + u+)/2.
+The audit adds this work for each actuator, joint and contact. The work of a step follows from the kicks at both ends by
+the trapezoidal rule. Position corrections and implicit steps of oil circuits have separate entries. ``error`` is the
+change of energy that no entry explains.
 """
 
 from __future__ import annotations
@@ -31,12 +29,12 @@ class EnergyBalance:
 
     Attributes:
         kinetic, potential: changes of the kinetic energy and of the potential energy (gravity, springs and oil).
-        works: energy that each element has added (negative: removed), by the name of the entry: ``motor.left``,
-            ``spring.fl_coil`` (including its stored energy, so that the damper's work remains), ``joint.hinge``
-            (damping, friction, limits), ``valve.boom``, ``pump.main``; ``joints`` (locked directions: only errors),
-            ``contacts`` (friction, tires, presses), ``impacts``, ``applied``, ``moved bodies`` (work of kinematic
-            bodies); ``push-outs`` (corrections that lift or lower bodies without a velocity: penetration, landings),
-            ``oil steps`` (dissipation by the implicit steps of circuits).
+        works: energy that each entry has added (negative: removed), by its name. Elements have entries such as
+            ``motor.left``, ``valve.boom`` or ``joint.hinge`` (damping, friction, limits). The entry of a spring is only
+            the work of its damper. ``joints`` is the error of locked directions. ``moved bodies`` is the work of
+            kinematic bodies. ``push-outs`` is the work of position corrections, such as penetration corrections,
+            against gravity. ``oil steps`` is the dissipation by the implicit steps of circuits. Further entries are
+            ``contacts``, ``impacts`` and ``applied``.
         turnover: maximum of the energy added, the energy removed and the largest change of the kinetic energy.
     """
 
@@ -160,14 +158,14 @@ class _Kick:
         )
 
     def parts(self, sim: Simulation) -> Powers:
-        """Return the works since then of kinds that account for their parts themselves."""
+        """Return the works since this kick of actuator kinds that compute them in ``works``."""
         found: Powers = {}
         for ledger in self.ledgers.values():
             found |= ledger(sim.runtime.now)
         return found
 
     def since(self, last: _Kick, booked: Powers) -> Powers:
-        """Return the works from the previous kick to this one. ``booked`` has those of kinds with own accounts."""
+        """Return the works from the previous kick to this one. ``booked`` is the result of :meth:`parts`."""
         h = self.before
         share = (1.0, 0.0) if self.semi_implicit else (0.5, 0.5)
         works = {name: h * (share[0] * last.powers[name] + share[1] * power) for name, power in self.powers.items()}
@@ -195,8 +193,7 @@ class _Kick:
 class _Powers:
     """Mean power of every part over the kick (W), by its name, and the energy that actuators have stored (J).
 
-    Kinds in ``booked`` keep their own account. ``oil`` is the sum of their power on bodies (W), and of their stored
-    energy (J).
+    Kinds in ``booked`` compute their works themselves. ``oil`` sums their power on bodies (W) and stored energy (J).
     """
 
     def __init__(self, sim: Simulation, w: StepBuffers, twist: Array, booked: set[str]) -> None:
@@ -213,7 +210,7 @@ class _Powers:
         self.of[name] = self.of.get(name, 0.0) + power
 
     def _rows(self) -> None:
-        """Add the rows' impulses times their mean rates. Split an axis' power between its actuators and joint."""
+        """Add the power of the constraint rows (impulse times mean rate), split between actuators and joints."""
         w, t = self.w, self.w.topology
         solved = np.asarray(w.solved, dtype=float)
         sides = rotations.matvec(np.asarray(w.jacobian, dtype=float), self.twist[:, w.layout.side_body])
@@ -259,7 +256,7 @@ class _Powers:
         return left
 
     def _coupled(self, power: Array) -> None:
-        """Add the work of laws over several axes."""
+        """Add the work of force laws that couple several axes."""
         for name, group in self.w.groups.items():
             if group.coupled is None:
                 continue

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 MOST_TEXT = 1 << 28
-"""Maximum size of a text file in bytes. Hours of recorded operator commands need a hundredth of it."""
+"""Maximum size of a text file in bytes."""
 
 
 def bounded_text(path: str | os.PathLike[str]) -> str:

@@ -1,4 +1,4 @@
-"""Names that changed in 0.2. Errors about an old name give the new one; docs/reference/renamed.md lists them."""
+"""Names that changed in 0.2. Errors about an old name give the new name. docs/reference/renamed.md lists all names."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ RUNTIME = (
     *("accuracy", "add_state", "capacity", "contact_sums", "current_angles", "drivers", "forward", "now", "parameter"),
     *("parameters", "quarantine", "signal_list", "signal_table", "states", "write_parameter"),
 )
-"""Members of 0.1's Simulation that are those of ``sim.runtime``."""
+"""Members of ``Simulation`` in version 0.1 that moved to ``sim.runtime``."""
 
 MOVED = {
     "gpusim.control.add_encoder": "gpusim.sensors.add_encoder",
@@ -89,7 +89,7 @@ OF_ACTUATORS = {
     "refresh": "relinearize",
     "steering": "ui_hints",
 }
-"""Members of actuator kinds, and names in their ``kernel``."""
+"""Old and new names of members of actuator kinds, and of names in their ``kernel``."""
 
 OPTIONS = {
     "--most-step": "--max-dt",

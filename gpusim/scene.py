@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PACKAGE = "gpusim.scenes"
 DURATION = 2.0
-"""Length of a run of a scene that gives none, s."""
+"""Default length of a run, s."""
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 

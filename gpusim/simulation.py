@@ -57,16 +57,16 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         dtype: "float64", or "float32" for velocities, momenta and impulses. Poses are always float64. The direct solver
             works in float64 too, except with ``fast``.
         config: settings of the step.
-        launch: native and CUDA only. "fused": one block or thread per world. "simd": one world per vector lane, for the
-            native backend with directly solved joints. "staged": all threads run one stage after another. "auto":
-            choose by the size of a world, its joint levels and the number of worlds. All give the same bits.
+        launch: how the native and CUDA backends divide the work. "fused" runs each world in one block or thread. "simd"
+            (native only) runs one world per vector lane and needs the direct joint solver. "staged" runs each stage of
+            the step with all threads. "auto" chooses one of them. All give the same bits.
         threads: native only. Maximum number of threads, by default all cores. For a large world, the backend measures
             during the run whether fewer threads are faster.
         device: CUDA only. Number of the GPU, by default 0. Simulations on several GPUs run in parallel.
         specialize: native and CUDA only. Compile kernels for the sizes of this model. The results are bit-identical.
-            True: at the start, which takes some ten seconds for each new model. False: never. By default, specialized
-            kernels are compiled in the background and used once ready: on a CPU in runs of more than 5 s, on a GPU from
-            256 worlds on.
+            True compiles at the start, which takes about ten seconds for a new model. False never compiles. By default,
+            the backend compiles in the background and uses the kernels once they are ready. On a CPU it does so in runs
+            of more than 5 s, on a GPU from 256 worlds on.
         fast: prefer speed. With float32, the direct solver works in float32 too, with about 3 digits less in hard
             cases. The CUDA backend fuses multiplies with adds, so its bits differ from the CPU's.
 
@@ -130,7 +130,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
             merge_models(self.runtime, models, DTYPES[dtype])
 
     def _first_backend(self, asked: str, model: Model, state: State, parameters: dict[str, Array]) -> Backend:
-        """Return the chosen backend. With "auto" and a broken compiler, return another one."""
+        """Return the chosen backend. With "auto" and a broken compiler, return a backend that works."""
         try:
             return self._make_backend(self.backend_name, model, state, parameters)
         except BrokenCompilerError as error:
@@ -202,7 +202,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         runtime.warn()
 
     def sample_diagrams(self) -> None:
-        """Sample the diagrams that are due, so that commands match their outputs. The next step omits these samples."""
+        """Run the block diagrams that are due now. They set their commands. The next step does not run them again."""
         if self.runtime.running:
             self.runtime.forget()
             sample_programs(self.runtime)
@@ -233,13 +233,13 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         return assembling.assemble(self.runtime, tolerance, iterations)
 
     def project_velocities(self, hold: str | Sequence[str] = (), tolerance: float = 1e-10) -> AssemblyReport:
-        """Make the velocities fit the closed loops, with the smallest change in the metric of the kinetic energy.
+        """Change the velocities to satisfy all joints. The change is minimal in the kinetic-energy norm.
 
         In worlds that have not run yet, :meth:`reset` returns to the result.
 
         Args:
-            hold: signals of velocities that keep their values: ``joint.<label>.velocity`` and a body's
-                ``linear_velocity`` and ``angular_velocity``; wildcards are allowed.
+            hold: velocity signals or wildcards whose values do not change: ``joint.<label>.velocity`` and a body's
+                ``linear_velocity`` and ``angular_velocity``.
             tolerance: maximum rate of a joint's error (m/s or rad/s).
 
         Returns:
@@ -258,8 +258,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         The override is part of the state: copies include it, and :meth:`reset` ends it.
 
         Args:
-            values: by command, as a label or wildcard: a number, or one for each chosen world. None: all commands at
-                their safe values: 0 for forces, valves and motors, the reached position for servos.
+            values: maps a command's label or wildcard to a number, or to one number for each chosen world. None holds
+                all commands at their safe values: 0 for forces, valves and motors, and the current position for servos.
             worlds: as in :meth:`write`.
 
         Raises:
@@ -285,7 +285,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     # Contacts.
 
     def contacts(self, world: Any = None) -> Contacts:
-        """Return the contact points at the current time, with gaps, forces and modes; see :class:`Contacts`.
+        """Return the contact points at the current time, with gaps, forces and modes. See :class:`Contacts`.
 
         Velocities and forces are those of a trial step. The state does not change.
 
@@ -308,7 +308,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
 
         Returns:
             (num_worlds, iterations): greatest change of an impulse in each sweep (N s). NaN for sweeps that were not
-            needed, and if joints and contacts are swept together (``joint_solver="colored"`` with joints).
+            needed, and for all sweeps if ``joint_solver="colored"`` sweeps joints and contacts together.
         """
         self.runtime.forward()
         return sweep_residuals(self.num_worlds, self.backend.forward_contacts())
@@ -316,7 +316,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     # Signals.
 
     def _known(self, name: str, many: str) -> SignalsByName:
-        """Return the table of all signals and check ``name``. ``many``: the call for wildcards, for the error."""
+        """Return the table of all signals. Raise an error if ``name`` is not one of them."""
         table = self.runtime.signal_table().by_name
         if isinstance(name, str) and name in table:
             return table
@@ -354,7 +354,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         return np.array(on_host(array)) if numpy else array.copy()
 
     def observe(self, names: str | Sequence[str], dtype: str = "float64") -> Observation:
-        """Compile a list of signals, which one launch then reads into one array (num_worlds, n).
+        """Compile a list of signals. Each read then takes one kernel launch and returns an array (num_worlds, n).
 
         Args:
             names: signals or wildcards (``"joint.*.position"`` with ``*``, ``?``, ``[seq]``). A wildcard selects all
@@ -362,7 +362,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
             dtype: type of the array, "float64" or "float32".
 
         Returns:
-            An :class:`Observation`. For signals with ``forward`` in their entry, a read takes one trial kick per state.
+            An :class:`Observation`. Signals marked ``forward`` in :meth:`signals` need a trial velocity update per
+            state.
 
         Raises:
             UnknownNameError: no such signal. The message names the nearest ones.
@@ -370,7 +371,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         return Observation(self._part, self.runtime.signal_list(names), dtype)
 
     def command(self, names: str | Sequence[str]) -> Command:
-        """Compile a list of commands, by label or wildcard, to write them together; see :class:`Command`.
+        """Compile a list of commands, by label or wildcard, to write them together. See :class:`Command`.
 
         A wildcard selects operator commands (``model.operator_commands``), or internal commands if none match.
 
@@ -382,8 +383,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     def write(self, name: str, value: Any, world: Any = None) -> None:
         """Write a signal or a parameter.
 
-        A velocity holds at the current time. All other bodies keep their motion bit for bit, so you may write a
-        velocity in every step.
+        A velocity applies at the current time. The motion of all other bodies does not change.
 
         Args:
             name: see :meth:`signals`.
@@ -406,11 +406,11 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         not matter: parameters, commands and actuator variables come first, then bodies, then joints.
 
         Args:
-            values: by signal, as for :meth:`write`, or by wildcard (see :meth:`observe`). A wildcard takes the numbers
-                of all matching signals side by side, (n,) or (worlds, n), or an array that broadcasts to it. With the
-                CUDA backend, poses and velocities on the device stay there, unchecked.
-            worlds: None for all, an index, a list of indices, or a mask (num_worlds,). With the CUDA backend, a mask on
-                the device stays there if only poses and velocities are written. Give the values of all worlds then.
+            values: by signal, as for :meth:`write`, or by wildcard (see :meth:`observe`). A wildcard takes an array
+                (n,) or (worlds, n) with the numbers of all matching signals, or one that broadcasts to it. The CUDA
+                backend uses poses and velocities on the device without a copy to the host, and does not check them.
+            worlds: None for all, an index, a list of indices, or a mask (num_worlds,). If you write only poses and
+                velocities, the CUDA backend also takes a mask on the device. ``values`` must then include all worlds.
 
         Raises:
             UnknownNameError: no such signal.
@@ -440,10 +440,9 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         """Reset worlds to their initial state, commands and latches. Parameters do not change.
 
         Args:
-            mask: worlds as in :meth:`write`: a mask of bool, indices of worlds, or None for all. With the CUDA backend,
-                a mask on the device (any DLPack array) stays there, and the host does not wait for it.
-            pose: named posture of the model (``ModelBuilder.add_pose``) to start in, instead of the initial one. A
-                mask on the device is copied to the host then.
+            mask: worlds as in :meth:`write`: a mask of bool, indices of worlds, or None for all. The CUDA backend uses
+                a mask on the device (any DLPack array) without a copy to the host.
+            pose: named posture of the model (``ModelBuilder.add_pose``) to start in, instead of the initial one.
 
         Raises:
             ModelError: no such world.
@@ -484,8 +483,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     def status_flags(self) -> Array:
         """Return the health of every world as a sum of bits.
 
-        1: failed, 2: pair buffer overflow, 4: not converged, 8: a joint came apart, 16: contacts not converged,
-        32: oil cavitated, 64: a motion jumped.
+        1: failed, 2: pair buffer overflow, 4: not converged, 8: open joint, 16: contacts not converged, 32: cavitation,
+        64: jump of a motion.
         """
         return self.runtime.status
 

@@ -13,18 +13,17 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 GREATEST_RATIO = 1e9
-"""Largest gear ratio. Its square added to 1 keeps digits of the 1."""
+"""Maximum gear ratio. Larger ratios cause round-off."""
 LEAST_SHARE = 1e-14
 """Least principal moment of inertia as a share of the greatest."""
 GREATEST = 1e100
-"""Largest mass and moment of inertia, kg and kg m2. Products of a few do not overflow."""
+"""Maximum mass and moment of inertia, kg and kg m2."""
 DENSEST = 22590.0
 """Density of osmium, kg/m3."""
 ROUND_OFF = 1e-6
-"""Fraction of the moment of inertia of an osmium ball. Smaller moments are round-off of zero or wrong units, since even
-wires and sheets have more. Joints of a body with so little inertia break in double precision."""
+"""Minimum moment of inertia, as a fraction of an osmium ball's. Smaller values are round-off or wrong units."""
 UNUSABLE = 1e-9
-"""Fraction of the same inertia below which a link's joints separate: no row solver has enough digits."""
+"""Below this fraction of the same inertia, round-off makes the joints of a link separate."""
 
 
 def fail(element: str, rule: str, hint: str) -> ModelError:
@@ -38,7 +37,7 @@ def shortened(text: str) -> str:
 
 
 def _number_fix(name: str, value: Any) -> str:
-    """Return the fix for what is no number: a number with a unit or in quotes must be the number alone."""
+    """Return the fix for a value that is not a number, such as a number with a unit or in quotes."""
     start = re.match(r"\s*([-+]?[\d.]+(?:e[-+]?\d+)?)", value) if isinstance(value, str) else None
     return f"give {start.group(1)} without unit and quotes, in SI units" if start else f"give a number for {name}"
 
@@ -194,8 +193,8 @@ def inertia(element: str, value: Any) -> Array:
     """Return the 3x3 inertia tensor (kg m2) from 3 (diagonal), 6 (xx, yy, zz, xy, xz, yz) or 9 numbers.
 
     Raises:
-        ModelError: wrong shape, NaN, not symmetric, not positive definite, or a broken triangle rule (no mass
-            distribution has a principal moment above the sum of the other two).
+        ModelError: wrong shape, NaN, not symmetric, not positive definite, or a principal moment above the sum of the
+            other two.
     """
     try:
         given = np.array(value, dtype=float)

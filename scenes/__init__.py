@@ -1,1 +1,1 @@
-"""Built-in scenes. Each is a module in a folder, with a function ``build(**parameters) -> gpusim.scene.Scene``."""
+"""Built-in scenes. Each module has a function ``build(**parameters) -> gpusim.scene.Scene``."""

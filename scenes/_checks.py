@@ -15,7 +15,7 @@ GAPS = ("now", "greatest so far")
 
 
 def keeps_energy(most: float, until: float = np.inf) -> Check:
-    """Return a check that the energy of a lossless machine changes by at most ``most`` (J) until ``until`` (s)."""
+    """Return a check that the energy of a lossless machine changes by at most ``most`` (J) until time ``until`` (s)."""
 
     def passes(run: Recording) -> bool:
         energy = (run["sim.kinetic_energy"] + run["sim.potential_energy"])[run["time"] <= until]
@@ -30,7 +30,7 @@ def keeps_whole(most: float) -> Check:
 
 
 def at(run: Recording, signal: str, time: float) -> np.ndarray:
-    """Return the sample (num_worlds[, components]) nearest to ``time`` (s)."""
+    """Return the sample (num_worlds, ...) nearest to ``time`` (s)."""
     sample: np.ndarray = run[signal][np.argmin(np.abs(run["time"] - time))]
     return sample
 

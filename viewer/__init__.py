@@ -1,6 +1,6 @@
 """OpenGL viewer that draws simulations. It imports gpusim, and gpusim never imports it.
 
-Packages, each of which imports only those above it (tests/unit/viewer/test_rooms.py checks this):
+Packages. Each package imports only the packages above it:
 
 * ``camera``: cameras and their framing.
 * ``gl``: rendering (contexts, shaders, lighting, buffers, text).

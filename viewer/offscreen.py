@@ -48,10 +48,9 @@ class Offscreen:
         worlds: indices of the worlds to draw; replaces ``max_worlds``.
         overlays: one or several names of overlays (docs/guides/viewer.md).
         glass: draw world shapes that hide bodies as glass, and ignore these shapes in depth and segmentation. False:
-            world shapes hide bodies behind them, as for a real camera.
-        decoration: also draw the objects that the viewer adds: solids for bodies without shapes and visuals, joints,
-            springs, cylinders and stands. False: draw only shapes, visuals, ropes and rods, as for a real camera. This
-            applies to color, depth and segmentation.
+            world shapes hide bodies.
+        decoration: also draw joints, springs, cylinders, stands, and solids for bodies without shapes and visuals.
+            False: draw only shapes, visuals, ropes and rods. This applies to color, depth and segmentation.
         visuals: draw the visuals of bodies that have visuals. False: draw the collision shapes. This applies to color,
             depth and segmentation.
 
@@ -59,8 +58,8 @@ class Offscreen:
         worlds: indices of the worlds that are drawn.
         stage: everything that is drawn.
         camera: camera of the next picture, before it is moved to follow a body.
-        timings: times that the overlay "profile" shows in addition to the counts that it makes itself.
-        sketches: functions of a Frame and a Canvas that draw more over the pictures (``gpusim.viewer.overlays``).
+        timings: times for the overlay "profile".
+        sketches: functions of a Frame and a Canvas that draw over the pictures (``gpusim.viewer.overlays``).
 
     Raises:
         ViewerError: the viewer cannot draw here, or an argument is invalid.
@@ -127,10 +126,9 @@ class Offscreen:
         """Set the camera of the next pictures.
 
         Args:
-            camera: a PinholeCamera, used unchanged; a scene's Camera, moved back until everything is visible; the label
-                of a camera of the model (:meth:`gpusim.ModelBuilder.add_camera`), which moves with its body in the
-                first drawn world; or a view that frames everything in its current pose: "fit", "front", "back", "left",
-                "right", "top".
+            camera: a PinholeCamera is used unchanged. A scene's Camera is moved back until everything is visible. A
+                text is the label of a camera in the model (:meth:`gpusim.ModelBuilder.add_camera`), or a view that
+                shows everything: "fit", "front", "back", "left", "right", "top".
 
         Raises:
             UnknownNameError: unknown camera or view.
@@ -157,8 +155,8 @@ class Offscreen:
         """Set the poses in which a model is drawn.
 
         Args:
-            position: (bodies, 3) of the body frames, in the world frame (m).
-            orientation: (bodies, 4), quaternions xyzw, body to world.
+            position: (bodies, 3) origins of the body frames, in the world frame (m).
+            orientation: (bodies, 4) quaternions xyzw, body to world.
 
         Raises:
             ViewerError: the source is a simulation or recording, or an array has the wrong shape.
@@ -184,7 +182,7 @@ class Offscreen:
     def depth(self) -> Array:
         """Return distances along the view axis, float32 (height, width) in m; inf where nothing is visible.
 
-        Planes of the model are included. The floor that the viewer draws below models without a level plane is not.
+        Planes of the model are included. The floor that the viewer adds is not included.
         """
         from OpenGL import GL
 

@@ -1,4 +1,4 @@
-"""Picture and film files. If writing fails, no partial file remains. An interrupted film stays playable."""
+"""Picture and film files. If writing fails, no partial file remains."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def load_picture(path: str | os.PathLike[str]) -> Array:
 
 
 def require_film_writer() -> None:
-    """Check early whether films can be written.
+    """Check whether films can be written.
 
     Raises:
         ViewerError: imageio-ffmpeg is not installed.

@@ -2,8 +2,8 @@
 
     |T| <= torque * command,   command 0 to 1
 
-The solver applies Coulomb's law together with the joint. The coordinate either slides against the full torque or stands
-exactly still. So a parked machine does not creep, as it would with a velocity servo.
+The solver applies Coulomb's law together with the joint. So a parked machine does not creep, as it would with a
+velocity servo.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Brake(ActuatorType):
         return float(spec.params["initial_command"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of a pedal from 0 to 1, with the safe command that the user gave to the builder."""
+        """Return the operator settings of the command."""
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["safe"]))
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
@@ -77,7 +77,7 @@ class Brake(ActuatorType):
             raise validate.fail(group.specs[0].element, "torque must not be negative", "write torque >= 0")
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add dry friction in proportion to the mean command over the velocity update (kick)."""
+        """Add dry friction in proportion to the mean command over the kick."""
         if velocity is None:
             work.add_friction(group, group.params["torque"] * work.command(group, "command"))
 

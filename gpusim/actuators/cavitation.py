@@ -1,13 +1,11 @@
-"""Cavitation: oil cannot pull. At its vapor pressure p_v (absolute) it boils, and a void opens in it.
+"""Cavitation: oil cannot pull. At its absolute vapor pressure p_v it boils, and a void of volume v opens in it.
 
-The void's volume v is a state of each node and chamber. In a step of h s, with the compliance C and S u+ > 0 where a
-piston takes oil,
+A step of h s changes the pressure p and the void v of a node or chamber:
 
     v+ = v + C (p+ - p) - h (sum of inflows(p+) - S u+),   v+ >= 0,   p+ >= p_v,   v+ (p+ - p_v) = 0
 
-So the pressure stays at p_v until oil or the piston has filled the void, and no oil is lost. Hopsan's volumes and
-Simscape's isothermal liquid use the same law, with massless vapor. Above p_v, v = 0 and the law is the balance of
-circuit.py.
+C is the compliance, and S u+ is the flow that a piston of area S takes at the velocity u+. So the pressure stays at p_v
+until oil or the piston has filled the void. No oil is lost. Hopsan and Simscape use the same law, with massless vapor.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ import numpy as np
 from gpusim.typing import Array
 
 VAPOR_PRESSURE = 0.0
-"""Default, Pa, absolute. That of mineral oil is below 10 Pa at 50 degrees C, that of water 2.3 kPa at 20."""
+"""Default vapor pressure, Pa, absolute."""
 MOST_ITERATIONS = 40
 # Newton's method ends if no pressure moves by more than this share of the greatest one.
 PRECISION = 1e-13
@@ -30,7 +28,7 @@ LEAST_FILLING = 1e-8
 # Most bisections for the pressure of one chamber.
 MOST_HALVINGS = 100
 LEAST_VOID = 1e-12
-"""m3. Smaller voids are round-off and cause no warning."""
+"""Voids below this volume (m3) are round-off and cause no warning."""
 
 
 class Balance(Protocol):
@@ -77,11 +75,10 @@ def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
 
 
 def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Array]:
-    """Return Newton's step with move <= most, and where the bound holds it.
+    """Return Newton's step, limited to ``most``, and a mask of the limited nodes.
 
-    ``matrix`` is an M-matrix: pressures that rise lower the residuals of other nodes. So a node that the residual pulls
-    away from its bound while other nodes are at theirs is free in the solution too (Chandrasekaran, A special case of
-    the complementary pivot problem, 1970). All nodes start at their bounds, and each round releases more of them.
+    All nodes start at their bounds, and each round releases more of them. ``matrix`` must be an M-matrix
+    (Chandrasekaran, A special case of the complementary pivot problem, 1970).
     """
     held, own = np.isfinite(most), np.eye(error.shape[1])
     while True:
@@ -97,13 +94,12 @@ def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Arra
 def stiffening(slope: Array, change: Array, less: Array) -> Array:
     """Return the increase of the force slopes D for a step back towards the previous guess, (num_worlds, rows, rows).
 
-    At velocities where voids open, the slopes D are almost zero. The next guess with these slopes would be so far away
-    that other voids open, and the guesses would cycle. The secant D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c) (Broyden,
-    Fletcher, Goldfarb and Shanno 1970) has the mean slope between both guesses, D' c = f, and keeps D' positive.
+    At velocities where voids open, the slopes D are almost zero, so the guesses could cycle. The BFGS update D' = D -
+    (D c)(D c)^T/(c D c) + f f^T/(f c) is positive definite and satisfies D' c = f.
 
     Args:
         slope: D at the guess, (num_worlds, rows, rows).
-        change: c, from the velocities before to the guess, (num_worlds, rows).
+        change: c, the guess minus the previous velocities, (num_worlds, rows).
         less: f, the decrease of the forces over this change.
     """
     along = np.matmul(slope, change[..., None])[..., 0]

@@ -2,20 +2,18 @@
 
     C_i (p_i+ - p_i)/h = sum of inflows(p+) - sum over chambers of S v+        S > 0 where extending takes oil
 
-C_i = V_i/B is the compliance of node i, and S is the piston area. Flows go through orifices, ``Q = K a d/(d^2 +
-p_tr^2)^(1/4)`` at the pressure drop d, and through valves that open at a set pressure. For guessed velocities v^ of the
-consumers (cylinders and motors), Newton's method finds the pressures p^. Linearized about this solution,
+Node i has the pressure p_i and the compliance C_i (volume divided by bulk modulus). h is the step size. The consumers
+(cylinders and motors) have the velocities v, and S is the piston area of a chamber. circuit_flows.py computes the flows
+Q. For guessed velocities v^, Newton's method finds the pressures p^. The linearized solution is
 
     p+ = p^ - M (v+ - v^),   M = (C/h - dQ/dp)^-1 S
 
 So the forces S^T p+ on the axes of all consumers follow one linear law, P - D v+ with D = S^T M. The joint solver
-treats this law as compliant rows (coupled, description/actuator_kinds.py). By the matrix D, cylinders on one pump share
-the flow of the pump. The solver refits the law at a better guess of v.
+treats this law as compliant rows, and refits it at a better guess of v.
 
-After the solve, the pressures follow from the rows' velocities. Each step corrects a share of the difference between
-the stroke by oil volume and the geometric stroke, as in hydraulic_cylinder.py, a special case of this file. No pressure
-falls below the vapor pressure (cavitation.py). Valve spools are integrated exactly. Poppets of counterbalance and
-pipe-break valves, and the load-sensing line, follow the pressures with their lag from the end of each step.
+After the solve, the pressures follow from the rows' velocities. Each step also corrects a share of the difference
+between the stroke of the oil volume and the geometric stroke. No pressure falls below the vapor pressure
+(cavitation.py). Valve spools are integrated exactly. Poppets and load-sensing lines follow the pressures with a lag.
 """
 
 from __future__ import annotations
@@ -110,7 +108,7 @@ class OilCircuit(ActuatorType):
         return np.stack([CircuitNow(group, now, k).stored() for k in range(len(group.specs))], axis=1)
 
     def works(self, group: Group, now: StateReader, h: float) -> Callable[[StateReader], dict[str, Array]] | None:
-        """Return a function that computes the work of the sources and sinks of the oil's energy."""
+        """Return a function that computes the work of pumps, valves and edges."""
         before = [CircuitNow(group, now, k) for k in range(len(group.specs))]
 
         def after(now: StateReader) -> dict[str, Array]:
@@ -122,7 +120,7 @@ class OilCircuit(ActuatorType):
         return after
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add the law of every circuit at the last velocities, or at a better guess. Valves move once per step."""
+        """Add the linear force law of every circuit, fitted at the guessed velocities."""
         if velocity is None:
             move_spools(work)
         for k in range(len(group.specs)):
@@ -172,7 +170,7 @@ def _check_pumps(own: list[ActuatorSpec], builder: Elements) -> None:
 
 
 def _check_pressures(own: list[ActuatorSpec], vapor: float) -> None:
-    """Raise ModelError if a node starts, or a tank stays, below the vapor pressure."""
+    """Raise ModelError if the initial pressure of a node or a tank is below the vapor pressure."""
     for node in own:
         if node.kind == OilNode.name and node.params["initial_pressure"] < vapor:
             rule = f"has the pressure {node.params['initial_pressure']:g} Pa, below vapor_pressure = {vapor:g} Pa"
@@ -190,7 +188,7 @@ class Fitted:
     """True if nodes are at vapor pressure, (num_worlds,)."""
 
     def pressures(self, speed: Array) -> Array:
-        """Return p^ - M (v - v^), (num_worlds, nodes)."""
+        """Return the pressures p^ - M (v - v^) at the velocities v, (num_worlds, nodes)."""
         return np.asarray(self.guess - np.matmul(self.reply, (speed - self.speed)[..., None])[..., 0])
 
 
@@ -248,7 +246,7 @@ class CircuitSolve:
         return np.where(speed > 0.0, ends[0], ends[1])
 
     def _stroke(self, work: StepBuffers, row: int, n: int) -> tuple[Array, Array]:
-        """Return the stroke of the geometry and that of the oil (m)."""
+        """Return the geometric stroke and the stroke of the oil volume (m)."""
         group = work.groups["oil_cylinder"]
         stroke = work.axis_position[:, group.axis[n]] - work.broadcast(group.params["length_offset"])[:, n]
         oil = group.state["oil_stroke"][:, n].astype(np.float64)
@@ -304,7 +302,7 @@ class CircuitSolve:
         return np.asarray(np.matmul(self.area, speed[..., None].astype(np.float64))[..., 0] + self.void / self.h)
 
     def _settled(self, low: Array, start: Array, p: Array, load: Array) -> tuple[Array, Array]:
-        """Return pressures, bounded by the vapor pressure in worlds that are ``low``, and voids after the step (m3)."""
+        """Return pressures and voids (m3) after the step. In ``low`` worlds, the vapor pressure is a lower bound."""
         if not low.any():
             return p, np.zeros_like(p)
         settled, void = settle(self, np.where(low[:, None], start, p), load)

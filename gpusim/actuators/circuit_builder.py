@@ -152,7 +152,7 @@ class HydraulicCircuit:
             drain_gain: K of the edges to the tank. Default: ``flow_gain``.
             tank: node of the return line. Default: the circuit's tank.
             overlap_supply: overlap c1 of the supply edges, from 0 to below 1.
-            overlap_drain: c2 of the drain edges, above -1. Use a value below 0 for a closed-center valve.
+            overlap_drain: underlap c2 of the drain edges, above -1. A closed-center valve has a negative c2.
             compensator_pressure: drop over a supply edge that a pressure compensator maintains (Pa). The flow then
                 depends only on the command, not on the load.
             load_check: True: check valves prevent flow from the working ports back to the supply.
@@ -276,7 +276,7 @@ class HydraulicCircuit:
     ) -> int:  # fmt: skip
         """Add a counterbalance (holding) valve: free flow from ``valve`` to ``load``, controlled flow back.
 
-        The poppet opens when p_load + pilot_ratio p_pilot rises from ``set_pressure`` to ``opening_range`` above.
+        The poppet begins to open when p_load + pilot_ratio p_pilot exceeds ``set_pressure``.
 
         Args:
             load: node of the chamber that carries the load.
@@ -304,10 +304,9 @@ class HydraulicCircuit:
 
         The valve shuts at the pressure drop at which the open valve would pass ``flow_limit``. It stays shut until the
         drop is below ``transition_pressure``. The flow from ``line`` to ``load`` is free, and lifting the load opens
-        the valve. ``time_constant`` (s) is for shutting, ``opening_time`` (s) for opening. If the valve opened as fast
-        as it shuts, a load that bounces on its oil would sink. Set ``flow_limit`` to 1.5 times the greatest working
-        flow. After a sudden lever movement the load overshoots its speed. A flow above ``flow_limit`` then shuts the
-        valve.
+        the valve. The valve shuts with the time constant ``time_constant`` (s) and opens with ``opening_time`` (s). Set
+        ``flow_limit`` to 1.5 times the greatest working flow, because the load overshoots its speed after a sudden
+        lever movement.
         """
         return self._edge(
             PIPE_BREAK, load, line, gain, transition_pressure, label, flow_limit=flow_limit,

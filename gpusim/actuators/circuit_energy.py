@@ -1,12 +1,13 @@
 """Energy of a hydraulic circuit: energy stored in the oil, and work of pumps, valves and edges.
 
-In a step the inflow of a node is Q = C (p+ - p)/h + S v+. With the mean pressure p^ = (p + p+)/2 the energy balance is
-exact:
+A step of h s changes the pressure of a node from p to p+. The inflow of the node is Q = C (p+ - p)/h + S v+. C = V/B is
+the compliance, with the volume V and the bulk modulus B. S v+ is the flow into the moving chambers. With the mean
+pressure p^ = (p + p+)/2 the energy balance is exact:
 
-    h p^ Q = C (p+^2 - p^2)/2 + h p^ S v+,   C = V/B
+    h p^ Q = C (p+^2 - p^2)/2 + h p^ S v+
 
-The volume V of a chamber changes with the stroke, and so its oil stores (V+ - V)/B p+^2/2 more energy. A void that
-grows from v to v+ adds p^ (v+ - v), and removes this energy when it closes (cavitation.py).
+If the volume of a chamber changes to V+, its oil stores (V+ - V)/B p+^2/2 more energy. A void that grows from v to v+
+stores p^ (v+ - v) (cavitation.py).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from gpusim.typing import Array
 
 
 class CircuitNow:
-    """Snapshot of a circuit at time t. Flows can be computed from it instead of from the running step (StepBuffers).
+    """Snapshot of a circuit at time t, from which flows can be computed.
 
     Args:
         group: all circuits.
@@ -80,10 +81,10 @@ class CircuitNow:
         return np.asarray(np.sum(np.where(self.fixed, 0.0, stored), axis=1))
 
     def works(self, after: CircuitNow, h: float) -> dict[str, Array]:
-        """Return the work (J) of all components during the step of h s that ends in ``after``, by the names of signals.
+        """Return the work (J) of all components during the step of h s that ends in ``after``, by signal name.
 
-        Components are pumps, valves, edges, and nodes of fixed pressure. The entry of the circuit itself is the energy
-        that changes of the chamber volumes and voids add.
+        Components are pumps, valves, edges, and nodes of fixed pressure. The circuit's entry is the energy that
+        changing chamber volumes and voids add.
         """
         self._open_valves(h)
         flows: Any = Flows(self, self.parts, self.place)  # type: ignore[arg-type]
@@ -108,7 +109,7 @@ class CircuitNow:
         return f"{self.groups[kind].type.prefix}.{self.groups[kind].labels[n]}"
 
     def _open_valves(self, h: float) -> None:
-        """Set the openings at the mean spool positions over the step, as the step does."""
+        """Set the valve openings at the mean spool positions over the step."""
         if "oil_valve" not in self.groups:
             return
         group = self.groups["oil_valve"]
@@ -122,7 +123,7 @@ class CircuitNow:
         self.scratch["oil_valve.opened"] = np.stack(opened)
 
     def _given(self, volume: Array, after: CircuitNow) -> dict[str, Array]:
-        """Return the work of fixed-pressure nodes, such as tanks. ``volume``: oil that came to every node (m3)."""
+        """Return the work of fixed-pressure nodes, such as tanks. ``volume``: oil that flowed into every node (m3)."""
         taken, out = after.displaced - self.displaced, {}
         for n in self.parts.nodes:
             at = self.place[n]

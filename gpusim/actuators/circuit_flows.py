@@ -1,16 +1,16 @@
 """Flows of a hydraulic circuit and their slopes, which circuit.py sums at the nodes.
 
-A *branch* is one flow path between two nodes. A valve has four branches, an edge has one. With the pressure drop d =
-p_i - p_j the flow of a branch is
+A *branch* is one flow path between two nodes. A valve has four branches, an edge has one. The flow of a branch depends
+on its pressure drop d, gain K or G, opening a, set pressure p_set and transition pressure p_tr:
 
-    orifice           K a d/(d^2 + p_tr^2)^(1/4), or behind a compensator that of the drop min(d, p_comp)
-    check valve       that of an orifice at the drop d - p_set where this is above zero
-    relief valve      G (d - p_set) where this is above zero
+    orifice           K a d/(d^2 + p_tr^2)^(1/4); a compensator limits d to its pressure
+    check valve       an orifice with the drop max(0, d - p_set)
+    relief valve      G max(0, d - p_set)
     counterbalance    an orifice with the poppet's opening from A to B, a check valve from B to A
     pipe break        the same as a counterbalance valve
     leak              G d
 
-The laws are those of Merritt, Hydraulic Control Systems (1967), chapters 3 and 5, smoothed at zero drop.
+The laws follow Merritt, Hydraulic Control Systems (1967), chapters 3 and 5, but are smooth at zero drop.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Branch:
 
 
 class Flows:
-    """Branches and pumps of a circuit in this substep.
+    """Branches and pumps of a circuit in the current substep.
 
     Args:
         work: the running step, with the spools already moved.
@@ -170,9 +170,8 @@ class Flows:
 def poppet_target(work: StepBuffers, group: Group, n: int, place: Array, p: Array, branch: Branch) -> Array:
     """Return the target opening of a poppet: set by the pressures, or 0 while the drop is too high.
 
-    The drop over a pipe-break valve pushes its poppet against a spring. The flow limit defines this spring: the spring
-    gives way at the drop at which the open valve would pass the flow limit. A closing poppet passes less flow under a
-    greater drop. Past the center of its travel, the poppet keeps closing until the drop is gone.
+    A spring holds the poppet of a pipe-break valve open up to the drop at which the open valve would pass the flow
+    limit. Past the center of its travel, the poppet keeps closing until the drop is gone.
     """
     q = {name: work.broadcast(array)[:, n] for name, array in group.params.items()}
     a, b = (p[:, place[int(q[f"node_{end}"][0])]] for end in "ab")

@@ -40,7 +40,7 @@ CIRCUIT = Parameter("circuit", "-", "number of the circuit", signal=False)
 
 
 def _state(name: str, unit: str, doc: str, limits: Callable | None = None) -> Reading:  # type: ignore[type-arg]
-    """Make the reading of a state variable. Its C++ text names the kind by ``KIND``."""
+    """Return the reading of a state variable. ``KIND`` in its C++ text is a placeholder for the name of the kind."""
     return Reading(name, unit, doc, lambda group, now: group.state[name], f"*out = w.KIND_{name}(i);", limits)
 
 
@@ -96,7 +96,7 @@ class OilNode(ActuatorType):
         _check_signs(group, ("bulk_modulus",), ())
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
-        """Raise ModelError if a volume is not positive. Chambers are checked at the stroke of their least volume."""
+        """Raise ModelError if a volume is not positive."""
         nodes = {id(spec): k for k, spec in enumerate(builder.actuators)}
         cylinders = [spec for spec in builder.actuators if spec.kind == OilCylinder.name]
         added = {c.params["node_a"]: c.params["area_a"] * c.params["stroke_min"] for c in cylinders}
@@ -108,7 +108,7 @@ class OilNode(ActuatorType):
 
 @register
 class OilValve(ActuatorType):
-    """Spool valve with four edges: pump to A and B, A and B to tank, opened by the spool as in hydraulics.py."""
+    """Spool valve with four edges: pump to A, A to tank, pump to B, B to tank."""
 
     name: ClassVar[str] = "oil_valve"
     kernel_file: ClassVar[str] = "circuit.cuh"
@@ -153,7 +153,7 @@ class OilValve(ActuatorType):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of a command that is the share of the spool's travel. The center position is safe."""
+        """Return the operator settings of the command."""
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def check(self, group: Group) -> None:
@@ -202,7 +202,7 @@ class OilEdge(ActuatorType):
         return float(spec.params["initial_opening"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of an orifice's opening, safe at the initial value. Other edges ignore their command."""
+        """Return the operator settings of an orifice's opening. Other edges ignore their command."""
         idle = int(spec.params["kind"]) != ORIFICE
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["initial_opening"]), springs=False, idle=idle)
 
@@ -268,7 +268,7 @@ class OilPump(ActuatorType):
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of a command that is the share of the displacement. Zero is safe."""
+        """Return the operator settings of the command."""
         return UiHints(lower=0.0, upper=1.0, safe=0.0, springs=False)
 
     def check(self, group: Group) -> None:
@@ -339,14 +339,14 @@ def _consumer_readings(kind: str, unit: str, force: str, offset: str) -> tuple[R
 
 
 class Consumer(ActuatorType):
-    """Base class of cylinders and motors: friction, brake and moving mass on their axis. The circuit adds the oil."""
+    """Base class of cylinders and motors: friction, brake and moving mass. The circuit adds the oil forces."""
 
     kernel_file: ClassVar[str] = "circuit.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("evaluate",)
     commands: ClassVar[tuple[str, ...]] = ("brake",)
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the brake's switch. On is safe. A brake without force has no effect."""
+        """Return the operator settings of the brake. A brake without force has no effect."""
         idle = float(spec.params["brake_force"]) == 0.0
         return UiHints(lower=0.0, upper=1.0, safe=1.0, switch=True, springs=False, idle=idle)
 
@@ -432,7 +432,7 @@ class OilCylinder(Consumer):
 class OilMotor(Consumer):
     """Hydraulic motor on a joint coordinate. The displacement (m3/rad) is stored as area_a = area_b.
 
-    If the inlet has run empty, flow and torque use only the share of the displacement that oil fills.
+    If the inlet cavitates, flow and torque use only the share of the displacement that oil fills.
     """
 
     name: ClassVar[str] = "oil_motor"
@@ -451,7 +451,7 @@ class OilMotor(Consumer):
 
 @dataclass
 class Parts:
-    """Indices of a circuit's components within their kinds. Consumers (cylinders, motors) are (kind, index) by row."""
+    """Indices of a circuit's components within their kinds. A consumer (cylinder or motor) is a pair (kind, index)."""
 
     nodes: list[int]
     valves: list[int]

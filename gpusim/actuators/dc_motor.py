@@ -1,18 +1,17 @@
-"""DC motor with gearbox on a joint coordinate (walking-robot paper eq. 13 to 18, wheels paper eq. 8).
+"""DC motor with gearbox on a joint coordinate.
 
     T_e tau' + tau = M_s (u - w/w_idle),   I_m w' = tau - (load torque)/r,   I_m = M_s t_m/w_idle
 
-M_s stall torque, w_idle no-load speed, t_m mechanical and T_e electrical time constant, r gear ratio. The gears are
-rigid, so the rotor speed is w = r u+ with the joint's velocity u+ after the step. The rotor's inertia and torque are
-part of the law of the joint's axis row. Torque and speed are implicit (the explicit scheme is unstable for h > 2 t_m).
-Over [t_(n-1), t_n]
+tau is the rotor torque, u the command, w the rotor speed, M_s the stall torque, w_idle the no-load speed, t_m the
+mechanical and T_e the electrical time constant, and r the gear ratio. The gears are rigid, so w is r times the joint
+velocity. The rotor's inertia and torque are part of the law of the joint's axis row. Torque and speed are implicit,
+because an explicit scheme is unstable for steps above 2 t_m. The torque after a step of h_prev s follows from
 
     T_e (tau_n - tau_(n-1)) = h_prev [theta (s_n - tau_n) + (1 - theta)(s_(n-1) - tau_(n-1))],
     s = M_s (u - w/w_idle)
 
-theta is fitted to exp(-h/T_e), which is exact for a constant s and gives tau = s for T_e = 0. w_n is weighted as u_n in
-description/actuator_kinds.py. A command that changes at t_n acts only in the second half of the velocity update (kick).
-It adds the mean of the torque's response over this half, 1 - (1 - exp(-z))/z with z = h/(2 T_e).
+The weight theta makes tau exact for a constant s. A command that changes at t_n acts only in the second half of the
+velocity update (kick). The kick contains the share 1 - (1 - exp(-z))/z of this change, with z = h/(2 T_e).
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ def read_torque(group: Group, now: StateReader) -> Array:
 
 
 def _electric_step(electric: Array, interval: Array, torque: Array, drive: Array) -> tuple[Array, Array]:
-    """Return gain and constant of the torque ``carried + gain s`` after ``interval`` s, for the drive s at its end."""
+    """Return ``gain`` and ``carried`` of the torque ``carried + gain s`` after ``interval`` s."""
     no_lag = electric <= 0.0
     safe = np.where(no_lag, 1.0, electric)
     theta = fitted_weight(interval / safe)
@@ -90,7 +89,7 @@ def _electric_step(electric: Array, interval: Array, torque: Array, drive: Array
 
 
 def _solved(group: Group, work: StepBuffers) -> tuple[Array, Array]:
-    """Return the rotor speed after the kick and the torque at it."""
+    """Return the rotor speed after the kick, and the torque at this speed."""
     constant, slope, _, _ = work.scratch["motor.law"]
     speed = group.params["gear_ratio"] * work.rate_next[:, group.axis]
     return speed, constant - slope * speed
@@ -129,7 +128,7 @@ class DcMotor(ActuatorType):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the voltage command, -1 to 1. Zero is safe, and a released stick returns to zero."""
+        """Return the operator settings of the voltage command."""
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
@@ -153,7 +152,7 @@ class DcMotor(ActuatorType):
         return np.asarray(p["gear_ratio"] ** 2 * rotor)
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add the motor's law. It is linear in the row velocity, so it needs no guess of the velocity."""
+        """Add the motor's linear force law."""
         if velocity is not None:
             return
         p, kick = group.params, work.kick_time
@@ -187,7 +186,7 @@ class DcMotor(ActuatorType):
         )
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Set the rotor's torque and its drive term s at t_n from the solved rotor speed."""
+        """Set the rotor's torque and the term s from the solved rotor speed."""
         p = group.params
         _, _, known_speed, after = work.scratch["motor.law"]
         speed, group.state["torque"] = _solved(group, work)
@@ -241,7 +240,7 @@ def add_dc_motor(
 
 @builder_method
 def add_torque_motor(self: ModelBuilder, joint: int, torque: float, axis: int = 0, label: str | None = None) -> int:
-    """Add an ideal DC motor: its torque follows its command at once and at any speed, without inertia.
+    """Add an ideal motor without inertia. Its torque follows the command immediately, at any speed.
 
     ``sim.control[label]`` is the share of the greatest torque, -1 to 1.
 

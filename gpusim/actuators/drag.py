@@ -1,14 +1,14 @@
 """Drag of a body in a fluid: MuJoCo's inertia-box model, for air, water, wind and damping of free bodies.
 
-The body is a box with edges b along its principal axes. With the velocities v and w relative to the fluid, in these
-axes, force and torque are
+The body is a box with edges b along its principal axes. Along axis k, with the other two axes i and j, the force F and
+the torque T are
 
     F_k = -(3 pi d mu + rho b_i b_j |v_k| / 2) v_k
     T_k = -(pi d^3 mu + rho b_k (b_i^4 + b_j^4) |w_k| / 64) w_k,   d = (b_x + b_y + b_z) / 3
 
-(MuJoCo's documentation, "Fluid forces"). v and w are the velocities at time t, extrapolated from the two half steps
-before. If drag would remove more than half of the speed in one velocity update (kick), it is reduced, so that it cannot
-reverse the motion.
+v and w are the velocities relative to the fluid at time t, mu is the viscosity and rho the density (MuJoCo's
+documentation, "Fluid forces"). Drag that would remove more than half of the speed in one velocity update (kick) is
+reduced.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gpusim.typing import Array, Vector
 
 _XYZ = ("x", "y", "z")
 SHARE_OF_STOP = 0.5
-"""Share of its speed that drag may take from a body in one kick before it is reduced."""
+"""Share of a body's speed that drag may remove in one kick before the drag is reduced."""
 
 
 @register
@@ -52,7 +52,7 @@ class Drag(ActuatorType):
     )
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """Return the index of the body in place of an axis row. Drag needs no axis row."""
+        """Return the index of the body, in place of an axis row."""
         return int(spec.params["body"])
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
@@ -108,9 +108,9 @@ def _resistance(viscous: Array, quadratic: Array, response: Array, box: Array, l
 
     Args:
         viscous, quadratic: factors of the velocity and of its square, along the box's axes.
-        response: velocity that a unit of it gives in one kick.
+        response: velocity change in one kick per unit of force or torque.
         box: axes of the box.
-        last, change: velocity at the half step before, and its change up to t, world frame.
+        last, change: velocity at the last half step, and its change up to t, world frame.
     """
     along = box.swapaxes(-1, -2)
     v, ahead = rotations.matvec(along, last), rotations.matvec(along, change)
@@ -120,12 +120,12 @@ def _resistance(viscous: Array, quadratic: Array, response: Array, box: Array, l
 
 
 def _beyond(factor: Array, response: Array) -> Array:
-    """Return by how much the drag of one kick passes SHARE_OF_STOP of the speed, as a share of the speed."""
+    """Return the excess of the drag in one kick over SHARE_OF_STOP, as a share of the speed."""
     return np.maximum(factor * response - SHARE_OF_STOP, 0.0)
 
 
 def _velocities(work: StepBuffers, bodies: Array, inverse: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Return velocity and angular velocity at the half step before, each with its extrapolated change up to t."""
+    """Return the velocity and the angular velocity at the last half step, and their extrapolated changes up to t."""
     state, last = work.state.arrays, work.twist_before[:, bodies].astype(np.float64)
     older = state["velocity_before"][:, bodies].astype(np.float64)
     before = np.concatenate([older[..., :3], rotations.matvec(inverse, older[..., 3:])], axis=-1)
@@ -146,7 +146,7 @@ def add_drag(
     wind: Vector = (0.0, 0.0, 0.0),
     label: str | None = None,
 ) -> int:
-    """Add the drag of a fluid on a body: force and torque of a box that moves in air or water.
+    """Add the drag of a fluid, such as air or water, on a body.
 
     The force has no buoyancy and no lift. Fluid properties, wind and size may differ per world, as signals such as
     ``drag.<label>.density`` and ``drag.<label>.wind_x``.

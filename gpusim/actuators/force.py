@@ -28,7 +28,7 @@ from gpusim.typing import Array, Vector
 
 _XYZ = ("x", "y", "z")
 _SCALE = UiHints(limited=False, lower=0.0, upper=1.0, safe=0.0, springs=False)
-"""Scale of the whole force or torque. It keeps its value when released, and an emergency stop sets it to 0."""
+"""Operator settings of the scale of a force or torque. An emergency stop sets the scale to 0."""
 
 
 def _vector(group: Group, name: str) -> Array:
@@ -70,7 +70,7 @@ class Force(ActuatorType):
     )
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Return the spec with the point relative to the center of mass, because the solver takes torques about it."""
+        """Return the spec with the point relative to the center of mass."""
         com = bodies[spec.params["body"]].com
         point = {f"point_{c}": spec.params[f"point_{c}"] - com[k] for k, c in enumerate(_XYZ)}
         return replace(spec, params=spec.params | point)
@@ -80,11 +80,11 @@ class Force(ActuatorType):
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the command, the share of the force: 0 to 1, safe at 0."""
+        """Return the operator settings of the command."""
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """Return the index of the body in place of an axis row. A force needs no axis row."""
+        """Return the index of the body, in place of an axis row."""
         return int(spec.params["body"])
 
     def push(self, group: Group, work: StepBuffers) -> None:
@@ -118,11 +118,11 @@ class Torque(ActuatorType):
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the command, the share of the torque: 0 to 1, safe at 0."""
+        """Return the operator settings of the command."""
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """Return the index of the body in place of an axis row. A torque needs no axis row."""
+        """Return the index of the body, in place of an axis row."""
         return int(spec.params["body"])
 
     def push(self, group: Group, work: StepBuffers) -> None:

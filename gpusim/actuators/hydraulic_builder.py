@@ -99,12 +99,11 @@ def add_hydraulic_cylinder(
         dry_friction: dry friction (N).
         brake_force: additional dry friction at full brake command (N).
         overlap_supply: overlap c1 of the supply edges, from 0 to below 1.
-        overlap_drain: c2, above -1. Use a value below 0 for a closed-center valve.
+        overlap_drain: underlap c2 of the drain edges, above -1. A closed-center valve has a negative c2.
         valve_gain: spool position at command 1.
         valve_order: 2 (``valve_frequency`` in rad/s, ``valve_damping``) or 1 (``valve_time_constant`` in s).
         transition_pressure: pressure drop below which the flow through an edge is laminar (Pa).
-        orifice: law of the flow over the pressure drop d, with p_tr = ``transition_pressure``: "smooth" (d/(d^2 +
-            p_tr^2)^(1/4)) or "linear" (square root, linear below p_tr).
+        orifice: law of the flow over the pressure drop: "smooth", or "linear" (linear below ``transition_pressure``).
         anticavitation_gain: flow gain K of the check valves from the tank (m3/s/sqrt(Pa)).
         piston_mass: mass of piston and rod (kg). It adds inertia along the axis, but no weight.
         pressure_a, pressure_b: initial pressures of the chambers (Pa). Default: the tank's pressure.
@@ -113,7 +112,7 @@ def add_hydraulic_cylinder(
         cushion_stiffness, cushion_damping, cushion_length: stiffness (N/m), damping (N s/m) and length (m) of the end
             cushions.
         stop_restitution: ratio of the speed after an impact on a stop to the speed before the impact, 0 to 1.
-        coupling: "implicit" or "papers" (see actuators/hydraulics.py, needs a piston mass).
+        coupling: "implicit", or "papers" for comparison only (needs a piston mass).
         label: unique name.
         at_a, at_b: alternative to point_a, point_b: the pins in the world frame (m), for the bodies' current poses.
         vapor_pressure: absolute vapor pressure of the oil (Pa). A chamber at this pressure cavitates: a void opens in

@@ -1,11 +1,9 @@
-"""Hydraulic cylinder with spool valve, brake and stroke stops: one implicit composite row.
+"""Hydraulic cylinder with spool valve, brake and stroke stops.
 
-Model: two chambers, bulk modulus, spool valve with overlaps, dry friction, stops (paper 2023, eq. 1 to 5).
-``coupling="implicit"``: the pressures after the step are linear in the piston velocity (hydraulics.py). So force,
-friction and stops form one row that the solver treats with the mechanism. ``coupling="papers"``: the piston moves in
-sub-steps of 0.1 ms without its load. Then an impulse couples the piston to the load (paper 2023, eq. 9). With this
-coupling, the pressures include a motion that the load never makes. It exists for comparison only. A chamber at its
-vapor pressure cannot pull further, and a void opens in it (cavitation.py).
+With ``coupling="implicit"``, the pressures after the step are linear in the piston velocity (hydraulics.py). So oil
+force, friction and stops form one row, which the solver treats together with the mechanism. With ``coupling="papers"``,
+the piston moves in sub-steps of 0.1 ms without its load. Then an impulse couples the piston to the load. This coupling
+exists for comparison only. At the vapor pressure, a void opens in a chamber (cavitation.py).
 """
 
 from __future__ import annotations
@@ -64,7 +62,7 @@ def _command_reader(name: str) -> Any:
 
 
 def _supplied(p: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the tank and supply pressures (Pa), as the usual range. Loads can push pressures beyond it."""
+    """Return the usual range of a pressure (Pa): tank to supply pressure."""
     return p["tank_pressure"], p["supply_pressure"]
 
 
@@ -130,7 +128,7 @@ def is_within(stroke: float, low: float, high: float) -> bool:
 
 
 def check_start(spec: ActuatorSpec, builder: Elements) -> None:
-    """Check that a cylinder's stroke starts between its stops. The oil could not follow a jump onto a stop.
+    """Check that a cylinder's stroke starts between its stops.
 
     Raises:
         ModelError: the stroke is outside.
@@ -219,7 +217,7 @@ class HydraulicCylinder(ActuatorType):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the valve command, -1 (in) to 1 (out), safe at 0, or of the brake, safe when on.
+        """Return the operator settings of the valve command, or of the brake.
 
         A brake without force has no effect.
         """
@@ -265,7 +263,7 @@ class HydraulicCylinder(ActuatorType):
         return group.params["piston_mass"]
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Move the valve once per step. Recompute the chord conductances of the edges at each better velocity guess."""
+        """Move the valve once per step, and fit the law at the guessed velocity."""
         if velocity is None:
             self._begin(group, work)
         else:
@@ -311,7 +309,7 @@ class HydraulicCylinder(ActuatorType):
             work.scratch["cylinder.free"] = free_piston(group, work, x)
 
     def _implicit_law(self, group: Group, work: StepBuffers) -> None:
-        """Compute the pressure lines from the chord conductances at the guessed pressures, then the law P - D u."""
+        """Compute the force law P - D u from the pressure lines of both chambers."""
         p, scratch = group.params, work.scratch
         a, b = work.circuit.lines(scratch["cylinder.guess"], scratch["cylinder.slope"])
         scratch["cylinder.lines"] = np.stack([a, b, scratch["cylinder.slope"]])
@@ -328,7 +326,7 @@ class HydraulicCylinder(ActuatorType):
         work.add_law(group, impulse + cushion[0], drag + cushion[1])
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Set the pressures from the row velocity of the last solve. Correct the volumes to the geometric stroke."""
+        """Set the pressures from the solved row velocity. Correct the volumes to the geometric stroke."""
         s, scratch = group.state, work.scratch
         oil = scratch["cylinder.oil"]
         speed = work.rate_next[:, group.axis]
@@ -408,7 +406,7 @@ class Circuit:
     compliance: Array
     h: float
     speed: Any = None
-    """Velocity that the last guess belongs to, (worlds, n)."""
+    """Velocity of the last guess, (worlds, n)."""
 
     def lines(self, guess: Array, slope: Array) -> tuple[Array, Array]:
         """Return both chambers after the step as lines ``p+ = a - b v`` (b_B < 0, and 0 at vapor pressure).
@@ -426,7 +424,7 @@ class Circuit:
         return np.where(empty, self.vapor + slope * self.speed, a), np.where(empty, slope, b)
 
     def _edges(self, guess: Array) -> tuple[Array, Array]:
-        """Return the sums of the chords G of all edges, and of G times the pressures beyond them."""
+        """Return the sums over all edges of the conductance G, and of G times the reference pressure."""
         supply, tank = self.reference[0], self.reference[1]
         drop = self.reference[:2] - guess
         conductance = hydraulics.edge_conductance(self.opened, drop, self.transition, self.linear)
@@ -440,7 +438,7 @@ class Circuit:
         return total, inflow
 
     def _balance(self, p: Array, velocity: Array) -> Array:
-        """Return the residual of a chamber's balance at a pressure (m3/s): the flow into its void. It rises with p."""
+        """Return the residual of a chamber's flow balance at a pressure (m3/s): the flow into the void."""
         total, inflow = self._edges(p)
         stored = self.compliance * (p - self.pressure) + self.void
         return np.asarray(stored / self.h - (inflow - total * p) + self.area * velocity)
@@ -453,8 +451,7 @@ class Circuit:
         """Return better pressure guesses, and the slopes b where a void stays open at vapor pressure (NaN elsewhere).
 
         A velocity guess may give a pressure below the vapor pressure, although the solution stays above. So a void
-        opens only after two such guesses in a row. The first slope leads back to the previous guess, because the almost
-        zero slope of a void would overshoot (cavitation.py).
+        opens only after two such guesses in a row.
         """
         low = (self.void != 0.0) | (guess == self.vapor) | ((p < self.vapor) & (guess < self.vapor))
         if not low.any():

@@ -15,7 +15,7 @@ from gpusim.errors import ModelError
 from gpusim.typing import Array
 
 PAPERS_SUBSTEP = 1e-4
-"""Step of the piston in the papers' coupling, s (paper 2023, eq. 6 to 9)."""
+"""Step of the piston with ``coupling="papers"``, s."""
 
 
 def orifice_gain(discharge_coefficient: float, spool_diameter: float, spool_travel: float, density: float) -> float:
@@ -47,10 +47,10 @@ def orifice_gain(discharge_coefficient: float, spool_diameter: float, spool_trav
 def second_order_valve(
     position: Array, rate: Array, command: Array, gain: Array, frequency: Array, damping: Array, h: float
 ) -> tuple[Array, Array, Array]:
-    """Compute an exact step of ``x'' + 2 D w x' + w^2 x = K w^2 u`` with constant u (matrix exponential).
+    """Compute an exact step of the spool position x: ``x'' + 2 D w x' + w^2 x = K w^2 u`` with constant command u.
 
     Returns:
-        Position and rate at the end of the step, and the mean position over the step, which determines the flows.
+        Position and rate at the end of the step, and the mean position over the step.
     """
     target = gain * command
     decay = damping * frequency
@@ -84,10 +84,10 @@ def first_order_valve(
 
 
 def edge_openings(spool: Array, overlap_supply: Array, overlap_drain: Array) -> tuple[Array, Array, Array, Array]:
-    """Return the openings, 0 to 1, of the four edges: supply to A, A to tank, supply to B, B to tank.
+    """Return the openings (0 to 1) of the edges supply to A, A to tank, supply to B, and B to tank.
 
-    Supply edges open after an overlap c1, drain edges after an overlap -c2 (c2 < 0: closed center): aP(x) = max(0, (x -
-    c1)/(1 - c1)), aT(x) = max(0, (x + c2)/(1 + c2)).
+    At the spool position x, an open supply edge has the opening max(0, (x - c1)/(1 - c1)), and an open drain edge
+    max(0, (x + c2)/(1 + c2)). A closed-center valve has c2 < 0.
     """
     x = np.clip(spool, -1.0, 1.0)
 
@@ -101,7 +101,7 @@ def edge_openings(spool: Array, overlap_supply: Array, overlap_drain: Array) -> 
 
 
 def edge_conductance(opened: Array, drop: Array, transition: Array, linear: Array | None) -> Array:
-    """Return the chord conductance G of edges (flow = G * drop) at the pressure drop of the last guess.
+    """Return the conductance G = flow / drop of edges at a pressure drop.
 
     Args:
         opened: flow gain K times opening (m3/s/sqrt(Pa)).
@@ -154,8 +154,8 @@ def compliances(p: dict[str, Array], x: Array) -> Array:
 def free_piston(group: Group, work: StepBuffers, x: Array) -> Array:
     """Return the unloaded piston's velocity with ``coupling="papers"``, and pressures and voids after the step.
 
-    The piston starts with the velocity of its load, and only the piston's mass resists the oil force. The row ``p = m_p
-    (v_piston - u+)`` is the impulse that rejoins piston and load. The pressures keep the values of the free motion.
+    The piston starts with the velocity of its load, and only the piston's mass resists the oil force. The impulse ``m_p
+    (v_piston - u+)`` then joins piston and load again.
 
     Args:
         group: the cylinders.

@@ -3,8 +3,7 @@
     effort = clamp(stiffness (target - q) + damping (velocity - q') + feed-forward, lower, upper)
 
 The spring and the damper are soft rows (see spring.py), stable at any gain. Commands act by their mean over the
-velocity update (kick), so an effort that varies with time is second-order accurate. The two limits may differ. With
-their mean m and half their difference s, clamp(x, lower, upper) = m + clamp(x - m, -s, s).
+velocity update (kick), so an effort that varies with time is second-order accurate. q is the joint coordinate.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ class JointDrive(ActuatorType):
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of an effort (100 N or N m without limits) or rate, safe at zero, or of a position."""
+        """Return the operator settings of an effort, a rate or a position."""
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
         if name == "effort":
@@ -99,7 +98,7 @@ class JointDrive(ActuatorType):
             raise validate.fail(element, "its limits leave zero out", "write lower <= 0 <= upper")
 
     def _add(self, group: Group, work: StepBuffers, impulse: Array, slope: Array) -> None:
-        """Add the law P - D u between the limits. Actuators without limits add no clamped term."""
+        """Add the law P - D u, clamped to the limits."""
         p, kick = group.params, work.kick_time
         limited = np.isfinite(p["upper"])
         upper, lower = np.where(limited, p["upper"], 0.0), np.where(limited, p["lower"], 0.0)

@@ -1,9 +1,8 @@
 """Springs and dampers between all six coordinates of a joint, with full matrices: the general form of a bushing.
 
-    F = -K q - C q',   K, C (6, 6) symmetric
+    F = -K q - C q',   K, C (6, 6) symmetric,   q: coordinates of the joint
 
-Each matrix entry acts like a spring and a damper (spring.py), so the law is second-order accurate and stable for any K.
-The joint solver treats it as one law over the six axes (coupled, description/actuator_kinds.py).
+Each matrix entry acts like a spring or a damper (spring.py), so the law is second-order accurate and stable for any K.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ class MatrixSpring(ActuatorType):
         return [maker.joint_axis(spec.params["joint"], axis) for axis in range(SIZE)]
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a matrix adds energy, or both together leave a motion free."""
+        """Raise ModelError if a matrix is not positive semidefinite, or if both matrices leave a motion free."""
         for number, spec in enumerate(group.specs):
             k, c = matrix(group, "k", number), matrix(group, "c", number)
             for name, values in (("stiffness", k), ("damping", c)):
@@ -102,7 +101,7 @@ class MatrixSpring(ActuatorType):
         return np.stack(stored, axis=1)
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add the law. It is linear in the row velocities, so it needs no guess of the velocities."""
+        """Add the linear force law."""
         if velocity is not None:
             return
         semi_implicit, kick = work.scheme == "semi_implicit", work.kick_time

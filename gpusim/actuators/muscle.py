@@ -4,18 +4,17 @@ With the length l, the activation a and the peak force F0, the force along l is
 
     f = -F0 (a FL(L) FV(V) + FP(L)),   L = r0 + (l - l0)/L0,   V = l'/(L0 vmax),   L0 = (l1 - l0)/(r1 - r0)
 
-(l0, l1) is ``length_range`` and (r0, r1) ``operating_range``. FL and FV are the active curves over length and velocity,
-FP is the passive one (MuJoCo's documentation, "Muscles"; mju_muscleGain and mju_muscleBias). The activation follows the
-excitation u, after Millard et al. 2013,
+(l0, l1) is ``length_range`` and (r0, r1) ``operating_range``. FL, FV and FP are MuJoCo's active length, active velocity
+and passive curves (mju_muscleGain and mju_muscleBias). The activation follows the excitation u, after Millard et al.
+2013,
 
     a' = (u - a)/tau,   tau = tau_act (0.5 + 1.5 a) where u > a,   tau_deact/(0.5 + 1.5 a) where u < a
 
-With ``tausmooth`` the time constant changes smoothly over that width of u - a. With u - a = (u - a0) exp(-z), a step
-solves z' = 1/tau by the Runge-Kutta method of order 4. So a never overshoots u, at any step size.
+With ``tausmooth`` the time constant changes smoothly where abs(u - a) is small. The activation is integrated by the
+Runge-Kutta method of order 4. It never overshoots u, at any step size.
 
-The force is implicit in the velocity. The passive force is the mean over the motion in a velocity update (kick), as in
-a strut (strut.py). This conserves the elastic energy. Where FL rises, the stiffness of the active force acts like a
-spring (spring.py). So a short and strong muscle is stable at any step size.
+The force is implicit in the velocity, so a short and strong muscle is stable at any step size. The passive force is the
+mean over the motion in a velocity update (kick), which conserves the elastic energy.
 """
 
 from __future__ import annotations
@@ -203,7 +202,7 @@ class Muscle(RefittedLaw):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the excitation: 0 to 1, safe at 0."""
+        """Return the operator settings of the excitation."""
         return UiHints(lower=0.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:

@@ -1,14 +1,13 @@
 """Prescribed motion: a joint coordinate follows a path x(t) with any force that this needs.
 
 Commands hold over a step. They describe the path at the start of the step: position x, velocity v and acceleration a.
-In a substep from s to s + h after the start, the coordinate q moves at the mean rate of the path. The error to the path
-is corrected over the remaining n substeps of the step:
+In a substep from s to s + h after the start, the coordinate q moves at the rate u*. u* is the mean rate of the path
+plus a correction over the remaining n substeps:
 
     u* = v + a (s + h/2) + (x + v s + a s^2/2 - q)/(n h)
 
 At the end of each step, positions match the path to third order, and half-step velocities match it to second order. The
-row obeys p = D (u* - u) with D far above the inertia of all bodies together. So u differs from u* by only about 1e-8 of
-the velocity change that the load would cause.
+row applies the impulse D (u* - u). D is far above the inertia of all bodies together, so the rate u is almost u*.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from gpusim.typing import Array
 STIFFNESS = 1e7
 """D divided by the inertia of all bodies together."""
 JUMP_SPEED = 20.0
-"""m/s or rad/s. A joint that must move faster than this to its path jumps, like a rope (reference/joints/ropes.py)."""
+"""Speed (m/s or rad/s) above which the motion counts as a jump."""
 _SPEEDS = {"velocity": 1.0, "acceleration": 10.0}
 """Greatest rates in control panels, m/s or rad/s, and m/s2 or rad/s2."""
 
@@ -82,7 +81,7 @@ class PrescribedMotion(ActuatorType):
         return float(spec.params["position"]) if name == "position" else 0.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of a position, safe at the current joint position, or of a rate, safe at zero."""
+        """Return the operator settings of a position or a rate."""
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
         if name != "position":
@@ -93,7 +92,7 @@ class PrescribedMotion(ActuatorType):
         return UiHints(*ends, safe=None, unit=unit, springs=False, measured=measured, limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Return the spec with D from the mass of all bodies, or from their inertia including their distances."""
+        """Return the spec with D from the mass or the inertia of all bodies."""
         mass = sum(body.mass for body in bodies if not body.kinematic)
         places = np.array([body.xform.position for body in bodies]).reshape(-1, 3)
         size = float(np.linalg.norm(np.ptp(places, axis=0))) if len(places) else 0.0
@@ -126,7 +125,7 @@ class PrescribedMotion(ActuatorType):
             work.add_law(group, slope * self._rate(group, work), slope)
 
     def advance(self, group: Group, work: Any) -> None:
-        """Add this substep to the mean force over the step: the row's impulse minus other actuators' impulses."""
+        """Add the motion's impulse in this substep to the mean force over the step."""
         state, kick, at = work.state.arrays, work.kick_time.astype(float), group.axis
         rate, slope = work.rate_next[:, at].astype(float), work.broadcast(group.params["slope"])
         total, slopes = (part[:, at].astype(float) for part in work.law.total(work.mode))

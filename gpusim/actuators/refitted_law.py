@@ -1,9 +1,8 @@
 """Force laws that are nonlinear in the row velocity u+ after the step. Each better guess of u+ refits a line P - D u+.
 
 First the row is solved alone, as if the world had no other rows. The line goes through this solution and has the slope
-of the law there. If the previous slope is close enough, the line keeps the previous slope, so that the factorization of
-the direct solver stays valid. A tangent at the guess itself would make Newton's steps oscillate about a sharp corner.
-If several rows oscillate together, the line goes through the last two guesses.
+of the law there. If the previous slope is close enough, the line keeps it, so that the factorization of the direct
+solver stays valid. If several rows oscillate together, the line goes through the last two guesses.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from gpusim.typing import Array
 ROUNDS, SETTLED, ROUNDING = 40, 1e-6, 1e-14
 """Solution of a row alone: most rounds, tolerance as a share of the remaining step, and as a share of velocities."""
 KEPT = 0.2
-"""Relative change of the row's slope that triggers an update. The direct solver factors again then."""
+"""Relative change of the row's slope above which the slope is updated and the matrix is factored again."""
 SWINGING, LEAST_SHARE = 0.5, 0.05
-"""Guesses oscillate if a move reverses by more than SWINGING of the previous move and LEAST_SHARE of the velocity."""
+"""Guesses oscillate if a move reverses by more than these shares of the previous move and of the velocity."""
 
 
 class RefittedLaw(ActuatorType, ABC):
-    """Base class of actuators on one axis row whose impulse falls with u+ (in kernels: actuators/refitted_law.cuh)."""
+    """Base class of actuators on one axis row whose impulse falls with the row velocity u+."""
 
     kernel: ClassVar[tuple[str, ...]] = ("evaluate", "relinearize")
     kernel_scratch: ClassVar[tuple[str, ...]] = ("guess", "guess_impulse", "move")
@@ -40,8 +39,7 @@ class RefittedLaw(ActuatorType, ABC):
     ) -> tuple[Array, Array, Array]:
         """Return velocity u, impulse p and slope of the law for the row alone: ``u = guess + response (p - given)``.
 
-        p falls with u, so the solution is between the guess and the velocity that the law's impulse at the guess would
-        give. Newton's method solves for u, with bisection if a step leaves this bracket.
+        Newton's method solves for u, with bisection if a step leaves the bracket of the solution.
 
         Args:
             group, work: actuators with this law, and the running step.
@@ -69,7 +67,7 @@ class RefittedLaw(ActuatorType, ABC):
         return rate, impulse, slope
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add a line through the law, first at u-, then at the velocity of the row alone."""
+        """Add a line P - D u+ that is fitted to the law."""
         place = f"{self.name}.guess"
         if velocity is None:
             rate = work.rate[:, group.axis].astype(np.float64)

@@ -31,9 +31,9 @@ from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 _FREE_RANGE = {TRANSLATION: 1.0, DISTANCE: 1.0}
-"""Half of the panel's range for a position without limits, m. For rotations it is half a turn, rad."""
+"""Half of the panel's range for a position without limits, m. Rotations use pi rad."""
 _FREE_SPEED = {TRANSLATION: 1.0, DISTANCE: 1.0}
-"""Greatest velocity in the panel, m/s. For rotations it is half a turn per second, rad/s."""
+"""Greatest velocity in the panel, m/s. Rotations use pi rad/s."""
 
 
 def read_target(group: Group, now: StateReader) -> Array:
@@ -89,10 +89,9 @@ class Servo(ActuatorType):
         return float(spec.params["target"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of a position (m or rad) within the joint's limits, or of a velocity (m/s or rad/s).
+        """Return the operator settings of a position (m or rad) or of a velocity (m/s or rad/s).
 
-        The safe velocity is zero. The safe position is the current joint position, because the joint would jump to a
-        fixed target.
+        The safe velocity is zero. The safe position is the current joint position.
         """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         type_, target = joint_type(model.joints[joint].kind), float(spec.params["target"])
@@ -136,7 +135,7 @@ class Servo(ActuatorType):
 
 
 def _position_range(model: Elements, joint: int, axis: int, target: float, free: float) -> tuple[float, float]:
-    """Return the limits of a joint coordinate, or ``free`` on a side without one, extended to the first target."""
+    """Return the panel's range: the joint limits, or ``free`` without a limit, extended to the first target."""
     params = model.joints[joint].params
     lower, upper = (
         float(np.ravel(params[name])[axis]) if name in params else math.inf for name in ("limit_lower", "limit_upper")

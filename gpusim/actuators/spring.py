@@ -1,13 +1,13 @@
 """Linear and torsion spring-dampers: soft rows, second-order accurate and stable for any stiffness.
 
-With the elongation G_n at t_n and the row velocities u- before and u+ after the velocity update (kick), the force at
-t_n is
+With the stiffness k, the damping c, the elongation G_n at t_n, and the row velocities u- before and u+ after the
+velocity update (kick), the force at t_n is
 
     f = -k (G_(n-1) + 2 G_n + G_(n+1))/4 - c u_n,   G_(n+1) = G_n + h u+,   G_(n-1) = G_n - h_prev u-
 
-The spring term is the average-acceleration rule, which loses no energy and has no bound on k. u_n is a weighted mean of
-three row velocities (description/actuator_kinds.py). The step size may change between steps. ``scheme="semi_implicit"``
-treats spring and damper implicitly: f = -k (G + h u+) - c u+.
+The spring term is the average-acceleration rule, which loses no energy and is stable for any k. u_n is the velocity at
+t_n, a weighted mean of three row velocities. The step size may change between steps. ``scheme="semi_implicit"`` treats
+spring and damper implicitly: f = -k (G + h u+) - c u+.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Spring(ActuatorType):
         return np.asarray(0.5 * group.params["stiffness"] * elongation * elongation)
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add the law. It is linear in the row velocity, so it needs no guess of the velocity."""
+        """Add the linear force law."""
         if velocity is not None:
             return
         p = group.params

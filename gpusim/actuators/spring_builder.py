@@ -139,7 +139,7 @@ def _free_length(element: str, stiffness: float, rest: float | None, preload: An
 def _law(
     element: str, stiffness: float, damping: Any, rest: float, table: Any, bump: Any, droop: Any, given: bool
 ) -> dict[str, float]:
-    """Return the parameters of a linear spring, or of a strut if needed. ``given``: the rest length is given."""
+    """Return the parameters of a linear spring, or of a strut if needed. ``given``: whether a rest length is given."""
     plain = np.ndim(np.array(damping, dtype=object)) == 0
     if plain and table is bump is droop is None:
         damping = validate.not_negative(element, "damping", damping)

@@ -6,12 +6,11 @@ The force of a velocity update (kick) is the mean of F between the midpoints of 
 
     f = 1/(b - a) int_a^b F dx,   a = x_n - h_prev u-/2,   b = x_n + h u+/2
 
-This is a discrete gradient (Gonzalez 1996): the work f (b - a) equals the loss of potential. So a spring of any
-stiffness and with any sharp corners gains no energy. For a linear force this is the rule of spring.py. The damper force
-depends on the velocity at t_n (description/actuator_kinds.py).
+This is a discrete gradient (Gonzalez 1996): the work f (b - a) equals the loss of potential energy. So a spring of any
+stiffness gains no energy, even at sharp corners. The damper force depends on the velocity at t_n.
 
-f is nonlinear in u+, so each better guess refits the law (refitted_law.py). ``scheme="semi_implicit"`` evaluates F and
-the damper at the end of the step.
+The solver refits this nonlinear law at each better guess of u+ (refitted_law.py). ``scheme="semi_implicit"`` evaluates
+F and the damper at the end of the step.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ def _parameters(turn: bool) -> tuple[Parameter, ...]:
 
 
 Piece = tuple[Array | float, ...]
-"""Numbers at, lower, upper, c0, c1, c3, each (1 or num_worlds, n). All of a group: (6, pieces, ...)."""
+"""Force piece: (at, lower, upper, c0, c1, c3), each (1 or num_worlds, n). Pieces of a whole group: (6, pieces, ...)."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ def _stack(rows: list[Piece]) -> Array:
 
 
 def _segments(p: dict[str, Array], table: str, abscissa: str, sign: float) -> list[Piece]:
-    """Return the linear segments between the points of a table. The first and the last extend beyond their ends."""
+    """Return the linear segments between the points of a table. The end segments extend to infinity."""
     count = p[f"{table}_points"]
     found: list[Piece] = []
     for k in range(int(count.max(initial=0.0)) - 1):
@@ -226,7 +225,7 @@ class Strut(RefittedLaw):
             raise validate.fail(element, "bump_at is above droop_at", "write bump_at <= droop_at")
 
     def potential(self, group: Group, now: StateReader) -> Array | None:
-        """Return the stored energy of springs (from rest length), stops (from their start) and tables (from zero)."""
+        """Return the stored energy (J) of springs, stops and tables."""
         x, springs = now.axis_value(group.axis), pieces(group)[0]
         starts = [*springs[0, :3], now.broadcast(group.params["rest_length"])]
         parts = [springs[:, 0:1], springs[:, 1:2], springs[:, 2:3], springs[:, 3:]]

@@ -26,10 +26,9 @@ from gpusim.typing import Array
 
 BACKENDS = ("auto", "cuda", "native", "numpy")
 WORLDS_A_THREAD = 32
-"""Worlds per CPU thread from which a GPU is faster. By estimates, one world takes 3 to 40 times as long on a GPU as on
-a thread, and thousands of worlds take no longer than one."""
+"""Number of worlds per CPU thread above which "auto" chooses a GPU."""
 WIDE_PAIRS = 4096
-"""Pair capacity from which the contacts of one world fill a GPU."""
+"""Pair capacity above which "auto" chooses a GPU for one world."""
 
 
 def choose_backend(
@@ -64,7 +63,7 @@ def automatic_backend(few: str = "") -> tuple[str, str]:
     """Return the first of the backends cuda, native and numpy that works, and the reason for the choice.
 
     Args:
-        few: why there is too little work for a GPU. If you give it, native comes first.
+        few: reason why there is too little work for a GPU. If you give it, native comes first.
     """
     reasons: list[str] = []
     for name in ("native", "cuda") if few else ("cuda", "native"):
@@ -77,15 +76,14 @@ def automatic_backend(few: str = "") -> tuple[str, str]:
 
 
 def worlds_for_gpu() -> int:
-    """Return the least number of worlds with which "auto" takes a GPU for any model."""
+    """Return the minimum number of worlds for which "auto" chooses a GPU for any model."""
     return WORLDS_A_THREAD * thread_count()
 
 
 def _few_for_gpu(model: Model, config: SolverConfig, num_worlds: int) -> str:
     """Return why there is too little work for a GPU, or an empty string.
 
-    Many worlds are enough work. So is one world with many contacts, unless it has directly solved joints: a single
-    block would solve these.
+    Many worlds are enough work. One world with many contacts is also enough, unless it has directly solved joints.
     """
     if num_worlds >= worlds_for_gpu():
         return ""
@@ -170,7 +168,7 @@ def make_backend(
 
 
 def _warn_of_overflow(topology: Topology, config: SolverConfig) -> None:
-    """Warn if the colors cannot hold all swept constraints, because the remaining ones converge more slowly."""
+    """Warn if some swept constraints fit into no color, because they converge more slowly."""
     if config.direct and not topology.swept.any():
         return
     overflow = topology.coloring_for(config.max_colors).overflow

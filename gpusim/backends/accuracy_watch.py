@@ -18,9 +18,7 @@ from gpusim.reference.limits import accuracy_limits
 from gpusim.typing import Array
 
 MORE_SWITCHES = 10
-"""Factor that a warning recommends on the number of joint switches. Chains of 15 and 30 links, thrown onto their
-limits, had 1 and 89 unconverged substeps of 300. This factor reduced them to 0 and 8, twice the iterations to 2 and 26.
-"""
+"""Factor by which a warning recommends to increase ``iterations``."""
 
 KINDS = (JOINTS, CONTACTS, MODES, VOIDS, JUMPS)
 
@@ -46,7 +44,7 @@ class AccuracyWatch:
         return np.asarray(self._backend.read_state().arrays["inexact"])
 
     def check(self) -> None:
-        """Warn after a run of each kind of problem that is new in this simulation, and name the worst world."""
+        """Warn of each kind of problem that is new in this simulation, and name the worst world."""
         if self._warned == sum(KINDS) or not self._backend.newly_inexact():
             return
         word = self.word
@@ -73,7 +71,7 @@ class AccuracyWatch:
         ]
 
     def _figures(self, kind: int) -> Array:
-        """Return how severe a kind is in each world, (num_worlds,)."""
+        """Return the size of a kind of problem in each world, (num_worlds,)."""
         state = self._backend.read_state().arrays
         if kind == JOINTS:
             drift, tilt = self._limits["joint_drift_limit"], self._limits["joint_tilt_limit"]
@@ -104,8 +102,8 @@ class AccuracyWatch:
     def _settling(self) -> str:
         """Return why solves end early, and the setting that fixes it.
 
-        Direct solves limit how often joints switch between stop, slide and stick, to about ``iterations`` + 2 axes.
-        Without contacts, more iterations let the switching end. Contacts respond to each switch and may prolong it.
+        ``iterations`` limits how often joints switch between stop, slide and stick in a direct solve. Contacts may
+        prolong the switching.
         """
         c = self._config
         if not c.direct:
@@ -118,7 +116,7 @@ class AccuracyWatch:
         return f"{still}; give more iterations: SolverConfig(iterations={more})"
 
     def _cavitated(self, peak: float) -> str:
-        """Return a message about the greatest void. Its number is an offset from the first number of its kind."""
+        """Return a message about the greatest void in the oil."""
         at = constraint_of(peak)
         _, first, name, group = max(
             ((first <= at, first, name, g) for g in self._groups for name, first in g.type.voids.items()),
@@ -131,7 +129,7 @@ class AccuracyWatch:
         )
 
     def _jumped(self, way: float) -> str:
-        """Return a message about the motion that jumped. Its number is its index among those of its kind."""
+        """Return a message about the prescribed motion that jumped."""
         group = next(g for g in self._groups if g.type.jumps_from)
         spec = group.specs[constraint_of(way)]
         joint, unit = self._model.joints[spec.params["joint"]], "rad" if spec.params["turns"] else "m"

@@ -1,7 +1,6 @@
 """Builds of kernels in the background: the builds run one after another, each in a separate process.
 
-A thread that compiles would be killed inside the compiler when its process ends. This would change the exit code. A
-separate process continues, so that the build is in the cache when the next run starts.
+A separate process continues when the simulation ends, so that the next run finds the build in the cache.
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ class BackgroundBuild:
     """A build in the background.
 
     Attributes:
-        path: the compiled file when it is ready. It stays None if the build fails. The previous build then stays in
-            use.
+        path: the compiled file when it is ready. It stays None if the build fails.
         ended: whether the build is ready or has failed.
     """
 

@@ -1,4 +1,4 @@
-"""Names of non-finite commands of failed worlds, with the diagrams that wrote them."""
+"""Messages about non-finite commands of failed worlds, with the diagrams that wrote them."""
 
 from __future__ import annotations
 

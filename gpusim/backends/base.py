@@ -1,4 +1,4 @@
-"""Protocols of a backend and of its quarantine of failed worlds, as :class:`gpusim.Simulation` uses them."""
+"""Protocols of a backend and of its quarantine of failed worlds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Watch(Protocol):
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
         """Stop the restored ``worlds`` (n,) that had failed, and let the other restored worlds run.
 
-        ``failed``: reason why each failed world had failed, by world.
+        ``failed``: reason of each failure, by world.
         """
 
 
@@ -62,7 +62,7 @@ class Backend(Protocol):
         """Run ``n`` steps of ``dt`` seconds. Call ``check`` when worlds may have failed."""
 
     def step_loop(self, plan: StepPlan) -> Callable[[int, int, float], bool] | None:
-        """Return a function that runs steps of a plan in one call, or None if the caller runs them one by one.
+        """Return a function that runs many steps in one call, or None if the caller runs the steps one by one.
 
         The function takes the number of the first step, the number of steps and the step size (s). It returns True if a
         world failed.
@@ -121,8 +121,8 @@ class Backend(Protocol):
 
         Args:
             operations: what to write, (n, 4) int32.
-            values: values to write, (worlds, columns). The CUDA backend also takes a list of arrays whose columns
-                follow one another. They may be on the device.
+            values: values to write, (worlds, columns). The CUDA backend also takes a list of arrays to join, which may
+                be on the device.
             worlds: indices of the worlds. The CUDA backend also takes a mask on the device. ``values`` then has a row
                 for every world.
 
@@ -156,7 +156,7 @@ class Backend(Protocol):
         """
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Return columns of a state array, (worlds, n), where :meth:`to_device` would put them."""
+        """Return columns of a state array, (worlds, n), in the memory that :meth:`to_device` uses."""
 
     def to_device(self, array: Array) -> Any:
         """Return an array in the form that :meth:`gpusim.Simulation.read` returns."""

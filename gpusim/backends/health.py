@@ -1,4 +1,4 @@
-"""Quarantine of failed worlds (NaN) at their last good state while other worlds run. Watch of the pair capacity."""
+"""Quarantine of failed worlds (NaN) at their last good state while other worlds run, and warnings of lost pairs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Quarantine:
     def drop_poisoned(self) -> None:
         """Stop worlds with invalid numbers written to their state, before a step reads them.
 
-        The stages work on all worlds at once, so that one invalid number may abort the step for all.
+        Otherwise one invalid number could abort the step for all worlds.
         """
         state, bad = self._backend.state, np.zeros(len(self.stopped), dtype=bool)
         # No stage reads the numbers of diagrams and the last commands. Worlds fail by their effects instead.
@@ -119,7 +119,7 @@ class Quarantine:
             good.state = {name: array.copy() for name, array in group.state.items()}
 
     def _surely_fine(self) -> bool:
-        """Return True if a quick test passes: the sums over all worlds are small only if every number is finite."""
+        """Return True if a quick test shows that all worlds are good."""
         state = self._backend.state.arrays
         total = 0.0
         for name in ("position", "orientation", "linear_velocity", "angular_momentum"):
@@ -133,7 +133,7 @@ class Quarantine:
         return total < GREATEST_SPEED
 
     def _broken(self) -> Array:
-        """Return a mask of worlds with a loop that does not close, (num_worlds,)."""
+        """Return True for worlds with a loop that does not close, (num_worlds,)."""
         return np.asarray(self._backend.state.arrays["loop_open"] >= OPEN_SUBSTEPS)
 
     def _fine(self) -> Array:
@@ -148,7 +148,7 @@ class Quarantine:
         return np.asarray(fine & np.all(np.isfinite(state["command_before"]), axis=1))
 
     def _bound(self, name: str) -> Array:
-        """Return the limit of an array, (1 or num_worlds, 1 or bodies, 1). Large machines have large momenta."""
+        """Return the greatest valid value of an array, (1 or num_worlds, 1 or bodies, 1)."""
         if name != "angular_momentum":
             return np.full((1, 1, 1), GREATEST_SPEED)
         return np.asarray(GREATEST_SPEED * np.maximum(self._backend.work.inertia_largest, 1.0)[..., None])
@@ -181,7 +181,7 @@ class Quarantine:
 
 
 def _broken_joint(model: Model, gap: float, after: str) -> str:
-    """Return a message about the joint that came apart. ``gap``: ``loop_gap`` of the work arrays."""
+    """Return a message about the joint that came apart."""
     label = model.topology.constraint_labels[constraint_of(gap)]
     return f"joint '{label}' is {gap:.3g} m apart {after}; its loop cannot close"
 
@@ -191,7 +191,7 @@ class CapacityWatch:
 
     def __init__(self, backend: Backend, model: Model, config: SolverConfig) -> None:
         self.backend = backend
-        """The watched backend. A simulation that switches backends sets it again."""
+        """The watched backend."""
         self._strict, self._warned = config.strict, False
         self.places = model.contact.capacity(config, model.topology.dynamic)
         self._seen: Array = np.zeros(backend.state.num_worlds, dtype=np.int64)
@@ -234,7 +234,7 @@ class CapacityWatch:
         return [capacity_message(int(most[w]), self.places, int(w)) for w in np.flatnonzero(self.full)]
 
     def _message(self, worlds: Array) -> str:
-        """Return the message for the world with the most pairs, so that its capacity suffices for all worlds."""
+        """Return the message for the world with the most pairs."""
         most = self.backend.read_state().arrays["pair_peak"]
         worst = int(worlds[np.argmax(most[worlds])])
         others = f" ({worlds.size - 1} more worlds ran out too)" if worlds.size > 1 else ""
@@ -248,7 +248,7 @@ MOST_VARIABLES = 16
 _WARNED_EACH = 5
 STARTED, ACTUATOR, LINEAR, ANGULAR, POSITION, ORIENTATION, COMMAND, JOINT = range(8)
 RESUMED = INDICES * (JOINT + 1) + 1
-"""Health word of a world that was restored as a failed one."""
+"""Health word of a world that a restore has stopped as failed."""
 _FIELDS = {
     STARTED: "velocity",
     LINEAR: "linear_velocity",
@@ -289,9 +289,9 @@ class KernelQuarantine:
         self._backend = backend
         self._bad_commands = BadCommands(backend.model, drivers)
         self._reported: dict[int, str] = {}
-        """Worlds with a warning, and a text about their non-finite commands at that time."""
+        """Text about non-finite commands for each world with a warning."""
         self._resumed: dict[int, str] = {}
-        """Why the worlds that :meth:`resume` stopped had failed."""
+        """Reasons of failure of the worlds that :meth:`resume` has stopped."""
 
     @property
     def stopped(self) -> Array:
@@ -299,7 +299,7 @@ class KernelQuarantine:
         return np.asarray(self._backend.read_health() != 0)
 
     def check(self) -> None:
-        """Warn of worlds that failed since the last call: one warning each for the first, one for all others."""
+        """Warn of worlds that failed since the last call. The first worlds get separate warnings."""
         failed = [int(world) for world in np.flatnonzero(self._backend.read_health())]
         new = [world for world in failed if world not in self._reported]
         if new:

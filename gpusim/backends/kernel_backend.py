@@ -95,7 +95,7 @@ class KernelBackend(ABC):
 
     name: str
     colors_side_by_side: ClassVar[bool] = False
-    """Color the contacts of large worlds with many threads in staged launch. The colors are the same."""
+    """Whether many threads color the contacts of large worlds in staged launch."""
 
     def __init__(
         self,
@@ -150,13 +150,13 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def lanes(self) -> int:
-        """Return how many manifold records are side by side. The number does not change the results, bit for bit."""
+        """Return how many manifold records are side by side in memory. Results do not depend on it."""
 
     @abstractmethod
     def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
         """Pass an array to the kernels under a name and return its address.
 
-        ``worlds``: rows that differ from the previous array of this name and shape. All other rows are equal.
+        ``worlds``: rows that differ from the previous array of this name.
         """
 
     @abstractmethod
@@ -192,7 +192,7 @@ class KernelBackend(ABC):
         """Invalidate the results of stage forward after a write."""
 
     def is_mask(self, worlds: Any) -> bool:
-        """Return False: without a device, no mask stays there."""
+        """Return False: there is no device."""
         return False
 
     def restore(self, initial: State, worlds: Array) -> None:
@@ -243,7 +243,7 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
-        """Return a function that samples a diagram. The array ``name`` of the state holds its numbers."""
+        """Return a function that samples a diagram. The array ``name`` of the state holds its state variables."""
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
         """Return columns of a state array, (worlds, n)."""
@@ -423,7 +423,7 @@ class KernelBackend(ABC):
 
     @property
     def work(self) -> StepBuffers:
-        """Return the host arrays of a substep over the same state, for tasks without kernels (assembly, gaps)."""
+        """Return the host arrays of a substep, for tasks without kernels (assembly, gaps)."""
         self.read_state()
         if self._work is None:
             self._work = StepBuffers(self.model, self._state, self._parameters, self.config, self.real)

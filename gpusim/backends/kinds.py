@@ -1,7 +1,7 @@
 """Kinds of actuators in a build of the kernels, and the source text of custom kinds.
 
-A build contains the common kinds of the package, so that plain models share one build. It also contains the extra and
-custom kinds that its model uses. Other registered kinds are not part of the build.
+A build contains the common kinds of the package, so that many models share one build. It also contains the extra and
+custom kinds that its model uses.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def own_file(kind: ActuatorType) -> str:
 
 
 def own_sources(kinds: Kinds) -> dict[str, str]:
-    """Return the kernel texts of custom kinds by file. If several kinds share a text, only the first file has the text.
+    """Return the kernel texts of custom kinds by file. If several kinds share a text, the first file contains it.
 
     Raises:
         ModelError: a file in ``kernel_source`` cannot be read.

@@ -1,4 +1,4 @@
-"""Topology of a model as flat tables for the kernels: int32 and float64 arrays by name. Also all sizes."""
+"""Topology and sizes of a model as flat tables for the kernels: int32 and float64 arrays by name."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def packed(lists: Sequence[Sequence[int]]) -> tuple[Array, Array]:
 
 
 def _dot_points(t: Topology) -> Array:
-    """Return where the dot elements of each point start. A point has neighbors with the same bodies, arms and kind."""
+    """Return where each group of adjacent dot elements with the same bodies, arms and kind starts."""
     dot, count = t.dot, t.dot.u.shape[0]
     kinds = np.column_stack([dot.body_a, dot.body_b, dot.linear, dot.vector_a, dot.vector_b])
     first = np.flatnonzero(np.append(True, (kinds[1:] != kinds[:-1]).any(axis=1))) if count else np.zeros(0)
@@ -173,7 +173,7 @@ def _dot_points(t: Topology) -> Array:
 
 
 def slots_taken(t: Topology) -> Array:
-    """Return how many slots of each constraint are used, up to the last one with a body, (constraints,), at least 2."""
+    """Return the number of used slots of each constraint, (constraints,), at least 2."""
     places = np.arange(1, t.slots + 1)
     return np.asarray(np.max(np.where(t.constraint_bodies < t.num_bodies, places, 2), axis=1, initial=2))
 
@@ -224,7 +224,7 @@ def _no_elimination() -> dict[str, Array]:
 
 
 def _elimination_tables(t: Topology) -> dict[str, Array]:
-    """Return the block operations of finalize as tables. The operations of each target are adjacent and in order."""
+    """Return the block operations of the factorization as tables, sorted by target block."""
     e = t.elimination
     products = _by_target(t.assembly.rounds, e.num_blocks)
     tables: dict[str, Array] = {
@@ -300,10 +300,9 @@ def _color_tables(t: Topology, config: SolverConfig, colored: bool) -> dict[str,
 
 
 def _axis_tables(model: Model) -> dict[str, Array]:
-    """Return tables of the actuators that act on each axis, those with separate limits, and those that push each body.
+    """Return tables of the actuators that act on each axis, that have limits, and that push each body.
 
-    Actuators are numbered by kind, then by index in the group. The clamped terms of an axis are in the order of
-    ``Group.clamp_place``.
+    Actuators are numbered by kind, then by index in the group.
     """
     t = model.topology
     axes: list[list[int]] = [[] for _ in range(t.axis_row.size)]

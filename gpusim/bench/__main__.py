@@ -1,4 +1,4 @@
-"""``python -m gpusim.bench``: the benchmarks without the packages that the command line needs (typer, rich)."""
+"""``python -m gpusim.bench``: the benchmarks without typer and rich."""
 
 from __future__ import annotations
 

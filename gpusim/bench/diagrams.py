@@ -1,4 +1,4 @@
-"""A diagram of many different blocks, wired at random, that drives a mass on a rail."""
+"""A diagram of many different blocks with random connections, which drives a mass on a rail."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OF_TWO: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def mixed_diagram(blocks: int, seed: int = 0) -> Diagram:
-    """Return a diagram of ``blocks`` blocks with random inputs: a stick, a position, a velocity, or earlier blocks."""
+    """Return a diagram of ``blocks`` blocks with random inputs."""
     rng, d = np.random.default_rng(seed), Diagram("mixed")
     d.add("input", "stick", lower=-2.0, upper=2.0)
     d.add("signal", "place", signal="joint.rail.position")
@@ -55,7 +55,7 @@ def mixed_diagram(blocks: int, seed: int = 0) -> Diagram:
 
 
 def cart(diagram: Diagram | None) -> Model:
-    """Return a model of 2 kg on a rail, held by a servo, optionally with a diagram."""
+    """Return a model of a 2 kg mass on a rail with a servo, optionally with a diagram."""
     b = ModelBuilder(gravity=(0, 0, 0))
     body = b.add_body(2.0, (1, 1, 1), label="cart")
     rail = b.add_joint_prismatic(-1, body, axis=(1, 0, 0), label="rail")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def command(sim: Simulation, number: int, motors: bool = False) -> None:
     """Give every valve in every world a new random command. With ``motors``, give the motors random commands too.
 
-    ``number`` selects the random values, so a call with the same number always writes the same commands.
+    ``number`` is the seed of the random values.
     """
     driven = valve_labels(sim.model) | (motor_labels(sim.model) if motors else set())
     for label in sim.control:
@@ -30,7 +30,7 @@ def run_driven(sim: Simulation, steps: int, hold: int = 0) -> None:
     Args:
         sim: the simulation.
         steps: number of steps.
-        hold: number of steps between new commands. 0: only the valves get commands, once.
+        hold: number of steps between new commands. 0: the valves get commands once, and the motors none.
     """
     for number, done in enumerate(range(0, steps, hold or max(steps, 1)), 1):
         command(sim, number, hold > 0)

@@ -1,9 +1,8 @@
 """The humanoid of gymnasium: 13 bodies, 23 degrees of freedom, 17 motors.
 
-The numbers are from gymnasium's humanoid.xml. The mass of a body is the mass of its capsules and spheres at 1000 kg/m3.
-Hinges have ranges, springs, dampers and rotor inertias. Several hinges of a body become one joint with several axes.
-Links have friction with the floor but not with each other, as ``condim`` in the file specifies. The two tendons of the
-file exert no force and are left out.
+The numbers are from gymnasium's humanoid.xml. Several hinges of a body become one joint with several axes. Links have
+friction with the floor but not with each other, as ``condim`` in the file specifies. The two tendons of the file exert
+no force and are left out.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ DT = 3e-3
 COMMAND_RANGE = 0.4
 """Maximum command of the motors, as a fraction of their gear."""
 STANDING, LYING = 1.293, 0.122
-"""Height of the torso standing with the soles on the floor, and lying on its back, m."""
+"""Height of the torso when standing, and when lying on its back, m."""
 STANDING_STEPS, SETTLE, FALL = 60, 600, 400
-"""Steps during which it still stands with bending knees, after which it lies at rest, and of its fall."""
+"""Number of steps: while the humanoid still stands, until it lies at rest, and of its fall."""
 HOLD = 20
-"""Steps (60 ms) between random torques."""
+"""Number of steps (60 ms) between random torques."""
 FLOOR_FRICTION = 1.0
 ORIGIN: Vector = (0.0, 0.0, 0.0)
 
@@ -35,8 +34,9 @@ ORIGIN: Vector = (0.0, 0.0, 0.0)
 class Hinge(NamedTuple):
     """Hinge with its motor.
 
-    ``axis`` is in link axes. ``range`` has the limits (degrees), ``armature`` the rotor inertia (kg m2), ``stiffness``
-    and ``damping`` have N m/rad and N m s/rad, and ``gear`` is the torque (N m) at full command.
+    ``axis`` is in link axes. Units: ``range`` degrees, ``armature`` kg m2, ``stiffness`` N m/rad, ``damping`` N m
+    s/rad,
+    ``gear`` (maximum torque) N m.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Geom(NamedTuple):
 class Link(NamedTuple):
     """Link of the humanoid.
 
-    ``place`` is its position in the parent (m), and ``tilt`` its rotation about y (rad). The outer hinges come first.
+    ``place`` is the link's position in the parent (m), and ``tilt`` its rotation about y (rad).
     """
 
     name: str
@@ -145,9 +145,7 @@ LINKS = (
 
 
 def humanoid(lying: bool = False) -> ModelBuilder:
-    """Return the humanoid on a floor with all hinges at zero. It stands, or lies on its back with ``lying``.
-
-    Nothing else supports the humanoid.
+    """Return the humanoid on a floor with all hinges at zero, standing or ``lying`` on its back.
 
     The commands of its motors (``right_knee``, ...) are fractions of the maximum torques, -1 to 1.
     """
@@ -192,7 +190,7 @@ def _along(middle: Any, axis: Any) -> Transform:
 
 
 def _add_joint(b: ModelBuilder, parent: int, child: int, frame: Transform, link: Link) -> None:
-    """Add the joint of all hinges of a link, with springs and motors. Weld a link without hinges."""
+    """Add one joint for all hinges of a link, with springs and motors. A link without hinges is welded."""
     at_parent, at_child = frame * Transform(link.anchor), Transform(link.anchor)
     if not link.hinges:
         b.add_joint_fixed(parent, child, at_parent, at_child, label=link.name)

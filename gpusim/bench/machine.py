@@ -43,7 +43,7 @@ def describe() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Return the git commit of this checkout, with a "+" if files have changed. Return "" outside a checkout."""
+    """Return the git commit, with a "+" for changed files, or an empty string outside a checkout."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return ""
@@ -69,7 +69,7 @@ def available_cores() -> int:
 
 
 def compiler_name() -> str:
-    """Return the first line of the C++ compiler's version text. The result is empty without a compiler."""
+    """Return the first line of the C++ compiler's version text, or an empty string."""
     from gpusim.backends.native.compile import find_compiler
     from gpusim.errors import GpusimError
 
@@ -80,7 +80,7 @@ def compiler_name() -> str:
 
 
 def gpu_name() -> str:
-    """Return the name of the GPU that CuPy finds. The result is empty if CuPy finds no GPU."""
+    """Return the name of the GPU that CuPy finds, or an empty string."""
     try:
         import cupy
 
@@ -91,7 +91,7 @@ def gpu_name() -> str:
 
 
 def package_version(name: str) -> str:
-    """Return the version of a distribution. The result is empty if the distribution is not installed."""
+    """Return the version of a distribution, or an empty string."""
     try:
         return version(name)
     except PackageNotFoundError:

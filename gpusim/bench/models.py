@@ -11,14 +11,14 @@ from gpusim.errors import ModelError
 from gpusim.transform import Transform
 
 PITCH = 0.1
-"""Distance of neighbors in the grid, m."""
+"""Distance between neighbors in the grid, m."""
 MASS = 0.1
 
 
 def joint_grid(columns: int, rows: int) -> ModelBuilder:
     """Return a net of ``columns`` x ``rows`` plates with ball joints between neighbors. The first column is fixed.
 
-    The net starts level and sags. Each joint has 3 constraint rows, and there are two joints per plate.
+    Each joint has 3 constraint rows, and there are two joints per plate.
 
     Raises:
         ModelError: there is no column or no row.
@@ -67,9 +67,9 @@ _TRUNK = (
 PELVIS, PELVIS_MASS, PELVIS_HALF = 0.76, 8.0, (0.08, 0.13, 0.07)
 """Height, mass and half size of the biped's pelvis."""
 STIFFNESS, DAMPING, EFFORT = 2000.0, 50.0, 200.0
-"""Stiffness, damping and effort limit of its servos."""
+"""Stiffness, damping and effort limit of the biped's servos."""
 SOLE = (0.03, 0.0, -0.06)
-"""Middle of a foot's box in the foot's frame."""
+"""Center of a foot's box in the foot's frame."""
 Vector = tuple[float, float, float]
 
 
@@ -89,10 +89,7 @@ _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
 def biped() -> ModelBuilder:
-    """Return a biped with 27 bodies and 26 driven hinges that stands on two box feet.
-
-    It weighs approximately 50 kg and is approximately 1.4 m tall.
-    """
+    """Return a biped with 27 bodies and 26 driven hinges that stands on two box feet."""
     b = gpusim.ModelBuilder()
     b.add_shape_plane(-1, label="floor")
     places, bodies = {"pelvis": (0.0, 0.0, PELVIS)}, {}

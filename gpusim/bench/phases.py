@@ -1,4 +1,4 @@
-"""Profile a step: time by stage and by kernel in staged launch, or by stage and by routine in fused launch."""
+"""Profile a step by stage and by kernel (staged launch) or routine (fused launch)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpusim.solver.launch_plan import Launch
 Runner = Callable[[list[Launch]], None]
 Times = dict[str, float]
 BUSY_BYTES = 128 << 20
-"""Bytes that a GPU writes in some 50 us, about the time that Python needs for a launch and its events."""
+"""Number of bytes that a GPU writes in about 50 us, the time of a kernel launch in Python."""
 
 
 def can_profile(sim: Any) -> bool:
@@ -30,7 +30,7 @@ def can_profile(sim: Any) -> bool:
 
 
 def twin_of(sim: Any, launch: str) -> Any:
-    """Return a copy of a simulation on the native backend, with the same state and commands, in another launch."""
+    """Return a copy of a simulation on the native backend with another launch mode."""
     from gpusim.simulation import Simulation
 
     twin = Simulation(
@@ -45,11 +45,9 @@ def twin_of(sim: Any, launch: str) -> Any:
 def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
     """Return the time of a step (microseconds) by stage and by kernel. The simulation runs ``steps`` further steps.
 
-    In staged launch, each kernel launch is timed. On a GPU, CUDA events measure the times, and CUDA graphs are not
-    used. The GPU is kept busy until all launches of a step are queued. The stages are the stages of solver/schedule.py.
-    In addition, "start" and "store" load and store the state, and "calls" is the time that Python and ctypes take
-    between the kernels. In fused launch, :func:`clock_routines` measures the times, and the "kernels" are the routines
-    within the stages.
+    In staged launch, each kernel launch is timed. The stages are those of solver/schedule.py. In addition, "start" and
+    "store" load and store the state, and "calls" is the time that Python takes between the kernels. In fused launch,
+    :func:`clock_routines` measures the times, and the "kernels" are the routines within the stages.
 
     Raises:
         ModelError: the simulation runs neither fused nor staged on the native or the cuda backend.
@@ -75,7 +73,7 @@ def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
 
 
 def _fused(sim: Any, steps: int) -> tuple[Times, Times]:
-    """Return the shares of the clocked build, scaled to the time of the usual build."""
+    """Return the profile of the clocked build, scaled to the step time of the usual build."""
     shares = clock_routines(sim, steps)
     synchronize(sim)
     # exclude other work on the computer if one thread does everything
@@ -91,7 +89,7 @@ def _fused(sim: Any, steps: int) -> tuple[Times, Times]:
 
 
 class _Timer:
-    """Sum of the time that each kernel takes, s, by stage and by kernel."""
+    """Sum of the time of each kernel, s, by stage and by kernel."""
 
     def __init__(self) -> None:
         self.stages: defaultdict[str, float] = defaultdict(float)
@@ -133,10 +131,9 @@ class _CpuTimer(_Timer):
 
 
 class _GpuTimer(_Timer):
-    """Timer of single launches, with an event before and after each.
+    """Timer of single launches with CUDA events.
 
-    Python takes longer for a launch than a small kernel runs. So the GPU writes zeros until all launches of a step are
-    queued, and then runs them one right after the other.
+    The GPU writes zeros until all launches of a step are queued. The launches then run without gaps.
     """
 
     def __init__(self, backend: CudaBackend) -> None:

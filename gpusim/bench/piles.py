@@ -1,8 +1,7 @@
-"""Piles for timing contacts: layers of boxes (and spheres) with small gaps, which settle on each other.
+"""Piles for timing contacts: layers of boxes and spheres with small gaps, which settle on each other.
 
-Every box is 1 m wide and weighs 1 kg. Neighbors within a layer have gaps, and every second layer is shifted by 0.3 m,
-so a box rests on up to four boxes. Small random rotations and shifts with a fixed seed break the symmetry. Benchmarks
-of other simulators build the pile from the same list of poses.
+Every box is 1 m wide and weighs 1 kg. Every second layer is shifted by 0.3 m. Small random rotations and shifts with a
+fixed seed break the symmetry. Benchmarks of other simulators use the same poses.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 HALF = 0.5
-"""Half the width of a box, and the radius of a sphere, m."""
+"""Half width of a box, and radius of a sphere, m."""
 MASS = 1.0
 FRICTION = 0.5
 GRAVITY = 9.81
 DT = 1.0 / 120.0
 SETTLE = 240
-"""Steps (2 s) after which the pile is at rest."""
+"""Number of steps (2 s) after which the pile is at rest."""
 PITCH = 1.2
 GAP = 0.05
 OFFSET = 0.3
@@ -46,7 +45,7 @@ class Heap:
         position: (n, 3) positions of the centers (m).
         turn: (n,) rotation angles about z (rad).
         ball: (n,) True for spheres, False for boxes.
-        reach: half the width of the pile (m).
+        reach: half width of the pile (m).
     """
 
     position: Array
@@ -104,7 +103,7 @@ def pile(columns: int, layers: int, spheres: bool = False) -> ModelBuilder:
 
 
 def _add_walls(b: ModelBuilder, reach: float, material: gpusim.Material) -> None:
-    """Add planes on all four sides at ``reach`` that face the middle."""
+    """Add planes on all four sides at ``reach`` that face the center."""
     half = np.sqrt(0.5)
     for k, (x, y) in enumerate(((-1.0, 0.0), (1.0, 0.0), (0.0, -1.0), (0.0, 1.0))):
         # rotated by a right angle about the axis that brings z to (-x, -y, 0)
@@ -113,7 +112,7 @@ def _add_walls(b: ModelBuilder, reach: float, material: gpusim.Material) -> None
 
 
 def figures(sim: Simulation, step_us: float) -> dict[str, float]:
-    """Return figures of a settled pile: contacts, time per contact, and residual motion.
+    """Return the results of a settled pile: contacts, time per contact, and residual motion.
 
     Args:
         sim: one world of a pile.
@@ -121,8 +120,8 @@ def figures(sim: Simulation, step_us: float) -> dict[str, float]:
 
     Returns:
         ``manifolds`` and ``points``: numbers of contact manifolds and contact points. ``ns_per_point``: time per
-        contact point (ns). ``rms_speed`` and ``greatest_speed``: of the centers of mass (m/s). ``overlap``: maximum
-        penetration (m).
+        contact point (ns). ``rms_speed`` and ``greatest_speed``: speeds of the centers of mass (m/s). ``overlap``:
+        maximum penetration (m).
     """
     state = sim.read_state()
     count = int(state["pair_count"][0])
@@ -147,7 +146,7 @@ def overlap(sim: Simulation) -> float:
 
 
 def found_figures(manifolds: int, points: int, step_us: float, velocity: Any) -> dict[str, float]:
-    """Return the figures except the penetration. ``velocity``: velocities of the centers of mass (n, 3)."""
+    """Return the results except the penetration. ``velocity``: velocities of the centers of mass (n, 3)."""
     speed = np.linalg.norm(np.asarray(velocity, float), axis=1)
     return {
         "manifolds": float(manifolds),

@@ -14,7 +14,7 @@ from gpusim.output_files import atomic_file
 
 HEAD = ("workload", "case", "worlds", "how", "us/step", "+-", "world-steps/s")
 LEFT = ("workload", "case", "how", "note")
-"""Columns of text, which are aligned to the left."""
+"""Left-aligned columns."""
 DROPPED_FIRST = ("+-", "how")
 """Columns that are dropped in a narrow window, in this order."""
 PILE_HEAD = ("case", "how", "ms/step", "manifolds", "points", "ns/point", "rms m/s", "most m/s", "overlap mm")
@@ -23,7 +23,7 @@ PILE_LEGEND = (
     "deepest. Times on one CPU thread are CPU time."
 )
 SHOWN_SHARE = 0.003
-"""Minimum share of a step for a stage in the report. Stages below it only took clock overhead."""
+"""Minimum share of a step for a stage in the report."""
 LEAST_SHARE = 0.02
 """Minimum share of a step for a kernel to be named."""
 LEGEND = "us/step: median time of a step of all worlds; +-: its interquartile range."
@@ -38,7 +38,7 @@ def cells(record: Record) -> tuple[str, ...]:
 
 
 def notes(records: Sequence[Record]) -> list[str]:
-    """Return the results that the table leaves out, one line each: times per constraint row, and errors."""
+    """Return the results that the table leaves out, one line each."""
     lines = []
     for record in records:
         if record.error:
@@ -124,7 +124,7 @@ def print_table(
     left: Sequence[str] = LEFT,
     dropped_first: Sequence[str] = DROPPED_FIRST,
 ) -> None:
-    """Print a table with rich, or as plain text if rich is not installed. A pipe or a file gets the full width.
+    """Print a table with rich, or as plain text if rich is not installed.
 
     Args:
         head: names of the columns.
@@ -154,7 +154,7 @@ def print_table(
 def narrowed(
     head: Sequence[str], rows: Sequence[Sequence[str]], width: int, dropped_first: Sequence[str] = DROPPED_FIRST
 ) -> tuple[list[str], list[list[str]], list[str]]:
-    """Return the table without less important columns that do not fit the width, and the dropped names."""
+    """Return the table without the columns that do not fit the width, and the names of these columns."""
     kept, dropped = list(range(len(head))), []
     needed = _widths(head, rows)
     for name in dropped_first:

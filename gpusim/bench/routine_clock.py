@@ -1,4 +1,4 @@
-"""Profile a fused step with a separate build in which the routines of the solver's schedule count their cycles."""
+"""Profile a fused step with a separate build in which the solver's routines count their cycles."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from gpusim.errors import ModelError
 from gpusim.typing import Array
 
 ROUTINES = 96
-"""Capacity for routine numbers, as in cuda_kernels/routine_clock.cuh."""
+"""Maximum number of routines, as in cuda_kernels/routine_clock.cuh."""
 STEP = ("contacts", "substep", "store_contacts", "check")
-"""Routines that make up a step, without reading and writing the state."""
+"""Routines of a step, without reading and writing the state."""
 LEAST_SECONDS = 0.2
-"""Minimum measuring time, s, so that other work on the computer is a small share."""
+"""Minimum measuring time, s."""
 GROUPS = ("contacts", "impulses", "substep")
 """Routines that consist of consecutive stages."""
 
@@ -29,14 +29,14 @@ GROUPS = ("contacts", "impulses", "substep")
 def clock_routines(sim: Any, steps: int = 10) -> dict[str, float]:
     """Return each routine's share of the time of a step, the largest first.
 
-    A share includes the routines that this routine calls.
+    A share includes called routines.
 
-    The first thread of each world counts the cycles, including waits. On a GPU with several worlds per warp, a share
-    refers to the time of the whole warp. The time of a step is the sum of the routines in STEP.
+    The first thread of each world counts the cycles, including waits. The time of a step is the sum of the routines in
+    STEP.
 
     Args:
-        sim: simulation in fused launch on the cuda or the native backend. It advances by ``steps`` steps, at least
-            once, and again until LEAST_SECONDS have passed.
+        sim: simulation in fused launch on the CUDA or the native backend. It advances by ``steps`` steps until
+            LEAST_SECONDS have passed.
         steps: number of steps per call.
 
     Raises:
@@ -70,16 +70,16 @@ def _native_variant(backend: NativeBackend) -> Variant:
 
 
 def _cuda_variant(backend: CudaBackend) -> Variant:
-    """Return the variant that steps use once their full build is ready."""
+    """Return the kernel variant of steps after the full build is ready."""
     variant = backend.step_variant()
     return variant.full or variant
 
 
 @contextmanager
 def _on_cpu(backend: NativeBackend, variant: Variant) -> Iterator[Any]:
-    """Run a clocked library in place of the backend's and yield a reader of its counters.
+    """Run a clocked library instead of the backend's library, and yield a reader of its counters.
 
-    It runs in one thread, because other work on the computer would delay several.
+    The library runs in one thread.
     """
     usual, backend._library = backend._library, load_library(variant)
     threads, backend.threads = backend.threads, 1
@@ -93,7 +93,7 @@ def _on_cpu(backend: NativeBackend, variant: Variant) -> Iterator[Any]:
 
 @contextmanager
 def _on_gpu(backend: CudaBackend, variant: Variant) -> Iterator[Any]:
-    """Do the same as :func:`_on_cpu` on the device."""
+    """Run a clocked library on the GPU, and yield a reader of its counters."""
     import cupy
 
     with backend._here():

@@ -56,15 +56,14 @@ class Record:
 
     Attributes:
         workload, case, worlds: the case that ran.
-        backend, dtype, solver, launch, threads: settings of the run. ``threads`` is 0 if the backend has no threads.
-        start: time (s) from the finished model to the end of the first step. It includes making the tables and
-            compiling, or loading from the compile cache.
+        backend, dtype, solver, launch, threads: settings of the run. ``threads`` is 0 for a backend without threads.
+        start: time (s) from the finished model to the end of the first step, including compilation.
         steps, chunks: number of timed steps and chunks.
         step_us: time of a step, as the median over the chunks of steps.
         spread: interquartile range of the step times of the chunks, divided by their median.
         world_steps: world-steps per second, from the median step time.
         error: reason why the case has no results.
-        extra: figures that only this workload has.
+        extra: results that only this workload has.
         stages, kernels: time of a step (microseconds) by stage and by kernel, see ``phases.profile``. Only for piles,
             or with ``profile``.
         profiled: launch mode of the profiled run, or the reason why a requested profile is missing.
@@ -138,7 +137,7 @@ def run_cases(
 
 
 def run_case(case: Case, model: Model, backend: str, options: Options, record: Record) -> None:
-    """Time one case and fill in its record."""
+    """Time one case and fill its record."""
     begin = time.perf_counter()
     sim = make_simulation(case, model, backend, options)
     sim.step(1)
@@ -169,7 +168,7 @@ def run_case(case: Case, model: Model, backend: str, options: Options, record: R
 
 
 def _profile(sim: Simulation, case: Case, record: Record) -> None:
-    """Profile a case. On failure keep what was measured."""
+    """Profile a case. After a failure, keep the measured parts."""
     if case.restart:
         sim.reset()
         command(sim, 0)
@@ -239,7 +238,7 @@ def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list
 
 
 class Start:
-    """Resetter that returns a simulation to its initial state at intervals that the case sets. The reset is not timed.
+    """Resetter that returns a simulation to its initial state at regular intervals. The reset is not timed.
 
     Args:
         sim: new simulation.
@@ -269,14 +268,13 @@ def timed(sim: Simulation, advance: Callable[[Simulation, int], None], steps: in
 def clock_of(case: Case, backend: str) -> Clock:
     """Return the clock that times a case.
 
-    Piles on one CPU thread use the CPU time of the process, which excludes other work on the computer. The benchmarks
-    of other simulators use CPU time too. All other cases use wall time.
+    Piles on one CPU thread use the CPU time of the process. All other cases use wall time.
     """
     return time.process_time if case.pile and case.threads == 1 and backend != "cuda" else WALL
 
 
 def in_one_call(sim: Simulation, steps: int) -> None:
-    """Do all steps in one call."""
+    """Run all steps in one call."""
     sim.step(steps)
 
 
@@ -287,15 +285,12 @@ def step_by_step(sim: Simulation, steps: int) -> None:
 
 
 def locked_rows(model: Model) -> int:
-    """Return the number of constraint rows in use. Every constraint has storage for the maximum."""
+    """Return the number of constraint rows in use."""
     return int(np.count_nonzero(model.topology.row_used))
 
 
 def add_row_time(records: list[Record]) -> None:
-    """Add the time per constraint row and solver sweep, from two runs that differ only in the number of sweeps.
-
-    The difference of their times contains only the additional sweeps.
-    """
+    """Add the time per constraint row and solver sweep, from two runs with different numbers of sweeps."""
     runs = [r for r in records if r.workload == "rows" and not r.error]
     if len(runs) < 2:
         return

@@ -38,20 +38,19 @@ class Case:
     """One line of the table.
 
     Attributes:
-        workload: the workload that it belongs to.
+        workload: name of the workload that contains the case.
         name: description of the mechanism.
         build: function that returns the model's builder.
         worlds: number of worlds.
         config: solver settings that differ from ``SolverConfig()``.
         launch: as in ``Simulation``.
         threads: number of threads of the native backend. None: all.
-        each_step: call ``step`` once per step, so the time includes Python's overhead.
-        keep_threads: ``threads`` belongs to the case, and the command line does not change it.
-        backend: backend that the case is for. Empty: any.
-        dtype: number type of this case. Empty: use the number type of the command line.
+        each_step: call ``step`` once per step, which includes Python's overhead.
+        keep_threads: the command line does not change ``threads``.
+        backend: backend of the case. Empty: any.
+        dtype: number type of the case. Empty: the number type of the command line.
         settle: number of steps before the timing, until the bodies rest.
-        restart: number of steps after which the case restarts, if its state changes too much over time. The restart is
-            not timed. 0: never.
+        restart: number of steps after which the case restarts. The restart is not timed. 0: never.
         hold: maximum number of steps between the motors' random commands. 0: the motors get no commands.
         pile: the case is a pile, and reports contacts and a profile.
     """

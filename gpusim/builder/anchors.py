@@ -17,7 +17,7 @@ Anchor = Transform | Vector
 
 
 def end_frame(builder: Elements, element: str, names: str, body: int, xform: Transform | None, at: Any) -> Transform:
-    """Return an element's frame in a body. It is ``xform``, or follows from an anchor in the world, ``at``.
+    """Return an element's frame in a body: ``xform``, or the frame ``at`` in the world converted to the body frame.
 
     Args:
         builder: builder that contains the body.

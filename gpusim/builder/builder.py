@@ -47,7 +47,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         self._labels: dict[str, dict[str, int]] = {space: {} for space in spaces}
 
     element_word: ClassVar[str] = "shape"
-    """What messages call an element that ``add_shape_<kind>`` adds. Visuals use the same parameters and checks."""
+    """Name of a shape in error messages."""
 
     def add_body(
         self,
@@ -66,8 +66,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
 
         Args:
             mass: kg, above zero. Default: density times volume, summed over the body's shapes.
-            inertia: inertia about the center of mass, along the axes of the body frame (kg m2): (ixx, iyy, izz), (ixx,
-                iyy, izz, ixy, ixz, iyz) or 3x3. Default: the shapes' inertia, scaled to ``mass``.
+            inertia: inertia about the center of mass, in the axes of the body frame (kg m2): 3 numbers (diagonal), 6
+                numbers (ixx, iyy, izz, ixy, ixz, iyz) or 3x3. Default: the shapes' inertia, scaled to ``mass``.
             com: center of mass in the body frame (m). Default: the body frame's origin if ``inertia`` is given,
                 otherwise the center of mass of the shapes.
             xform: pose of the body frame in the world.
@@ -165,13 +165,13 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         return len(self.joints) - 1
 
     def set_joint_solver(self, joints: Iterable[int], solver: str | None) -> None:
-        """Choose the solver of the given joints and of all joints connected to them through movable bodies.
+        """Choose the solver of the given joints, and of all joints that movable bodies connect to them.
 
         Args:
             joints: joint indices. One joint of each connected group is enough.
-            solver: "direct" (solves all joints of the group at once, for machines with arms, loops and suspensions),
-                "colored" (iterative sweeps over joints and contacts, for long chains of links on the ground), or None
-                (automatic). Only ``SolverConfig(joint_solver="auto")`` uses this choice.
+            solver: "direct" solves all joints of the group at once. Use it for arms, loops and suspensions. "colored"
+                sweeps over joints and contacts. Use it for long chains on the ground. None: automatic. Only
+                ``SolverConfig(joint_solver="auto")`` uses this choice.
 
         Raises:
             ModelError: an unknown solver or joint index.
@@ -197,8 +197,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         """Add a checked actuator (made by the methods in actuators/).
 
         Raises:
-            ModelError: unknown kind of actuator, or a parameter that may be an index but is missing in the
-                ``references`` of the kind.
+            ModelError: unknown kind of actuator, or an index parameter that the kind's ``references`` do not declare.
         """
         type_ = actuator_type(kind)
         spec = ActuatorSpec(kind, self._new_label("actuator", label, len(self.actuators), prefix=kind), params)

@@ -67,7 +67,7 @@ class BuilderMethods:
         self, body: int, density: float = 0.0, viscosity: float = 0.0, size: Vector | None = None,
         wind: Vector = (0.0, 0.0, 0.0), label: str | None = None,
     ) -> int:
-        """Add the drag of a fluid on a body: force and torque of a box that moves in air or water."""
+        """Add the drag of a fluid, such as air or water, on a body."""
 
     def add_force(
         self, body: int, force: Vector, point: Vector | None = None, frame: str = "world",
@@ -426,7 +426,7 @@ class BuilderMethods:
         """Apply a torque to a body. ``sim.control[label]`` scales it (initially 1)."""
 
     def add_torque_motor(self, joint: int, torque: float, axis: int = 0, label: str | None = None) -> int:
-        """Add an ideal DC motor: its torque follows its command at once and at any speed, without inertia."""
+        """Add an ideal motor without inertia. Its torque follows the command immediately, at any speed."""
 
     def add_torsion_spring(
         self, joint: int, stiffness: float = 0.0, damping: Any = 0.0, rest_angle: float | None = None,

@@ -35,9 +35,9 @@ def set_command_map(
     an integrator, x is an activation that follows this clipped command. You can read and write the activation as the
     signal ``<prefix>.<label>.activation``.
 
-    Commands are in the user's units in ``sim.control``, schedules, diagrams, panels and delays. Signals of the actuator
-    such as ``force.<label>.command`` return the value that the actuator gets. An emergency stop sends the command that
-    maps to the actuator's safe value, or the nearest command in the range.
+    ``sim.control``, schedules, diagrams and panels use the command's units. Signals of the actuator, such as
+    ``force.<label>.command``, return the value that the actuator gets. An emergency stop sends the command that maps to
+    the actuator's safe value, or the nearest command in the range.
 
     Args:
         command: label of an actuator's command, as in ``sim.control``.

@@ -15,9 +15,9 @@ from gpusim.description.ui_hints import CommandMap, UiHints
 from gpusim.errors import unknown_name
 
 APPLIED = ".applied"
-"""Suffix of the delayed or lagging value of a command, which acts on the actuator."""
+"""Suffix of the delayed or lagging value of a command."""
 ACTIVATION = "activation"
-"""Name of the state between a command and its effect, in signals, and of the variable of kinds that have one."""
+"""Signal name of the state between a command and its effect."""
 MAPS = "command_maps"
 """Actuator parameter with the maps of its commands, by name."""
 OPERATOR = "operator"
@@ -31,7 +31,7 @@ def command_names(spec: ActuatorSpec) -> list[str]:
 
 
 def applied_names(spec: ActuatorSpec) -> list[str]:
-    """Return the names of the values that the actuator gets: ``command_names``, plus ``.applied`` if they act late."""
+    """Return the names of the values that the actuator gets: ``command_names``, plus ``.applied`` for late commands."""
     return [f"{name}{APPLIED}" if is_late(spec) else name for name in command_names(spec)]
 
 
@@ -110,7 +110,7 @@ def first_command(spec: ActuatorSpec, command: str) -> float:
 
 
 def first_acting(spec: ActuatorSpec, command: str) -> float:
-    """Return the initial value that acts: of the activation, or of the command if it has no activation."""
+    """Return the initial activation, or the initial command if the command has no activation."""
     own = map_of(spec, command)
     if own is None or not own.has_activation:
         return first_command(spec, command)

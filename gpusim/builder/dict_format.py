@@ -16,7 +16,7 @@ FORMAT, VERSION = "gpusim.model", 1
 _HEAD = ("format", "version", "arrays")
 _LABELS = "_labels"
 _LISTS = {"body": "bodies"}
-"""Lists of labeled elements whose name is not the space with an "s"."""
+"""Names of lists of elements that are not the name of the label space plus "s"."""
 _FIX = "give what ModelBuilder.to_dict returned"
 Self = TypeVar("Self", bound="DictFormat")
 

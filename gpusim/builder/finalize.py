@@ -41,7 +41,7 @@ from gpusim.typing import Array
 
 _Spec = TypeVar("_Spec", JointSpec, ActuatorSpec)
 LENGTH = -1
-"""Pseudo-coordinate: the locked length of a joint, which limits will hold instead."""
+"""Pseudo-coordinate: the length of a joint that limits hold instead of a locked row."""
 
 
 def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Model:
@@ -151,7 +151,7 @@ def _by_kind(specs: list[_Spec]) -> dict[str, list[_Spec]]:
 
 
 def _controls(actuators: list[ActuatorSpec]) -> dict[str, int]:
-    """Return the column of every command by name: first the acting values, then the inputs of delayed commands."""
+    """Return the column of every command by name: first the applied values, then the inputs of delayed commands."""
     names = [name for spec in actuators for name in applied_names(spec)]
     names += [name for spec in actuators if is_late(spec) for name in command_names(spec)]
     return {name: column for column, name in enumerate(names)}
@@ -198,7 +198,7 @@ def _bind(bound: dict[str, str], element: str, item: OperatorInput) -> None:
 
 
 def _add_inputs(diagrams: list[DiagramSpec], controls: dict[str, int]) -> Array:
-    """Add columns for the diagrams' operator inputs after those of actuators, and return their initial values."""
+    """Add columns for the diagrams' operator inputs after the actuators' columns. Return their initial values."""
     driver: dict[str, str] = {}
     bound = {f"button {STOP_BUTTON!r}": "the emergency stop"}
     defaults = []
@@ -283,7 +283,7 @@ def _place_clamped(groups: list[Group]) -> None:
 
 
 def _number_coupled(groups: list[Group], axes: dict[str, list[list[int]]]) -> None:
-    """Assign indices to coupled laws like those of their constraints: by kind, then by order of adding."""
+    """Assign indices to coupled laws in the order of their constraints: by kind, then by order of adding."""
     count = 0
     for group in sorted(groups, key=lambda g: g.type.name):
         if group.type.coupled:
@@ -381,7 +381,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
 
 
 def _body_sides(bodies: Array, dynamic: Array) -> Array:
-    """Return the sides on each body, padded with the number of sides (an empty side)."""
+    """Return the constraint sides on each body, padded with the number of sides."""
     count, slots = bodies.shape
     sides: list[list[int]] = [[] for _ in dynamic]
     for c in range(count):

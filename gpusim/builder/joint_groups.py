@@ -1,11 +1,9 @@
 """Choice of the direct or the sweeping solver for each group of joints connected through movable bodies.
 
-``SolverConfig(joint_solver="auto")`` uses the ``solver`` of the joints in a group. Without one, the group is solved
-directly, unless it is a track: a closed ring of LEAST_RING or more links with shapes and without actuators. A track has
-as many contacts as links, and a direct solve would couple all contacts through the ring. Sweeps (iterations over joints
-and contacts) process the contacts anyway. They leave gaps of hundredths of a millimeter at the pins. Also, the direct
-equations of a ring of 12 to 15 hinged plates are singular when it falls flat. With steps of 5 ms, a direct solve breaks
-such rings (from 1 to 5 of 6 drop heights). With sweeps, the gaps of the same rings stay below 4 mm.
+``SolverConfig(joint_solver="auto")`` uses the ``solver`` of the joints in a group. Groups without a ``solver`` are
+solved directly, except tracks. A track is a closed ring of LEAST_RING or more links with shapes and without actuators.
+A direct solve would couple all contacts of a track through the ring, and its equations can be singular. Sweeps
+(iterations over joints and contacts) leave gaps of hundredths of a millimeter at the pins.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverCon
 
 
 def swept_constraints(model: Model) -> Array:
-    """Return which constraints are swept, (constraints,). The joints' ``solver`` or the rule for tracks decides."""
+    """Return a mask of the constraints that are swept, (constraints,)."""
     t = model.topology
     swept = np.zeros(t.num_constraints, bool)
     for group in joint_groups(t.constraint_bodies, t.dynamic):

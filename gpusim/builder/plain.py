@@ -42,7 +42,7 @@ _PACKAGES = ("actuators", "builder", "contact", "description", "joints", "meshes
 _DIAGRAMS = {"Diagram": "gpusim.control.diagram", "SensorDiagram": "gpusim.sensors.measured"}
 _ROOT = "gpusim."
 _MOST_LISTED = 1000
-"""Numbers of an array that is a list. Lists of large meshes would take minutes."""
+"""Maximum number of entries of an array that is stored as a list."""
 _SMALL = 32
 """Arrays up to this size are not shared."""
 _DTYPES = {np.dtype(name): name for name in ("float64", "float32", "int64", "int32", "uint8", "uint32", "bool")}

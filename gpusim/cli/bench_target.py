@@ -21,12 +21,12 @@ _SECONDS, _QUICK_SECONDS = 2.0, 0.3
 """Wall time of a measurement, s."""
 _WARM_UP = 20
 _CHUNK = 20
-"""Steps between two looks at the clock."""
+"""Number of steps between two checks of the clock."""
 NUM_WORLDS = (1, 16)
 
 
 _PROFILED = 50
-"""Steps of a profile."""
+"""Number of steps of a profile."""
 _CHEAPER = {
     "broad_phase": "fewer shapes, or collision groups for shapes that never touch",
     "narrow_phase": "boxes, spheres and capsules in place of meshes and hulls",
@@ -37,9 +37,9 @@ _CHEAPER = {
     "relax": "restitution = 0 where bodies need not bounce",
     "positions": "fewer loops of joints",
 }
-"""What makes a stage cheaper."""
+"""Stage -> advice on how to make the stage faster."""
 _LARGE = 0.1
-"""Least share of a step for which a profile says what makes it cheaper."""
+"""Minimum share of a step at which a profile gives advice."""
 
 
 def is_target(names: Sequence[str]) -> bool:

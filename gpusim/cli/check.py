@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 SECONDS = 2.0
 """Simulated time of the run, s."""
 _WALL = 60.0
-"""Longest wall time of the run, s."""
+"""Maximum wall time of the run, s."""
 _GAP = 0.01
-"""Gap of a joint that fails the run, m or rad."""
+"""Joint gap above which the run fails, m or rad."""
 _ACTS = ("motion", "contact")
 """Severities that fail a strict check."""
 _MOST = 20
@@ -57,7 +57,7 @@ class Run:
 
 @dataclass
 class CheckResult:
-    """All results of a check."""
+    """Result of all parts of a check."""
 
     target: str
     strict: bool
@@ -128,7 +128,7 @@ def examine(options: CheckOptions) -> CheckResult:
 
 
 def _run(options: RunOptions, scene: Scene, lint: Sequence[Finding]) -> tuple[Run, Sequence[Finding]]:
-    """Run the scene for ``SECONDS``, or ``_WALL`` seconds of wall time. Return also what fell."""
+    """Run the scene for ``SECONDS``, or at most ``_WALL`` seconds of wall time. Also return the fallen bodies."""
     from gpusim.lint import fallen
     from gpusim.recording.plots import check_plots
     from gpusim.simulation import Simulation
@@ -157,7 +157,7 @@ def _run(options: RunOptions, scene: Scene, lint: Sequence[Finding]) -> tuple[Ru
 
 
 def _lines(result: CheckResult) -> list[str]:
-    """Return the result for people: the verdict, then a section for each part."""
+    """Return the result as text: the verdict, then a section for each part."""
     lines = [f"{result.target}: {result.verdict}"]
     if result.report is not None:
         lines += _section("import", result.imported, "nothing was lost")
@@ -210,7 +210,7 @@ def _json(result: CheckResult) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """Return a value with None in place of numbers that JSON does not have."""
+    """Return a value with None instead of infinite numbers."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Evaluate the scene's checks for ``gpusim run``, or give the reasons why the run cannot evaluate them."""
+"""Evaluate the scene's checks for ``gpusim run``, or return the reasons why the run cannot evaluate them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 TRIAL_STRIDE = 10
-"""Steps between samples if a checked signal needs a trial of the next step."""
+"""Number of steps between samples if a checked signal needs a trial step."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Result of a scene's checks: a text for the summary table, and a sentence with the error.
+    """Result of a scene's checks: text for the summary table, and an error sentence.
 
-    The sentence is empty unless a check fails with the scene's own solver settings.
+    The sentence is empty unless a check fails with the scene's solver settings.
     """
 
     reported: str
@@ -34,10 +34,7 @@ class Found:
 def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) -> list[str]:
     """Return the reasons why a run of ``steps`` steps of ``dt`` s cannot evaluate the scene's checks.
 
-    The result is empty if the run can evaluate them.
-
-    The checks apply to one world with the scene's default parameters, duration and commands. They need all signals of
-    the scene.
+    The result is empty if the run can evaluate the checks.
     """
     found = []
     if options.settings:
@@ -58,8 +55,7 @@ def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) ->
 def sampling(scene: Scene, sim: Simulation) -> Sampling:
     """Return the sampling for the checks: about one sample per ``dt`` of the scene, up to the scene's duration.
 
-    Some signals need a trial of the next step, which costs more than a step. If the checks use such a signal, take one
-    sample per TRIAL_STRIDE steps.
+    Signals that need a trial step are sampled every TRIAL_STRIDE steps.
     """
     known, dt, names = sim.signals(), sim.config.dt, scene.signals()
     stride = TRIAL_STRIDE if any(known[name].forward for name in names) else 1
@@ -97,7 +93,7 @@ def find(
 def _broken(scene: Scene, checked: Sampling, changed: bool) -> tuple[list[str], list[str]]:
     """Return the statements that a recording fails, and a line for each check that has too few samples.
 
-    Too few samples are an error unless ``changed``: steps of 0.1 s, e.g., leave no sample for a check on 0.1 s.
+    Too few samples are an error unless ``changed``.
     """
     assert isinstance(checked.sampler, Recorder)
     recording = checked.sampler.recording()

@@ -92,7 +92,7 @@ def _read(options: ConvertOptions) -> tuple[ModelBuilder, ImportReport | None]:
 
 
 def _name(options: ConvertOptions, read: ImportReport | None) -> str:
-    """Return the robot's name, or that of the scene or file."""
+    """Return the name of the robot, the scene or the file."""
     name = "" if read is None else read.robot_name.strip()
     return name if name and name.isprintable() else Path(options.source).stem
 

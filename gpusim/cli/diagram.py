@@ -59,7 +59,7 @@ def diagram(options: DiagramOptions) -> None:
 
 
 def _all(options: DiagramOptions) -> list[Diagram]:
-    """Return all diagrams of a scene, or the one in a file."""
+    """Return all diagrams of a scene, or the diagram of a file."""
     from gpusim.control import Diagram
 
     if _is_diagram(options.target):
@@ -82,7 +82,7 @@ def _all(options: DiagramOptions) -> list[Diagram]:
 
 
 def _is_diagram(target: str) -> bool:
-    """Return whether a target is the file of a diagram rather than that of a machine, which has calls or models."""
+    """Return whether a target is a diagram file and not a machine file."""
     path = Path(target)
     if path.suffix.lower() not in _FILES:
         return False

@@ -50,7 +50,7 @@ def doctor() -> int:
 
 
 def _automatic(working: list[str]) -> str:
-    """Describe in words which backends "auto" chooses from, and by which rule."""
+    """Describe how ``--backend auto`` chooses a backend."""
     order = ", ".join(BACKENDS)
     if working[:2] != ["cuda", "native"]:
         return f"{working[0]!r} (the first that works of {order})"
@@ -59,7 +59,7 @@ def _automatic(working: list[str]) -> str:
 
 
 def print_headers(folder: Path) -> int:
-    """Write the kernels' generated sources into a folder and print how an editor finds them.
+    """Write the kernels' generated sources into a folder and print the settings for an editor.
 
     Returns:
         Exit code 0.
@@ -93,7 +93,7 @@ def try_backend(name: str) -> Finding:
 
 
 def _fall(backend: str) -> float:
-    """Return how far a body falls in 0.1 s, m."""
+    """Return the distance (m) that a body falls in 0.1 s."""
     import gpusim
 
     builder = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))

@@ -71,10 +71,7 @@ def sentence(error: BaseException) -> str:
 
 
 def _plain(text: str, given: str) -> str:
-    """Rewrite a parser message in our words. Return unknown messages unchanged.
-
-    The messages differ between releases of the parser, and some come from a library below it.
-    """
+    """Rewrite a message of the option parser. Return unknown messages unchanged."""
     match = re.fullmatch(r"Invalid value for '?([^':]+)'?[^:]*: (?:Value error, )?(.*)", text, flags=re.DOTALL)
     if match is None:
         return text
@@ -89,7 +86,7 @@ def _plain(text: str, given: str) -> str:
 
 
 def _given(error: BaseException) -> str:
-    """Return ", got VALUE" for a rejected option, or "" if the parser does not report the value."""
+    """Return ", got VALUE" for a rejected option, or an empty string without a value."""
     problems = getattr(error.__cause__, "errors", None)
     try:
         return f", got {problems()[0]['input']!r}" if callable(problems) else ""
@@ -98,9 +95,9 @@ def _given(error: BaseException) -> str:
 
 
 class CommandGroup(TyperGroup):
-    """Group of the gpusim commands that turns expected errors into one sentence on stderr and an exit code.
+    """Group of the gpusim commands. It prints expected errors as one sentence on stderr and sets the exit code.
 
-    Other errors pass through, so a traceback always means a bug in gpusim.
+    Other errors cause a traceback, which means a bug in gpusim.
     """
 
     def main(  # type: ignore[override]
@@ -126,7 +123,7 @@ class CommandGroup(TyperGroup):
 
 @contextmanager
 def _signals_as_interrupts() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into KeyboardInterrupt, so that recordings and films are closed first."""
+    """Convert SIGTERM and SIGHUP to KeyboardInterrupt, so that recordings and films are closed."""
     kept = {}
     if threading.current_thread() is threading.main_thread():
         for name in ("SIGTERM", "SIGHUP"):

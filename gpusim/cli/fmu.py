@@ -62,10 +62,10 @@ def fmu_command(
 
 
 def _fmu(run: RunOptions, out: Path, names: Mapping[str, list[str] | None], step: float | None) -> None:
-    """Build the simulation and write its FMU. ``names``: inputs, outputs, parameters; None for the default.
+    """Build the simulation and write its FMU. ``names``: inputs, outputs, parameters. None: the default.
 
     Raises:
-        GpusimError: bad input; the message names the option, the rule and the fix.
+        GpusimError: the input is invalid.
     """
     from gpusim.cli.run import check_backend, make_simulation
     from gpusim.cli.targets import load_target

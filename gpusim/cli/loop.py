@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from gpusim.viewer.operator import Operator
 
 _LOOKS = 500
-"""Number of reads of energy, drift and health per run: enough to catch errors, few enough to cost little."""
+"""Number of readings of energy, drift and health in a run."""
 
 _CALL = 0.2
-"""Target upper limit of the wall time of one call of the simulation, s."""
+"""Target for the wall time of one call of the simulation, s."""
 _MANY = 1 << 62
 
 
@@ -39,7 +39,7 @@ class Sampling:
 
     Attributes:
         sampler: the observer that takes the samples.
-        every: number of steps between samples, at least 1. It need not be an integer.
+        every: number of steps between samples, at least 1, may be a fraction.
         last: last step after which a sample may be taken.
         taken: number of samples so far.
     """
@@ -69,13 +69,13 @@ class Outcome:
         begun: simulated time at the start (s).
         simulated: simulated time at the end (s).
         wall: wall-clock time of the loop (s).
-        reading: wall-clock time that taking the samples took (s).
+        reading: wall-clock time for taking samples (s).
         steps: number of steps that ran.
         energy_start, energy_end: kinetic plus potential energy of world 0 (J).
         drift: maximum joint error in any world (m).
-        interrupted: the user pressed Ctrl-C.
+        interrupted: whether the user pressed Ctrl-C.
         failure: the error that ended the run early, or None.
-        all_failed: the run ended early because every world failed.
+        all_failed: whether every world failed.
     """
 
     begun: float = 0.0
@@ -110,8 +110,7 @@ def simulate(
 ) -> Outcome:
     """Run ``steps`` steps of ``sim`` with the schedule of ``scene``, and take samples from start to end.
 
-    A failed simulation or Ctrl-C ends the run. The function then returns normally and reports the reason in the
-    outcome, so the samples are not lost.
+    After a failure or Ctrl-C, the function returns normally, with the reason in the outcome.
 
     Args:
         sim: the simulation.
@@ -120,9 +119,9 @@ def simulate(
         recorder: recorder that takes samples. None: no recorder.
         every: number of steps between samples of ``recorder``.
         more: schedules of further samplers.
-        operator: sets the commands before each step, in place of the schedule. None: no operator.
-        printed: function that returns a text, which is printed after the simulated time.
-        clock: clock that waits before each step to keep real time. None: run as fast as possible.
+        operator: operator that sets the commands before each step, instead of the schedule. None: no operator.
+        printed: function that returns a text for the progress line.
+        clock: clock that waits before each step for real time. None: run as fast as possible.
     """
     begun = _time(sim)
     outcome = Outcome(begun=begun, energy_start=_energy(sim))
@@ -176,7 +175,7 @@ def _until(done: int, every: int) -> int:
 
 
 def _free_steps(scene: Scene, operator: Operator | None) -> int:
-    """Return how many steps can be done in one call before the next command is due."""
+    """Return the number of steps until the next command is due."""
     if operator is not None:
         return operator.free_steps()
     return 1 if scene.schedule is not None else _MANY
@@ -191,7 +190,7 @@ def _command(sim: Simulation, scene: Scene, operator: Operator | None, count: in
 
 
 class _Pace:
-    """Limiter of the steps per call, so that Ctrl-C and progress reports come in time.
+    """Limiter of the steps per call. It keeps Ctrl-C and the progress display responsive.
 
     Attributes:
         steps: maximum number of steps per call.
@@ -201,7 +200,7 @@ class _Pace:
         self.steps = 1
 
     def step(self, sim: Simulation, count: int) -> None:
-        """Do ``count`` steps and adapt the limit to the wall time that they take."""
+        """Run ``count`` steps and adapt the limit to their wall time."""
         began = progress.clock()
         sim.step(count)
         if count < self.steps:  # another limit applied, so the time says nothing
@@ -215,20 +214,20 @@ class _Pace:
 
 
 class _ClockPace(_Pace):
-    """Limiter that does single steps, each at its deadline."""
+    """Limiter that runs single steps, each at its deadline."""
 
     def __init__(self, clock: StepClock) -> None:
         super().__init__()
         self._clock = clock
 
     def step(self, sim: Simulation, count: int) -> None:
-        """Wait for the deadline of the next step, and do it."""
+        """Wait for the deadline of the next step, and run the step."""
         self._clock.wait()
         sim.step(count)
 
 
 def _time(sim: Simulation) -> float:
-    """Return the time of the running worlds, s. Failed worlds stay at their last good state."""
+    """Return the time of the running worlds, s."""
     return float(np.max(sim.read("sim.time", numpy=True)))
 
 

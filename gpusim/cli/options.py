@@ -57,7 +57,7 @@ class RunOptions:
     udp: str | None = None
 
     def is_file(self) -> bool:
-        """Return whether the target names a file or a module rather than a scene of the package.
+        """Return whether the target names a file or a module and not a scene of the package.
 
         Raises:
             OptionError: gpusim cannot read this type of file.
@@ -88,7 +88,7 @@ class RunOptions:
         return None
 
     def start_pose(self) -> str | None:
-        """Return the initial posture, or None for a model file. The importer already reads the model in its posture."""
+        """Return the initial posture, or None for a model file, whose importer sets the posture."""
         return None if self.kind() == MODEL else self.pose
 
     def parameters(self) -> dict[str, str]:
@@ -131,7 +131,7 @@ def check(options: RunOptions) -> None:
     """Check every option that can be checked without the model.
 
     Raises:
-        OptionError: an option breaks a rule; the message names the option, the rule and the fix.
+        OptionError: an option breaks a rule.
         ModelError: an output file cannot be written.
     """
     check_duration(options.duration)
@@ -154,7 +154,7 @@ def check(options: RunOptions) -> None:
 
 
 def _check_resume(options: RunOptions) -> None:
-    """Check that no option contradicts the checkpoint, which holds the settings and the number of worlds."""
+    """Check that no option contradicts the checkpoint of ``--resume``."""
     if options.resume is None:
         return
     usual = RunOptions(options.target)

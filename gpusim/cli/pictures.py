@@ -21,7 +21,7 @@ SCENE_VIEW = "scene"
 """Name of the scene's own camera view."""
 _VIEWS = (SCENE_VIEW, *VIEWS)
 _SHOWN = 8
-"""Maximum number of worlds that a message lists one by one."""
+"""Maximum number of worlds that a message lists."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class PictureOptions:
         return scene.camera if eye == SCENE_VIEW else eye
 
     def decorated(self, scene: Scene) -> bool:
-        """Return whether to draw joints and other objects without shapes. The command line or the scene decides."""
+        """Return whether to draw joints and other objects without shapes."""
         return scene.decoration if self.decoration is None else self.decoration
 
     def _eye(self) -> PinholeCamera | str:

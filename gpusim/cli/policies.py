@@ -1,4 +1,4 @@
-"""Option ``--policy``: a learned policy writes the commands, in place of the scene's schedule."""
+"""Option ``--policy``: a learned policy writes the commands instead of the scene's schedule."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def with_policy(options: RunOptions) -> RunOptions:
 
 
 def driven_by_policy(options: RunOptions, scene: Scene) -> Scene:
-    """Return the scene without checks, with the policy as its schedule and the episode's length as its duration."""
+    """Return the scene without checks. The policy is its schedule, and the episode's length its duration."""
     if options.policy is None:
         return scene
     schedule = _schedule(options)

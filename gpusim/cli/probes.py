@@ -1,4 +1,4 @@
-"""Probes of ``gpusim doctor``. Child processes probe the graphics, which may crash or hang."""
+"""Probes of ``gpusim doctor``. Graphics are probed in child processes, which may crash."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TIMEOUT = 60.0
 CUDA_12, CUDA_13 = 12000, 13000
 """CUDA versions in the driver's numbering."""
 _REFUSED = 3
-"""Exit code of a child process whose last output line is the reason."""
+"""Exit code of a child process that prints the reason of a failure."""
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 _COMPILER = "install g++ or clang++, or set CXX"
 _OPENMP_PROBE = """\
@@ -83,7 +83,7 @@ READERS = (
     ("pillow", "terrain from PNG files", "terrain", "PIL.Image"),
     ("tifffile", "terrain from GeoTIFF files", "terrain", ""),
 )
-"""Distribution, purpose, extra and module (empty: the distribution's name) of packages that read files."""
+"""Packages that read files: distribution, purpose, extra, and module (empty: the distribution's name)."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def probe_viewer() -> list[Finding]:
 
 
 def probe_package(name: str, purpose: str = "", hint: str = "", module: str = "") -> Finding:
-    """Import a package and compare its version. Only the import finds incompatible versions.
+    """Import a package and check its version.
 
     Args:
         name: name of the distribution.
@@ -171,10 +171,7 @@ def probe_compiler() -> Finding:
 
 
 def probe_openmp() -> Finding:
-    """Build a small library with the kernels' build settings, to test OpenMP.
-
-    The native backend needs OpenMP to use all cores.
-    """
+    """Build a small library with the kernels' build settings, to test OpenMP."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -213,7 +210,7 @@ def driver_cuda_version() -> int:
 
 
 def cuda_hint(driver: int) -> str:
-    """Return how to make the cuda backend work.
+    """Return how to make the CUDA backend work.
 
     Args:
         driver: result of :func:`driver_cuda_version`.
@@ -311,7 +308,7 @@ def run_child(code: str) -> tuple[str, str]:
 
 
 def _first_line(command: list[str]) -> str:
-    """Return the first line that ``command`` prints. The result is empty if it fails or hangs."""
+    """Return the first line that ``command`` prints, or an empty string if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -1,4 +1,4 @@
-"""Progress of long work on stderr: a bar in a terminal, or occasional plain lines in a pipe or a log."""
+"""Progress of long work on stderr: a bar in a terminal, or plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from datetime import timedelta
 from gpusim.cli.console import error_console, note
 
 FIRST, EVERY = 10.0, 30.0
-"""Wall time until the first line and between lines, s. Short work prints nothing."""
+"""Wall time until the first line, and between lines, s."""
 _REDRAW = 0.1
-"""Wall time between redraws of the bar, s. One redraw costs as much as many steps."""
+"""Wall time between two updates of the bar, s."""
 
 clock: Callable[[], float] = time.perf_counter
-"""Wall time, s. Tests replace it."""
+"""Clock for wall time, s."""
 
 
 class Report:
-    """Rate limiter that calls ``show(done, wall)`` first after ``first`` s of wall time, then every ``every`` s."""
+    """Rate limiter that calls ``show(done, wall)``: first after ``first`` s of wall time, then every ``every`` s."""
 
     def __init__(self, show: Callable[[int, float], None], first: float, every: float) -> None:
         self._show, self._every = show, every

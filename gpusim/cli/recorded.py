@@ -17,10 +17,7 @@ from gpusim.scene import Scene, scene_values
 
 
 def recorded_target(options: RunOptions) -> str:
-    """Return the name of the scene, or the absolute path of its file.
-
-    With an absolute path, you can play the motion from any current folder.
-    """
+    """Return the name of the scene, or the absolute path of its file."""
     if not options.is_file() or is_module(options.target):
         return options.target
     path, function = split(options.target)
@@ -31,12 +28,12 @@ def check_recording(options: RunOptions, more: Sequence[str] = (), allowed: Sequ
     """Raise an error if an option is given that only applies to simulations.
 
     Args:
-        options: options of the command line, whose target is a recording.
+        options: options of a command line with a recording as target.
         more: names of further options that were given and only apply to simulations.
         allowed: names of options that apply to recordings too.
 
     Raises:
-        OptionError: such an option is given. The message names the option.
+        OptionError: such an option is given.
     """
     plain = RunOptions(target=options.target)
     names = [field.name for field in dataclasses.fields(options) if field.name not in allowed]
@@ -63,7 +60,7 @@ def scene_of(motion: Motion, path: str) -> Scene:
 
     Args:
         motion: the recorded motion.
-        path: path of the recording. If the robot file has moved, it is searched in the same folder.
+        path: path of the recording. Its folder is also searched for the robot file.
 
     Raises:
         ModelError: the motion names no scene, its robot file is missing, or its scene has changed since.
@@ -82,7 +79,7 @@ def scene_of(motion: Motion, path: str) -> Scene:
 
 
 def _found(recorded: str, path: str) -> str:
-    """Return the target of a recording, or a file of the same name next to the recording if it has moved."""
+    """Return the target of a recording, or a file with the same name next to the recording."""
     file, function = split(recorded)
     target = Path(file)
     if not target.suffix or is_module(recorded) or target.is_file():

@@ -58,7 +58,7 @@ def check_rerun(options: ViewOptions) -> None:
 
     Raises:
         OptionError: the target is a recording.
-        ModelError: the text is not an address, rerun-sdk is not installed, or nothing answers at the address.
+        ModelError: the text is not an address, rerun-sdk is not installed, or no server answers at the address.
     """
     assert options.rerun is not None
     if options.is_recording:
@@ -67,10 +67,7 @@ def check_rerun(options: ViewOptions) -> None:
 
 
 def stream_to_rerun(options: ViewOptions, live: Live) -> StreamRecorder:
-    """Return a stream to a Rerun viewer, with the scene's signals and the poses of all bodies.
-
-    It takes 30 samples per second of simulated time.
-    """
+    """Return a stream to a Rerun viewer, with the scene's signals and the poses of all bodies."""
     assert options.rerun is not None
     signals = live.scene.signals() or ["sim.time"]
     rate = min(_RATE, 1.0 / live.sim.config.dt)

@@ -58,8 +58,8 @@ def render(options: RenderOptions) -> None:
     """Run one ``gpusim render`` command line.
 
     Raises:
-        GpusimError: the input is invalid or no renderer works, raised before the first step. SimulationError and
-            Interrupted are raised only after the picture, or the film so far, has been written.
+        GpusimError: the input is invalid or no renderer works. SimulationError and Interrupted are raised after the
+            picture or film has been written.
     """
     _check(options)
     if is_motion_file(options.run.target):
@@ -177,7 +177,7 @@ def _draw_recording(options: RenderOptions) -> None:
 
 
 def _film_recording(options: RenderOptions, name: str, player: MotionPlayer, painter: Offscreen, film: Film) -> None:
-    """Film a recording from ``--time`` on."""
+    """Film a recording, starting at ``--time``."""
     left, wanted = player.duration - options.time, options.run.duration
     if wanted is not None and wanted < left:
         frames = max(1, round(wanted * options.fps))
@@ -196,7 +196,7 @@ def _film_recording(options: RenderOptions, name: str, player: MotionPlayer, pai
 def _painter(
     options: RenderOptions, scene: Scene, source: Model | Simulation | MotionPlayer, worlds: Sequence[int]
 ) -> Offscreen:
-    """Return a renderer for the chosen worlds of a source. ``worlds`` holds the numbers of all its worlds."""
+    """Return a renderer for the chosen worlds of a source. ``worlds`` are the numbers of all its worlds."""
     drawn = options.picture.drawn_worlds(worlds)
     from gpusim.viewer.offscreen import Offscreen
 
@@ -221,7 +221,7 @@ def _aim(options: RenderOptions, scene: Scene, painter: Offscreen) -> None:
 
 
 class _Camera:
-    """Sampler that films a simulation: adds every frame that is due, until the film is complete."""
+    """Sampler that films a simulation."""
 
     def __init__(self, options: RenderOptions, painter: Offscreen, sim: Simulation, wanted: int) -> None:
         self._wanted = wanted
@@ -238,7 +238,7 @@ class _Camera:
         return self._film.frames
 
     def printed(self) -> str:
-        """Return the progress of the film in words."""
+        """Return the progress of the film as text."""
         return f"{self.frames} of {self._wanted} frames"
 
     def sample(self) -> None:
@@ -261,7 +261,7 @@ class _Camera:
 
 
 def _timings(simulated: float, steps: int, wall: float, frame: float | None = None) -> Timings:
-    """Return the numbers of the overlay "profile" after ``steps`` steps that took ``wall`` seconds."""
+    """Return the data for the overlay "profile" after ``steps`` steps with the wall time ``wall`` (s)."""
     return Timings(simulated / wall, wall / steps, frame) if steps and wall > 0.0 else Timings(frame=frame)
 
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Replay:
-    """Operator recording that a command line names.
+    """Operator recording of ``--replay``.
 
     Attributes:
         path: path of the file.
-        recording: its contents.
+        recording: contents of the file.
     """
 
     path: Path
@@ -37,7 +37,7 @@ class Replay:
         return self.recording.steps * self.recording.dt
 
     def check(self, options: RunOptions, scene: Scene) -> None:
-        """Raise an error if the run cannot repeat the recording. The time step is compared later, by the operator.
+        """Raise an error if the run cannot repeat the recording.
 
         Raises:
             OptionError: the recording was made with another scene, other parameters or another number of worlds, or
@@ -63,7 +63,7 @@ class Replay:
             self._check_parameters(options)
 
     def _check_options(self, options: RunOptions) -> None:
-        """Compare the options of a file with those of the recording, if it has any (a program records none)."""
+        """Compare the options of a file with the options in the recording."""
         here = {name: str(value) for name, value in target_parameters(options).items()}
         then = {name: str(value) for name, value in self.recording.parameters.items()}
         other = [f"{name} {then.get(name)} (here {here.get(name)})" for name in then if then[name] != here.get(name)]
@@ -98,7 +98,7 @@ class Replay:
         return operator
 
     def compare_solver(self, sim: Simulation) -> None:
-        """Print a note if solver settings differ, because the results are then not bitwise identical."""
+        """Print a note if solver settings differ, since the replay is then not bitwise identical."""
         from gpusim.viewer.operator.recording import solver_of
 
         here, then = solver_of(sim), self.recording.solver
@@ -122,7 +122,7 @@ def load_replay(options: RunOptions) -> Replay | None:
 
 
 def _is_many(value: Value | None) -> TypeGuard[tuple[float, ...]]:
-    """Return whether ``value`` holds one value per world."""
+    """Return whether ``value`` has one value per world."""
     return isinstance(value, tuple)
 
 

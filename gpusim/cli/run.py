@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 _POSES = 60.0
-"""Poses per second over UDP."""
+"""Number of poses per second over UDP."""
 _PICTURE_SAMPLES = 1000  # about one per pixel of picture width
 
 
@@ -42,8 +42,8 @@ def run(options: RunOptions) -> None:
     """Run one ``gpusim run`` command line.
 
     Raises:
-        GpusimError: the input is invalid, raised before the first step. SimulationError, BadRun and Interrupted are
-            raised only after all recorded data has been written.
+        GpusimError: the input is invalid. SimulationError, BadRun and Interrupted are raised after all recorded data
+            has been written.
     """
     check(options)
     options = with_policy(options)
@@ -106,7 +106,7 @@ class _Recorders:
 
 
 def _real_time(options: RunOptions, sim: Simulation, stack: ExitStack) -> tuple[StepClock | None, list[str]]:
-    """Return the clock of ``--clock``, and notes on its scheduling, which lasts until the stack is left."""
+    """Return the clock of ``--clock``, and notes about real-time scheduling."""
     if not options.clock:
         return None, []
     from gpusim.cosim.clock import StepClock
@@ -123,10 +123,10 @@ def _count_steps(options: RunOptions, scene_duration: float, dt: float) -> int:
 
 
 def check_backend(options: RunOptions) -> None:
-    """Check that the chosen backend works on this computer, before the model is built.
+    """Check that the chosen backend works on this computer.
 
     Raises:
-        ModelError: the backend does not work. The message names the fix.
+        ModelError: the backend does not work.
     """
     if options.backend != "auto":  # "auto" always finds one; trying it would load the GPU libraries
         from gpusim.backends import choose_backend
@@ -238,7 +238,7 @@ def _memory_limit() -> float:
 
 
 def _save(options: RunOptions, sim: Simulation, outcome: Outcome) -> Path | None:
-    """Write the checkpoint of ``--save``. Return its path if it was written."""
+    """Write the checkpoint of ``--save`` and return its path, or None."""
     if options.save is None:
         return None
     if outcome.interrupted and sim.backend_name == "numpy":  # kernels finish a step first

@@ -31,7 +31,7 @@ def show_summary(
         sim: the simulation, at its end.
         outcome: times, energies and joint error of the run.
         files: the files that were written.
-        values: final values, in world 0, of the signals that the user named.
+        values: final values in world 0 of the signals in ``--signals``.
         checks: result of the scene's checks. None: the table omits it.
     """
     table = Table(title=Text(scene.name), show_header=False, title_justify="left")
@@ -76,7 +76,7 @@ def _pairs(sim: Simulation) -> str:
 
 
 def parted(outcome: Outcome) -> str:
-    """Describe the joints that came apart, and the fix. Return "" if no joint came apart."""
+    """Describe the joints that came apart, or return an empty string."""
     if outcome.drift <= DRIFT_TOO_FAR:
         return ""
     return f"joints came {outcome.drift:.3g} m apart; take a smaller --dt or more --substeps"

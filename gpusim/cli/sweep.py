@@ -45,7 +45,7 @@ class SweepOptions:
 
 @dataclass(frozen=True)
 class Target:
-    """Function object that builds the scene of a point from a command line. It can be pickled."""
+    """Function object that builds the scene of a point. Ray can pickle it."""
 
     options: RunOptions
 
@@ -59,7 +59,7 @@ def sweep(options: SweepOptions) -> None:
     """Run one ``gpusim sweep`` command line.
 
     Raises:
-        GpusimError: bad input.
+        GpusimError: the input is invalid.
     """
     axes = {name: parse_values(name, text) for name, text in options.run.parameters().items()}
     if not axes:

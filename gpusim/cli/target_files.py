@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 MODEL, MACHINE, PYTHON = "model", "machine", "python"
 """Kinds of files."""
 STILL = "nothing_moves"
-"""Label of the body that a scene gets in which nothing moves."""
+"""Label of the body that is added to a scene without moving bodies."""
 BUILD = "build"
-"""Name of the function that returns the scene, if the target names none."""
+"""Default name of the function that returns the scene."""
 
 _MODELS = (".urdf", ".xacro", ".xml", ".mjcf", ".sdf", ".world", ".usd", ".usda", ".usdc", ".usdz")
 _MACHINES = (".yaml", ".yml")
@@ -37,7 +37,7 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 XACRO = ".xacro"
 """Suffix of model files with arguments."""
 _HELD = (".urdf", XACRO)
-"""Models without actuators in the file, whose joints servos hold."""
+"""Types of model files whose joints are held by servos."""
 _LINES_IN_A_PANEL = 8
 _MOST_FINDINGS = 10
 _SLIDING = "prismatic"
@@ -62,7 +62,7 @@ def split(target: str) -> tuple[str, str]:
 
 
 def is_module(target: str) -> bool:
-    """Return whether a target is ``module:function`` rather than a path."""
+    """Return whether a target is ``module:function`` and not a path."""
     return Path(split(target)[0]).suffix != ".py" and _MODULE.fullmatch(target) is not None
 
 
@@ -132,7 +132,7 @@ def model_scene(
 
 
 def _semantics(path: str) -> Path | None:
-    """Return the SRDF file of a URDF or xacro file: robot.srdf of robot.urdf or robot.urdf.xacro."""
+    """Return the SRDF file next to a URDF or xacro file: robot.srdf for robot.urdf."""
     file = Path(path)
     name = file.name.removesuffix(XACRO).removesuffix(".urdf")
     found = file.with_name(f"{name}.srdf")
@@ -140,7 +140,7 @@ def _semantics(path: str) -> Path | None:
 
 
 def add_still_body(scene: Scene) -> None:
-    """Add a body without shapes to a scene that has none, since every model has a body."""
+    """Add a body without shapes to a scene without bodies, since every model needs a body."""
     builder = scene.builder
     if not builder.bodies and (builder.shapes or builder.visuals):
         builder.add_body(kinematic=True, gravity_scale=0.0, label=STILL)
@@ -148,7 +148,7 @@ def add_still_body(scene: Scene) -> None:
 
 
 def show_findings(report: ImportReport, path: str) -> None:
-    """Print the findings of an import on stderr, at most ten lines. Findings that affect the motion come first."""
+    """Print at most ten findings of an import on stderr. Findings that affect the motion come first."""
     from gpusim.importers.report import SEVERITIES, one_for_each_fact
 
     lines = [
@@ -173,7 +173,7 @@ def add_floor(builder: ModelBuilder) -> None:
 
 
 def _panels(title: str, unit: str, joints: Sequence[str]) -> list[Plot]:
-    """Return panels of a few joints each. More line colors cannot be distinguished."""
+    """Return panels with a few joints each."""
     groups = [joints[i : i + _LINES_IN_A_PANEL] for i in range(0, len(joints), _LINES_IN_A_PANEL)]
     return [
         Plot(
@@ -195,7 +195,7 @@ def _energy_panel() -> Plot:
 
 
 def machine_scene(path: str, parameters: Mapping[str, str]) -> Scene:
-    """Read a machine file. ``parameters`` replaces values of the file, and gives numbers as text.
+    """Read a machine file. ``parameters`` are values as text that replace values of the file.
 
     Raises:
         ModelError: the file is missing or broken.
@@ -273,10 +273,10 @@ def _module_of(path: Path) -> ModuleType:
 
 
 def _run(target: str, action: Callable[[], Any]) -> Any:
-    """Run code of a user. An error becomes one sentence with the line of the user's file.
+    """Run user code. An error becomes one sentence with the line of the user's file.
 
     Raises:
-        OptionError: the code raised an error that is no error of gpusim.
+        OptionError: the code raised an error that is not an error of gpusim.
     """
     try:
         return action()
@@ -302,7 +302,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _plain(text: str) -> Any:
-    """Return a number or a truth value from text, or the text."""
+    """Convert text to a number or a truth value, if possible."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     for kind in (int, float):

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from gpusim.importers import ImportReport
 
 _MODEL_OPTIONS = ("pose", "floor", "floating")
-"""Options of model files, which recordings keep as parameters."""
+"""Options of model files that recordings store as parameters."""
 
 _SET = "--set "
-"""Prefix of the arguments of a xacro file among the parameters."""
+"""Prefix of xacro arguments in the parameters."""
 _POSE = "--pose"
-"""Name of the posture of another file among the parameters. No parameter has this name."""
+"""Parameter name that stores the posture."""
 
 
 def load_target(
@@ -108,9 +108,9 @@ def _package_scene(options: RunOptions, given: Mapping[str, str]) -> Scene:
 
 
 def target_parameters(options: RunOptions) -> dict[str, Any]:
-    """Return the parameters that a recording stores, in addition to the target, to rebuild the scene.
+    """Return the parameters that a recording stores to rebuild the scene.
 
-    For a scene of the package, these are the values of all parameters, because defaults may change between releases.
+    For a scene of the package, these are all parameters, because defaults may change between releases.
     """
     if options.kind() == MODEL:
         given = {name: getattr(options, name) for name in _MODEL_OPTIONS if getattr(options, name)}
@@ -126,7 +126,7 @@ def target_parameters(options: RunOptions) -> dict[str, Any]:
 
 
 def with_parameters(options: RunOptions, parameters: Mapping[str, Any]) -> RunOptions:
-    """Return options in which the result of :func:`target_parameters` replaces the given parameters."""
+    """Return options with the stored parameters of a recording, see :func:`target_parameters`."""
     if options.kind() == MODEL:
         texts = {name: str(parameters.get(name) or "") for name in _MODEL_OPTIONS}
         arguments = {name.removeprefix(_SET): value for name, value in parameters.items() if name.startswith(_SET)}

@@ -45,7 +45,7 @@ def view(options: ViewOptions) -> None:
 
     Raises:
         GpusimError: the input is invalid, or no window or page can be opened. SimulationError and Interrupted are
-            raised only after the recording has been closed.
+            raised after the recording has been closed.
     """
     _check(options)
     if options.windowed:
@@ -130,7 +130,7 @@ def _run(options: ViewOptions) -> None:
 
 
 class _Maker:
-    """Factory of a command line's simulation, which rebuilds it with other parameters on a restart."""
+    """Factory of a command line's simulation. A restart calls it with other parameters."""
 
     def __init__(self, options: RunOptions, max_dt: float | None = None) -> None:
         self._options, self._max_dt = options, max_dt
@@ -170,7 +170,7 @@ def _recorder(path: Path, run: RunOptions, live: Live, worlds: Sequence[int]) ->
 
 
 def _end_recording(recorder: MotionRecorder, live: Live) -> None:
-    """End the recording: after a restart, poses of another model do not belong in it."""
+    """End the recording, because a restart may change the model."""
     live.record(None)
     recorder.close()
 

@@ -1,1 +1,1 @@
-"""Tables that the builder computes from a description: rows, elimination order, colors, contact pairs, masses."""
+"""Tables that ``finalize`` computes from a model: rows, elimination order, colors, contact pairs, masses."""

@@ -9,7 +9,7 @@ from gpusim.description.joint_kinds import joint_type
 from gpusim.description.specs import WORLD, JointSpec
 
 MOST_BETWEEN = 5
-"""Most bodies without shapes between two neighbors. A MuJoCo body has up to six joints, which need five links here."""
+"""Maximum number of bodies without shapes between two neighbors. A MuJoCo body with six joints needs five."""
 
 
 def joined_bodies(joints: Sequence[JointSpec], shaped: Collection[int]) -> set[tuple[int, int]]:
@@ -49,7 +49,7 @@ def _ordered(a: int, b: int) -> tuple[int, int]:
 
 
 def _parts(welds: Sequence[JointSpec]) -> dict[int, int]:
-    """Return body -> lowest body that it is welded to, for welded bodies only."""
+    """Return the lowest body that each welded body is welded to."""
     touching: dict[int, set[int]] = {}
     for joint in welds:
         for a, b in (_ends(joint), _ends(joint)[::-1]):

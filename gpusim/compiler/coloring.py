@@ -19,11 +19,11 @@ class ColorSets:
     colors: list[Array]
     """Constraints of each color, in rising order."""
     color_of: Array
-    """(constraints,) color of each constraint, OVERFLOW, or FACTORED for constraints that are not swept."""
+    """(constraints,) color of each constraint, OVERFLOW, or FACTORED for constraints of the direct solver."""
     overflow: Array
     """Constraints without a color, in rising order."""
     overflow_load: Array
-    """(bodies,) number of overflow sides on each dynamic body, at least 1, and 1 for other bodies."""
+    """(bodies,) number of overflow constraints on each dynamic body, at least 1."""
 
 
 def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among: Array | None = None) -> ColorSets:
@@ -75,6 +75,6 @@ def _assign_colors(bodies: Array, dynamic: Array, order: Array, max_colors: int)
 
 
 def _overflow_load(bodies: Array, dynamic: Array) -> Array:
-    """Count the overflow sides on each dynamic body, at least 1: the parts into which mass splitting divides it."""
+    """Count the overflow constraints on each dynamic body, at least 1, for mass splitting."""
     sides = np.bincount(bodies.ravel(), minlength=dynamic.shape[0])
     return np.where(dynamic, np.maximum(sides, 1), 1).astype(np.int64)

@@ -25,10 +25,10 @@ MATERIAL_NUMBERS = 2
 # Up to this many pairs, one thread colors them in sequence, even on a GPU.
 MOST_IN_TURN = 1000
 PARTS = 256
-"""Number of parts in which a long list is summed in parallel."""
+"""Number of parts of a list that the kernels sum in parallel."""
 LARGE, MOST_WALKED = 32, 1000
-"""LARGE: number of shapes above the grid's cell size whose partners are searched in parallel parts. This is done above
-MOST_WALKED shapes, the most that one thread searches."""
+"""Greatest number of shapes larger than a grid cell, and number of shapes above which several threads search their
+pairs."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class ContactTopology:
     radius: Array
     """(shapes,) bounding radius about ``center``, m, inf for planes."""
     rolls: Array
-    """(shapes,) True: contact points do not rotate with the body within a step."""
+    """(shapes,) True for rolling surfaces, whose contact points do not rotate with the body within a step."""
     group: Array
     mask: Array
     law: Array
@@ -57,9 +57,9 @@ class ContactTopology:
     laws: Array
     """(laws, numbers) values of ContactLaw.numbers."""
     modulus: Array
-    """(shapes,) E/(1 - nu^2), Pa."""
+    """(shapes,) modulus E/(1 - nu^2), Pa."""
     curvature: Array
-    """(shapes,) 1/R for a round shape, else 0, 1/m."""
+    """(shapes,) curvature 1/R of a round shape, else 0, 1/m."""
     points: Array
     point_start: Array
     face_first: Array
@@ -68,24 +68,23 @@ class ContactTopology:
     face_vertex: Array
     face_normal: Array
     excluded: list[list[int]]
-    """For each shape, shapes with a higher index that it does not collide with, although groups would allow it."""
+    """For each shape, excluded shapes with a higher index."""
     included: list[list[int]]
-    """For each shape, shapes with a higher index that it collides with regardless of groups."""
+    """For each shape, shapes with a higher index that it touches regardless of groups."""
     include_material: list[list[int]]
-    """Row of ``materials`` for each of ``included``, or -1 for the shapes' own."""
+    """Row of ``materials`` for each pair in ``included``, or -1 for the materials of the shapes."""
     materials: Array
-    """(n, 2) E* and law of pairs with their own material. Its friction values and restitution are parameters."""
+    """(n, 2) modulus E* and law of pairs with a separate material."""
     candidates: list[list[int]] | None
-    """For each shape, shapes with a higher index that it may touch, once per manifold. None: too many to list, so a
-    grid finds them."""
+    """For each shape, shapes with a higher index that it may touch, once per manifold. None: a grid finds the pairs."""
     cell: float
     """Edge length of the grid's cells, m."""
     seams: list[list[int]]
     """For each shape, neighbors on the same body whose faces can continue its own (compiler/seams.py)."""
     seam_reach: Array
-    """(shapes,) m, see compiler/seams.py, 0 for shapes that are not tiles."""
+    """(shapes,) distance within which a tile continues a neighbor, m, 0 for other shapes (compiler/seams.py)."""
     manifolds: Array
-    """(shapes,) most manifolds of a pair with this shape (ShapeType.manifolds). Each takes one unit of capacity."""
+    """(shapes,) maximum number of manifolds of a pair with this shape (ShapeType.manifolds)."""
     articulated: Array
     """(bodies,) True if a joint or coupling acts on the body."""
 
@@ -101,7 +100,7 @@ class ContactTopology:
 
     @property
     def level(self) -> int:
-        """Return the highest ``level`` of the model's kinds of shapes. It selects the kernel build."""
+        """Return the highest ``level`` of the model's shape kinds. The level selects the kernel build."""
         return max((kind.level for kind in shape_kinds() if np.any(self.kind == kind.number)), default=1)
 
     def capacity(self, config: SolverConfig, dynamic: Array) -> int:
@@ -307,7 +306,7 @@ def _candidates(may: _Filter, manifolds: Array) -> list[list[int]]:
 
 
 def _cell(radius: Array) -> float:
-    """Return a cell size for all but the few largest shapes, which are tested against all others."""
+    """Return the cell size of the grid, from all shapes except the few largest ones."""
     finite = np.sort(radius[np.isfinite(radius)])
     if not finite.size:
         return 1.0

@@ -11,11 +11,11 @@ from gpusim.typing import Array
 
 @dataclass
 class Elimination:
-    """Block LDL^T factorization of the constraint graph: block operations in a valid execution order.
+    """Block operations of an LDL^T factorization, in a valid order.
 
     The list of blocks starts with the diagonal blocks, one per constraint. The blocks of L (edges) follow. Within a
-    level, no operation reads a block that another operation of the level writes. ``update`` and ``forward`` are split
-    into rounds in which every target occurs once, so that sums have a fixed order.
+    level, no operation reads a block that another operation of the level writes. In a round of ``update`` or
+    ``forward``, every target occurs only once, so sums have a fixed order.
     """
 
     num_blocks: int
@@ -36,7 +36,7 @@ class Level:
     edge_pivot: Array
     edge_row: Array
     updates: list[tuple[Array, Array, Array]]
-    """Rounds of (target block, position in ``edge`` of L_ik, position of A_jk): A_ij -= L_ik A_jk^T."""
+    """Rounds of (target block, position of L_ik in ``edge``, position of A_jk in ``edge``): A_ij -= L_ik A_jk^T."""
     forward: list[tuple[Array, Array, Array]]
     """Rounds of (row i, position in ``edge``, pivot k): y_i -= L_ik y_k."""
     backward: list[tuple[Array, Array, Array]]
@@ -51,7 +51,7 @@ class Assembly:
 
 
 def shared_sides(bodies: Array, dynamic: Array) -> dict[int, list[int]]:
-    """Return the sides of constraints on every dynamic body. A side has the number constraint * slots + slot."""
+    """Return the sides (constraint * slots + slot) of constraints on every dynamic body."""
     sides: dict[int, list[int]] = {}
     slots = bodies.shape[1]
     for c in range(bodies.shape[0]):
@@ -165,7 +165,7 @@ def _levels(
 def _products(
     sides: dict[int, list[int]], slots: int, edges: dict[tuple[int, int], int]
 ) -> list[tuple[Array, Array, Array]]:
-    """List the products: each pair of sides on a body adds J_i M^-1 J_j^T to block (i, j), i eliminated after j."""
+    """List the products J_i M^-1 J_j^T of all pairs of sides on a body."""
     products = []
     for body in sorted(sides):
         for p in sides[body]:

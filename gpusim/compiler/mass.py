@@ -44,9 +44,8 @@ def mass_properties(shapes: list[ShapeSpec]) -> tuple[float, Array, Array]:
 def complete_bodies(builder: Elements) -> list[BodySpec]:
     """Return the builder's bodies, with missing mass, inertia and center of mass taken from their shapes.
 
-    If you give the mass of a body, the shapes' inertia is scaled to it. A given center of mass does not change the
-    inertia, which is still the shapes' inertia about their common center of mass. A kinematic body that has neither a
-    mass nor a shape with volume gets 1 kg and a unit inertia, which have no effect.
+    If you give the mass of a body, the function scales the shapes' inertia to this mass. A given center of mass does
+    not change the inertia. A kinematic body without mass and volume gets 1 kg and a unit inertia, which have no effect.
 
     Raises:
         ModelError: a body lacks mass or inertia, and has no shape from which to compute it.

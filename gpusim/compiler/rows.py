@@ -67,7 +67,6 @@ class Constraint:
     mix: int = -1
     joint: int = -1
     coupled: list[int] = field(default_factory=list)
-    """Mixes of a coupled law."""
 
 
 @dataclass
@@ -84,11 +83,11 @@ class Mix:
 
 
 class RowCollector:
-    """Converter of joints and actuators to elements, axes and constraints. Actuators request their axes from it.
+    """Class that converts joints and actuators to elements, axes and constraints.
 
     Args:
         builder: complete and checked elements.
-        asked: joint coordinates, each (joint, coordinate), that get an axis row even if no actuator or limit needs it.
+        asked: additional joint coordinates, each (joint, coordinate), that get an axis row.
     """
 
     def __init__(self, builder: Elements, asked: Set[tuple[int, int]] = frozenset()) -> None:
@@ -130,7 +129,7 @@ class RowCollector:
         return self._joint_axes[key]
 
     def actuator_axis(self, actuator: int) -> int:
-        """Return the axis row of an actuator by its index, for actuators that act through it."""
+        """Return the axis row of the actuator with this index."""
         return self.axis_of_actuator[self.builder.actuators[actuator].label]
 
     def line_axis(
@@ -342,9 +341,9 @@ class RowCollector:
 
     @cached_property
     def _mix_places(self) -> dict[int, int]:
-        """Return the index of each mix with a row: those of couplings, then of axes, then of coupled laws.
+        """Return the index of each mix that has a row: couplings, then axes, then coupled laws.
 
-        The first use caches it, so all rows must exist by then.
+        Call this only after all rows exist, because the result is cached.
         """
         rigid = [c.mix for c in self.constraints if c.mix >= 0]
         of_axes = [a.element[1] for a in self.axes if a.element[0] == "mix"]

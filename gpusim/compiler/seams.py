@@ -18,7 +18,7 @@ from gpusim.description.specs import ShapeSpec
 from gpusim.typing import Array
 
 SEAM_REACH, SEAM_SHARE = 2e-4, 0.02
-"""Largest distance of tiles that continue each other: m, and as a fraction of half their thickness."""
+"""Greatest distance between tiles that continue each other: in m, and as a share of half their thickness."""
 SEAM_CONE = 0.985
 """Cosine of 10 degrees, the largest angle between normals of one surface."""
 
@@ -48,7 +48,7 @@ class _Tile:
     triangles: Array
     normals: Array
     bent: bool
-    """True for a height field. Its continuing faces are determined during contact."""
+    """True for a height field."""
     bounded: bool
 
     def flush(self, other: _Tile, space: float) -> bool:

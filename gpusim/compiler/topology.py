@@ -39,10 +39,10 @@ class DotTable:
 class SpinTable:
     """Elements that measure a rotation. Their rate is ``u . (w_b - w_a)`` with u fixed in body ``owner``.
 
-    ``angle`` is the index of the joint angle. It is -1 if the element is a component (0 to 2) or the length (3) of the
-    rotation vector between ``frame_a`` and ``frame_b`` (quaternions in the bodies). The components OUTER and MIDDLE
-    mean rotations about one of three axes that carry each other. Their angles are counted. ``other`` is fixed in the
-    body in which u is not fixed (model/euler_angles.py).
+    ``angle`` is the index of the joint angle, or -1. With -1, the element is a component (0 to 2) or the length (3) of
+    the rotation vector between ``frame_a`` and ``frame_b`` (quaternions in the bodies). The components OUTER and MIDDLE
+    are rotations about gimbal axes (model/euler_angles.py). ``other`` is an axis that is fixed in the other body than
+    u.
     """
 
     body_a: Array
@@ -66,7 +66,7 @@ class LineTable:
     vector_b: Array
     length: Array
     wrap: Array
-    """Twice the index of the wrapped path of a line, plus 1 for its second line; -1 for plain lines."""
+    """Twice the index of the line's wrapped path, plus 1 for the second line of the path. Plain lines have -1."""
 
 
 @dataclass
@@ -121,17 +121,17 @@ class AngleTable:
 
 @dataclass
 class CouplingTable:
-    """Rows ``sum of factor * element - offset``: first rigid rows, then axis rows (of tendons)."""
+    """Rows ``sum of factor * element - offset``. Rigid rows come first, then axis rows of tendons."""
 
     row: Array
     offset: Array
-    """NaN: computed from the starting pose."""
+    """(n,) offset of each row. NaN: the value in the starting pose."""
     rigid: int
     """Number of rigid rows."""
     start: Array
-    """(n + 1,) start of each row's terms."""
+    """(n + 1,) index of the first term of each row."""
     element: Array
-    """(terms,), like the next two."""
+    """(terms,) element of each term. The next two arrays also have one entry per term."""
     factor: Array
     slot: Array
     """(terms, 2) slots of the element's bodies a and b in the constraint."""
@@ -171,12 +171,12 @@ class Topology:
     element_body_b: Array
     rigid_element: Array
     rigid_row: Array
-    """Flat row (constraint * block + place) of each rigid element."""
+    """Index of the row of each rigid element, counted over all constraints (constraint * block + row)."""
     axis_element: Array
-    """Element of each axis row. Indices from the number of elements on are couplings."""
+    """Element of each axis row. Indices of ``num_elements`` or more are couplings."""
     axis_row: Array
     element_row: Array
-    """Elements with their own row. The next array holds the flat index of these rows."""
+    """Elements that have a row. The next array holds the index of this row."""
     element_row_index: Array
     constraint_bodies: Array
     """(constraints, slots). The world fills unused slots."""
@@ -190,22 +190,22 @@ class Topology:
     row_used: Array
     """(constraints, block) True if a row exists."""
     body_sides: Array
-    """(bodies, most) sides (constraint * slots + slot) on a body, padded with the number of sides."""
+    """(bodies, most) sides (constraint * slots + slot) on a body. The number of sides fills unused entries."""
     dynamic: Array
     """(bodies,) True for bodies that impulses move."""
     conveyor: Array
-    """(bodies,) True for bodies that stay in their pose while their velocities move what touches them."""
+    """(bodies,) True for bodies that keep their pose while their surface moves, such as conveyor belts."""
 
     @property
     def articulated(self) -> Array:
-        """Return (bodies,) True for bodies on which a joint or coupling acts that the direct solver solves."""
+        """Return (bodies,) True for bodies with directly solved joints or couplings."""
         on = np.zeros(self.num_bodies + 1, dtype=bool)
         on[self.constraint_bodies[~self.swept]] = True
         return on & self.dynamic
 
     @cached_property
     def systems(self) -> Array:
-        """Return (bodies,) the first body of the system of jointed bodies to which each body belongs."""
+        """Return (bodies,) the first body in the group of jointed bodies that each body belongs to."""
         first, joined = np.arange(self.num_bodies + 1), self.constraint_bodies[~self.swept]
         moves = self.dynamic[joined]
         while True:
@@ -261,8 +261,7 @@ class Topology:
     def may_depend(self) -> Array:
         """Return (constraints,) True for constraints of :attr:`loops` whose rows may be linearly dependent.
 
-        All values are False if no axis row is in a loop. If only rigid rows are dependent, round-off decides how they
-        share their load, but they still hold.
+        All values are False if no axis row is in a loop.
         """
         return self.loops & self.in_loop[self.axis_row // self.block].any()
 
@@ -299,6 +298,6 @@ class Topology:
 def axes_in_loops(t: Topology, ropes: Array) -> Array:
     """Return the axis rows in directly solved loops, except limits of ropes, which change.
 
-    A bushing does not count as part of a loop, because it yields if a limit pushes back.
+    A bushing does not count as part of a loop.
     """
     return np.setdiff1d(np.flatnonzero((t.may_depend & t.in_stiff_loop)[t.axis_row // t.block]), ropes)

@@ -24,9 +24,9 @@ class Choice:
     equation: str
     source: str
     uses: tuple[str, ...] = ()
-    """Parameters of ContactLaw that it reads."""
+    """Parameters of ContactLaw that this choice reads."""
     needs: tuple[str, ...] = ()
-    """Required parameters among those."""
+    """Parameters of ContactLaw that this choice requires."""
 
 
 def _socket(*choices: Choice) -> dict[str, Choice]:
@@ -189,7 +189,7 @@ class ContactLaw:
             )
 
     def _check_parameters(self, choices: list[Choice]) -> None:
-        """Check that given numbers are positive and used by a chosen law, and that no needed one is missing."""
+        """Check that the given parameters are positive and used by a chosen law, and that none is missing."""
         used = {name for choice in choices for name in choice.uses}
         for name in (*FLOATS, *PAIRS, "pressure"):
             value = getattr(self, name)
@@ -229,9 +229,9 @@ class Tire(ContactLaw):
     """Contact law of a tire, for the material of a wheel shape: ``Material(friction=1.0, law=Tire(...))``.
 
     A brush of bristles carries the force along and across the wheel (Pacejka 2012, chapter 3). The deflection s of the
-    bristles follows ``s' = v - |V| s/l`` with the slip velocity v, rolling speed V and relaxation length l (section
-    7.2). So s/l is the slip v/V in steady rolling at any speed. At standstill the bristles act as springs, so a braked
-    wheel does not creep. The tire collides with shapes of every kind.
+    bristles follows ``s' = v - |V| s/l``. v is the slip velocity, V the rolling speed, and l the relaxation length
+    (section 7.2). At standstill the bristles act as springs, so a braked wheel does not creep. The tire collides with
+    shapes of every kind.
 
     Args:
         slip_stiffness: force per slip at small slip, N, one number or (along, across).

@@ -39,7 +39,7 @@ class Material:
             two materials differ, the later rule in this order applies. For the two arms, which are lengths, "multiply"
             takes their geometric mean.
         priority: whole number. If the priorities of two materials differ, all friction values come from the material
-            with the higher priority, also if they are zero.
+            with the higher priority.
 
     Raises:
         ModelError: a value is out of range.
@@ -149,7 +149,7 @@ def _friction(rule: str, first: float, second: float) -> float:
 
 
 def _arm(rule: str, first: float, second: float) -> float:
-    """Combine arms of rolling or spinning friction. If one is 0, the other one applies."""
+    """Combine arms of rolling or spinning friction. If one arm is 0, the other arm applies."""
     if rule != "first" and (first == 0.0 or second == 0.0):
         return max(first, second)
     return _friction("mean" if rule == "multiply" else rule, first, second)

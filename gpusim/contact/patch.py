@@ -2,12 +2,12 @@
 
 Symbols: sliding speed v, spin w, patch radius a, eps = v/(a w). The force mu N f(eps) opposes the sliding, the torque
 mu N a t(eps) opposes the spin. At every point of the patch with the pressure p, the friction mu p opposes the velocity.
-So a ring of radius rho a gives
+A ring of radius rho a gives, as means over the angle x,
 
     f = mean (eps + rho sin x)/q,  t = rho mean (rho + eps sin x)/q,  q^2 = eps^2 + rho^2 + 2 eps rho sin x
 
-The f and t of the patch are the means of these values over all rings, weighted by the normal force on each ring
-(pressure p(rho)). The kernels interpolate a table over s = eps/(1 + eps).
+f and t of the patch are means over all rings, weighted by the normal force on each ring. The kernels interpolate a
+table over s = eps/(1 + eps).
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class Block(ABC):
         """
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return shapes and units of the outputs for given shapes and units of the inputs (in ``waits`` only if known).
+        """Return shapes and units of the outputs for those of the inputs. Inputs in ``waits`` may be unknown.
 
         Raises:
             ModelError: the inputs do not fit together. The message begins with the rule.

@@ -122,7 +122,7 @@ def _way(b: ModelBuilder, base: str, tip: str) -> tuple[list[int], list[Transfor
 
 
 def _mass_behind(model: Model, joint: JointSpec) -> dict[str, Any]:
-    """Return mass, center of mass and inertia of a child and its welded bodies, in the frame behind the joint."""
+    """Return mass, center of mass and inertia of a child and its welded bodies, in the joint's frame on the child."""
     parts = []
     for body, place in _welded(model, joint):
         spec = model.bodies[body]
@@ -143,7 +143,7 @@ def _mass_behind(model: Model, joint: JointSpec) -> dict[str, Any]:
 
 
 def _welded(model: Model, joint: JointSpec) -> Iterator[tuple[int, Transform]]:
-    """Yield the bodies welded to a joint's child, with their poses in the frame behind the joint."""
+    """Yield the bodies welded to a joint's child, with their poses in the joint's frame on the child."""
     waiting, seen = [(joint.child, joint.child_xform.inverse())], {joint.child, WORLD}
     welds = [other for other in model.joints if joint_type(other.kind).welds]
     while waiting:

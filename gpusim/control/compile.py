@@ -68,7 +68,7 @@ def ordered(flat: Flat) -> list[str]:
 
 
 def _kinds(flat: Flat, order: list[str], signals: Mapping[str, Any], period: float) -> dict[Port, Kind]:
-    """Return shape and unit of every output. Inputs that wait may get theirs in a later pass."""
+    """Return shape and unit of every output. Inputs in ``waits`` may get shape and unit in a later pass."""
     known: dict[Port, Kind] = {}
     for _ in range(MOST_PASSES):
         before = dict(known)
@@ -198,7 +198,7 @@ def _places_outside(
 
 
 def _wire_values(trace: Trace, flat: Flat, name: str, values: dict[Port, Wire], waiting: bool) -> dict[str, Wire]:
-    """Return the inputs of a block, without those that wait unless ``waiting``."""
+    """Return the inputs of a block. Include the inputs in ``waits`` only if ``waiting``."""
     found, given = flat.blocks[name], {}
     for port in found.inputs:
         source = flat.wires.get((name, port))

@@ -56,8 +56,8 @@ class Diagram(NamesMoved):
     Args:
         label: name of the diagram. Each wire is a signal ``diagram.<label>.<block>.<port>``.
         rate: samples per second. None: one sample per configured step. Commands are constant between samples. Samples
-            follow simulated time, not the number of steps: after a longer step (``step(dt=...)``), the diagram runs all
-            samples that were due during the step. Shorter steps do not add samples.
+            follow simulated time, not the number of steps. After a longer step (``step(dt=...)``), the diagram runs all
+            samples that were due during the step.
         max_rate: maximum rate. The rate becomes the parameter ``diagram.<label>.clock.rate``, and each world may set a
             different value. ``rate`` is then the initial value (default: ``max_rate``). Filters and transfer functions
             need the same rate in all worlds.
@@ -69,7 +69,7 @@ class Diagram(NamesMoved):
     prefix = "diagram"
     """Prefix of the diagram's signals."""
     senses = False
-    """Whether the diagram is a sensor: other diagrams read it, and it reads none of them."""
+    """Whether the diagram is a sensor, which other diagrams read."""
 
     @checks_old_names
     def __init__(self, label: str = "control", rate: float | None = None, max_rate: float | None = None) -> None:
@@ -258,7 +258,7 @@ class Diagram(NamesMoved):
         files.save(self, path)
 
     def digest_parts(self) -> Any:
-        """Return the content for a model's digest: that of the diagram's file, or the diagram with Python blocks."""
+        """Return the content for a model's digest: the file's content, or the diagram if it has Python blocks."""
         try:
             return files.layout(self)
         except ModelError:
@@ -306,7 +306,7 @@ class Diagram(NamesMoved):
             return outer.get(source[0]) if found.kind == "inport" and prefix else (prefix + source[0], source[1])
 
         def open_port(end: Port) -> str:
-            """Return the input, of this or an outer diagram, that needs a wire because nothing drives ``end``."""
+            """Return the input that needs a wire because nothing drives ``end``. It may belong to an outer diagram."""
             source = self.wires.get(end)
             return f"{prefix}{end[0]}.{end[1]}" if source is None else names[source[0]]
 
@@ -324,7 +324,7 @@ class Diagram(NamesMoved):
         """Check everything that does not need a simulation: open inputs, algebraic loops, wires that do not fit.
 
         Raises:
-            ModelError: something is wrong.
+            ModelError: a check fails.
         """
         check(self.flat())
 

@@ -241,7 +241,7 @@ def _bare(value: Any) -> Any:
 
 
 def _fits(value: Any, wanted: str) -> bool:
-    """Return whether a value has a type that is given as a block's annotation text."""
+    """Return whether a value has the type ``wanted``, such as "float" or "Sequence[str]"."""
     if wanted.startswith("Sequence["):
         inner = wanted.removeprefix("Sequence[").removesuffix("]")
         return isinstance(value, list) and all(_fits(item, inner) for item in value)

@@ -25,8 +25,7 @@ class Flat:
         rate: samples per second. None: one sample per step.
         max_rate: maximum rate if worlds may have different rates, else None.
         prefix: prefix of the diagram's signals.
-        open_ports: input without a wire -> port that needs the wire: the input itself, or an input of a subsystem
-            around it.
+        open_ports: maps an input without a wire to the port that needs the wire, here or in an enclosing diagram.
     """
 
     label: str

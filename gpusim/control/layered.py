@@ -1,8 +1,8 @@
 """A layered layout of boxes and wires from left to right.
 
 It follows K. Sugiyama, S. Tagawa, M. Toda, "Methods for visual understanding of hierarchical system structures", IEEE
-Trans. SMC 11 (1981). The steps: open loops, assign boxes to columns, reserve lanes for long wires in the columns that
-they pass, and order each column by barycenters. Wires bend in the gaps between columns.
+Trans. SMC 11 (1981). The steps are: open loops, assign boxes to columns, reserve lanes for long wires, and order each
+column by barycenters.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SWEEPS = 12
 
 @dataclass(frozen=True)
 class Node:
-    """A box: size, number of ports, and -1 (1) if it must be in the first (last) column, else 0."""
+    """A box: size, number of ports, and its column: -1 (must be the first), 1 (must be the last) or 0 (any)."""
 
     width: float
     height: float
@@ -231,7 +231,7 @@ class _Layout:
 
 
 def _curve(stops: list[Point]) -> list[Point]:
-    """Join points by horizontal lines, by bends, and by U-turns, the first of which bulges to the right."""
+    """Join points by horizontal lines, bends and U-turns."""
     points, bulge = stops[:1], TURN
     for (x, y), (u, v) in pairwise(stops):
         if x != u:

@@ -21,7 +21,7 @@ TITLE = 6.9
 PORT = 15.0
 """Height of a port."""
 MARGIN, FRAME = 12.0, 20.0
-"""Margin around the picture; height of a subsystem's header."""
+"""Margin around the picture, and height of a subsystem's header."""
 MOST_LINES, MOST_LETTERS = 3, 26
 """Maximum number of parameter lines in a box and of letters per line."""
 ROLES = {"input": "input", "signal": "signal", "command": "command", "inport": "port", "outport": "port"}

@@ -115,7 +115,7 @@ class Trace:
         initial: initial values of the state variables, in their order.
         parameters: numbers that may differ between worlds.
         tables: constant arrays by name.
-        calls: functions that do not consist of traced operations: name, C++ definition, Python function.
+        calls: functions without traced operations, as (name, C++ definition, Python function).
         rings: ring buffers of state variables.
     """
 
@@ -174,7 +174,7 @@ class Trace:
         return Num(self, self._text(value))
 
     def plain(self, value: Num) -> Number:
-        """Return a constant as a float, to let callers skip operations on zeros. Return other numbers unchanged."""
+        """Return a constant as a float, and other numbers unchanged."""
         try:
             return float(value.name.strip("()"))
         except ValueError:

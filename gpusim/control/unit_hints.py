@@ -65,7 +65,7 @@ _LONGEST = 40
 
 
 def _corrected(word: str) -> tuple[str, float] | None:
-    """Return a word in known units, and its value in these, or None if it is unknown."""
+    """Return a word in known units and its factor, or None if the word is unknown."""
     if units.parse(word) is not None:
         return word, 1.0
     if len(word) > _LONGEST:

@@ -10,7 +10,7 @@ from collections import Counter
 from functools import cache
 
 Unit = tuple[tuple[str, int], ...] | None
-"""Base units with their powers, sorted; None: unknown."""
+"""Base units with their powers, sorted. None: unknown."""
 NONE: Unit = ()
 SECOND: Unit = (("s", 1),)
 _BASE = ("m", "kg", "s", "A", "K", "deg", "bar", "l")

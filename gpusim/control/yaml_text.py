@@ -28,7 +28,7 @@ _PLAIN = (
 
 
 def _plain(why: str) -> tuple[str, str]:
-    """Return a problem of the parser in words, and the fix."""
+    """Return the parser's error in plain words, and the fix."""
     for pattern, words, fix in _PLAIN:
         if match := re.fullmatch(pattern, why):
             return match.expand(words), fix

@@ -1,6 +1,6 @@
 """Co-simulation: FMUs, hardware in the loop, poses over UDP, and ROS 2.
 
-The functions import their libraries themselves, so this package needs none of them.
+Each function imports its optional libraries when you call it.
 """
 
 from gpusim.cosim.clock import ClockReport, Spread, StepClock, run_clock

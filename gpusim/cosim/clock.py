@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 OVERRUNS = ("catch_up", "skip")
 _NS = 1e9
 _BINS_IN_OCTAVE = 32
-"""Bins of durations are 2.2 % wide."""
+"""Number of histogram bins per octave. A bin is 2.2 % wide."""
 _BINS = 40 * _BINS_IN_OCTAVE
 
 
@@ -48,7 +48,7 @@ class Spread:
 
 
 class _Durations:
-    """Counts of durations in a histogram, whose memory does not grow with the run."""
+    """Histogram of durations."""
 
     def __init__(self) -> None:
         self._counts = np.zeros(_BINS, np.int64)
@@ -80,7 +80,7 @@ class ClockReport:
         late: statistics of the time from a deadline to the beginning of its cycle.
         work: statistics of the duration of a cycle, which runs the callback and the steps.
         wall: duration of the loop (s).
-        notes: one line for each part of real-time scheduling that the system does not allow.
+        notes: one line for each real-time setting that the system does not allow.
     """
 
     period: float
@@ -145,7 +145,7 @@ class StepClock:
     def wait(self) -> None:
         """End the current cycle and wait for the next deadline.
 
-        The first call returns at once. Its time is the first deadline.
+        The first call returns immediately and sets the first deadline.
         """
         if not self.cycles:
             self._start = self._clock()
@@ -198,8 +198,8 @@ def run_clock(
 ) -> ClockReport:
     """Run a simulation in real time, for hardware in the loop.
 
-    Each cycle waits for its deadline on the monotonic clock, calls ``callback``, and steps. The loop ends early if all
-    worlds failed. Python's garbage collector is disabled while the loop runs.
+    Each cycle waits for its deadline, calls ``callback``, and steps. The loop ends early if all worlds failed. Python's
+    garbage collector is disabled while the loop runs.
 
     Args:
         sim: the simulation.
@@ -243,7 +243,7 @@ def run_clock(
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Disable the garbage collector, which delays single cycles."""
+    """Disable the garbage collector, which causes delays."""
     enabled = gc.isenabled()
     gc.collect()
     gc.disable()

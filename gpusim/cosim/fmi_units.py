@@ -13,7 +13,7 @@ _OTHERS: dict[str, tuple[float, dict[str, int]]] = {
     "bar": (1e5, {"kg": 1, "m": -1, "s": -2}),
     "l": (1e-3, {"m": 3}),
 }
-"""Factor and base units of units that FMI does not know."""
+"""Unit outside SI -> factor and SI base units."""
 
 
 def fmi_unit(text: str) -> dict[str, Any] | None:
@@ -37,6 +37,6 @@ def fmi_unit(text: str) -> dict[str, Any] | None:
 
 
 def _radians(text: str) -> int:
-    """Return the exponent of the radian, which gpusim's units leave out."""
+    """Return the exponent of the radian, which is not part of gpusim's units."""
     above, _, below = text.partition("/")
     return above.split().count("rad") - below.split().count("rad")

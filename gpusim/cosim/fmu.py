@@ -150,7 +150,7 @@ def _build(sim: Simulation, plan: dict[str, Any], builder: Any, folder: Path) ->
 
 
 def _documents(sim: Simulation, plan: dict[str, Any], folder: Path) -> Path:
-    """Write the FMU's documentation, with the names that the standard gives. Return its folder."""
+    """Write the FMU's documentation, and return its folder."""
     compiler = ", which also needs a C++ compiler" if sim.backend_name == "native" else ""
     needs = _NEEDS.format(version=_version(), backend=sim.backend_name, compiler=compiler)
     documents = folder / "documents"
@@ -165,7 +165,7 @@ def _documents(sim: Simulation, plan: dict[str, Any], folder: Path) -> Path:
 
 
 def _inputs(sim: Simulation, given: str | Sequence[str] | None) -> list[dict[str, Any]]:
-    """Return the variables of inputs: commands, and signals that are no commands."""
+    """Return the variables of the inputs, which are commands or writable signals."""
     names = list(sim.model.operator_commands) if given is None else [given] if isinstance(given, str) else list(given)
     hints, signals, found = _hints(sim.model), sim.signals(), []
     for name in names:
@@ -194,7 +194,7 @@ def _command(label: str, hints: UiHints | None) -> dict[str, Any]:
 
 
 def _signals(sim: Simulation, names: str | Sequence[str], causality: str) -> list[dict[str, Any]]:
-    """Return the variables of signals that the host sets."""
+    """Return the variables of writable signals."""
     known = sim.signals()
     found = matching("signal", names, known) if names else []
     for name in found:
@@ -235,7 +235,7 @@ def _check_names(variables: Sequence[dict[str, Any]]) -> None:
 
 
 def _take_units(plan: dict[str, Any]) -> None:
-    """Define the units of all variables, and move those that FMI cannot express into the description."""
+    """Define the units of all variables. Units that FMI cannot express become part of the description."""
     for variable in plan["variables"]:
         base = fmi_unit(variable["unit"])
         if base is None:

@@ -24,21 +24,21 @@ _TIME = "fmu/time"
 
 
 class KeptState:
-    """Saved state of an FMU in memory. It is converted to bytes only once, because hosts ask for the size first."""
+    """Saved state of an FMU in memory. The conversion to bytes runs only once."""
 
     def __init__(self, snapshot: Snapshot, time: float, pack: Callable[[Snapshot, float], bytes]) -> None:
         self.snapshot, self.time, self._pack = snapshot, time, pack
         self._bytes: bytes | None = None
 
     def to_bytes(self) -> bytes:
-        """Return the bytes of a checkpoint with the host's time."""
+        """Return the bytes of a checkpoint that includes the host's time."""
         if self._bytes is None:
             self._bytes = self._pack(self.snapshot, self.time)
         return self._bytes
 
 
 class CheckpointSlave:
-    """Base class of an FMU's class, listed before pythonfmu3's ``Fmi3Slave``. The FMU runs world 0 of a checkpoint."""
+    """Base class of an FMU's class, together with pythonfmu3's ``Fmi3Slave``. The FMU runs world 0 of a checkpoint."""
 
     log: Callable[..., None]
     register_variable: Callable[..., None]
@@ -116,7 +116,7 @@ class CheckpointSlave:
                 self.sim.control[label] = value
 
     def _fail(self, error: Exception | str) -> None:
-        """Log an error. All steps fail until the host restores a state."""
+        """Log an error and mark the FMU as failed until the host restores a state."""
         from pythonfmu3 import Fmi3Status
 
         self._failure = str(error)
@@ -147,7 +147,7 @@ class CheckpointSlave:
         return float(on_host(self._seen.array)[0, column])
 
     def do_step(self, current_time: float, step_size: float) -> Any:
-        """Advance to the next communication point with the model's time step, or with smaller steps that end there."""
+        """Advance to the next communication point, with steps of at most the model's time step."""
         from pythonfmu3 import Fmi3Status
         from pythonfmu3.fmi3slave import Fmi3StepResult
 
@@ -171,7 +171,7 @@ class CheckpointSlave:
             self._fail(self.sim.health_report())
 
     def to_xml(self, *options: Any) -> Element:
-        """Return the model description. Add what pythonfmu3 leaves out: ranges, names, and all digits of numbers."""
+        """Return the model description with the ranges, names and digits that pythonfmu3 leaves out."""
         root: Element = super().to_xml(*options)  # type: ignore[misc]
         root.set("modelName", self.plan["name"])
         root.set("generationTool", self.plan["tool"])

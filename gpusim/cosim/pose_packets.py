@@ -1,7 +1,4 @@
-"""UDP packets with poses, and conversion to the axes of other programs.
-
-The guide on co-simulation describes the layout of the packets.
-"""
+"""UDP packets with poses, and conversion to the axes of other programs."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ POSES, LABELS = 0, 1
 _HEADER = struct.Struct("<4sBBBBIHHHHId")
 """magic, version, kind, frame, bytes of a number, sequence, first, count, total, world, 0, time: 32 bytes."""
 _MOST = 1400
-"""Bytes of a packet, which fit into one Ethernet frame."""
+"""Maximum size of a packet, bytes. It fits into one Ethernet frame."""
 _LENGTH = struct.Struct("<H")
 _LONGEST_LABEL = _MOST - _HEADER.size - _LENGTH.size
 
@@ -54,7 +51,7 @@ FRAMES = {
     "unity": Frame(1, np.array([[0.0, -1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])),
     "unreal": Frame(2, np.diag([1.0, -1.0, 1.0]), 100.0),
 }
-"""Axes by the name of the program. x of gpusim is forward."""
+"""Frame of each supported program by name. In gpusim, x is forward."""
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,12 @@ from contextlib import ExitStack, contextmanager
 from gpusim import validate
 
 _LOCK_ALL = 3
-"""MCL_CURRENT and MCL_FUTURE."""
+"""Flags MCL_CURRENT and MCL_FUTURE of mlockall."""
 
 
 @contextmanager
 def realtime_thread(priority: int = 50) -> Iterator[list[str]]:
     """Run a ``with`` block with the scheduler SCHED_FIFO and locked memory.
-
-    Processes that are started in the block have the usual scheduler.
 
     Args:
         priority: priority of SCHED_FIFO, 1 to 99.

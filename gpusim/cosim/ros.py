@@ -1,4 +1,4 @@
-"""Bridge to ROS 2 over Zenoh: it publishes the state and receives commands. It needs no ROS installation."""
+"""Bridge to ROS 2 over Zenoh. It publishes the state and receives commands, and needs no ROS installation."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _CLOCK, _TRANSFORMS, _JOINTS = "rosgraph_msgs/msg/Clock", "tf2_msgs/msg/TFMessag
 _COMMANDS, _TICK = "std_msgs/msg/Float64MultiArray", "std_msgs/msg/Empty"
 _NS = 1_000_000_000
 _POLL = 1e-3
-"""Time between looks for a controller, s."""
+"""Interval at which the bridge looks for a controller, s."""
 _CONNECTS_WITHIN = 1.0
 """Time after which a bridge without a router warns, s."""
 _MOST_WAITING = 1000
-"""Messages that wait for the next exchange; older ones are dropped."""
+"""Maximum number of messages in the queue. Older messages are dropped."""
 
 
 class RosBridge:
     """Bridge of one world to ROS 2 nodes that use ``rmw_zenoh``.
 
-    There are three ways to use it: call ``bridge(sim, sim.time)`` before each cycle, call :meth:`run`, or pass the
-    bridge to :func:`gpusim.run_clock` as the callback. The bridge publishes ``/clock``, ``/tf`` and ``joint_states``,
-    and writes the commands that arrive on ``commands``. With ``lockstep``, it waits in each cycle for commands or for a
-    message on ``tick``. Use it in a ``with`` statement, or call :meth:`close`.
+    Call ``bridge(sim, sim.time)`` before each cycle, call :meth:`run`, or pass the bridge to :func:`gpusim.run_clock`
+    as the callback. The bridge publishes ``/clock``, ``/tf`` and ``joint_states``. It subscribes to ``commands``. With
+    ``lockstep``, it waits in each cycle for commands or for a message on ``tick``. Use it in a ``with`` statement, or
+    call :meth:`close`.
 
     Args:
         sim: the simulation.
@@ -99,7 +99,7 @@ class RosBridge:
         self._subscribe(f"{namespace}/tick", _TICK, lambda payload: None)
 
     def _choose(self, sim: Simulation, commands: Any, bodies: Any) -> None:
-        """Compile the signals and commands of the messages."""
+        """Select the signals and commands of the messages."""
         chosen = sim.model.operator_commands if commands is None else commands
         self.commands = sim.command(chosen).names if len(chosen) else []
         self.bodies = matching("body", bodies, [body.label for body in sim.model.bodies])
@@ -175,7 +175,7 @@ class RosBridge:
         ]
 
     def _meet(self) -> None:
-        """Wait in the first cycle until a controller hears the state or has sent a message.
+        """Wait in the first cycle until a controller is connected.
 
         Zenoh drops messages that are published before their subscribers are known.
         """
@@ -189,7 +189,7 @@ class RosBridge:
                 wall.sleep(_POLL)
 
     def _next(self) -> bytes | None:
-        """Wait for commands, or None for a tick."""
+        """Return the next commands, or None for a message on ``tick``."""
         try:
             return self._received.get(timeout=self._timeout)
         except queue.Empty:
@@ -255,7 +255,7 @@ class RosBridge:
 
 
 class _Publisher:
-    """Publisher of one topic, as rmw_zenoh has it: CDR with an attachment."""
+    """Publisher of one topic in rmw_zenoh's message format."""
 
     def __init__(self, session: Any, topic: Topic, domain: int, gid: bytes, types: Any) -> None:
         from zenoh import CongestionControl
@@ -271,7 +271,7 @@ class _Publisher:
 
 
 def _message_types() -> Any:
-    """Return the message types of ROS 2, whose hashes are equal from Jazzy on."""
+    """Return the message types of ROS 2 Jazzy and later."""
     try:
         import zenoh.ext  # noqa: F401
         from rosbags.typesys import Stores, get_typestore
@@ -282,7 +282,7 @@ def _message_types() -> Any:
 
 
 def _opened(connect: str) -> Any:
-    """Return a session with rmw_zenoh's defaults: a peer that finds others through the router."""
+    """Open a Zenoh session with rmw_zenoh's default settings."""
     import zenoh
 
     config = zenoh.Config()

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 _DTYPES = {"float32": "<f4", "float64": "<f8"}
 _LABELS_EVERY = 1.0 - 1e-6
-"""Simulated time between packets with labels, s, with room for round-off."""
+"""Simulated time between packets with labels, s."""
 _MOST_NUMBER = 65535
 
 
 class UdpPoses:
     """Sender of the poses of bodies over UDP while the simulation steps.
 
-    The first packets contain the labels and the current poses. ``sim.step(n)`` sends all samples that are due within
-    its steps. Use it in a ``with`` statement, or call :meth:`close`.
+    ``sim.step(n)`` sends all samples that are due within its n steps. Use the object in a ``with`` statement, or call
+    :meth:`close`.
 
     Args:
         sim: the simulation.
@@ -44,7 +44,7 @@ class UdpPoses:
     Attributes:
         labels: labels of the bodies, in the order of the packets.
         sent: number of samples that were sent.
-        dropped: number of samples that the network refused.
+        dropped: number of samples that the network rejected.
 
     Raises:
         UnknownNameError: there is no such body, frame or dtype.
@@ -81,7 +81,7 @@ class UdpPoses:
         self._samplers.append(self._sampler)
 
     def sample(self) -> None:
-        """Send the current poses. If the network refuses a packet, the simulation continues."""
+        """Send the current poses. If the network rejects a packet, the simulation continues."""
         seen = on_host(self._seen.read())[self._world]
         time, poses = float(seen[0]), self._frame.converted(seen[1:].reshape(-1, 7))
         packets = list(self._format.poses(poses, self.sent, time))

@@ -5,9 +5,8 @@ points. With the velocity u of this motion, the impulse p of the row over one su
 
     p = P - D u  +  sum_j clamp(Ps_j - Ds_j u, -S_j, S_j)  -  F sign(u)  +  (impulse that keeps u in [u_min, u_max])
 
-P, D: springs, dampers, motors, cylinders. Ps_j, Ds_j, S_j: actuators with their own limit, such as servos with an
-effort limit, at most MOST_CLAMPED per row. F: dry friction. u_min, u_max: limits and stops. Each kind of actuator is
-one file, which adds the actuator's contribution.
+P and D come from springs, dampers, motors and cylinders. Each actuator j with an effort limit, such as a servo, adds a
+clamped term. A row has at most MOST_CLAMPED such terms. F is dry friction. u_min and u_max come from limits and stops.
 
 A ``coupled`` kind of actuator acts on several axes at once. The force on each axis depends on the velocities of all
 these axes:
@@ -50,26 +49,26 @@ LINE_REFERENCES: Mapping[str, Reference] = {
     "body_b": BODY,
     "point_b": point_on("body_b"),
 }
-"""References of a kind between two points."""
+"""References of a kind that acts between two points."""
 ON_TRAVELS = {"rad": "m", "rad/s": "m/s", "N m": "N", "N m/rad": "N/m", "N m s/rad": "N s/m"}
 """Units on a translational coordinate, for kinds with ``turns``."""
 JOINT_REFERENCES: Mapping[str, Reference] = {"joint": JOINT, "axis": AS_IS}
-"""References of a kind on a joint coordinate."""
+"""References of a kind that acts on a joint coordinate."""
 
 
 @dataclass(frozen=True)
 class Parameter:
     """A numeric parameter of an actuator, which may differ per world.
 
-    If ``references`` declares the parameter as the index of another actuator, finalize replaces the value by that
-    actuator's index among all actuators of the same kind.
+    If ``references`` declares the parameter as an actuator index, finalize converts it to an index within the
+    actuator's kind.
     """
 
     name: str
     unit: str
     doc: str
     signal: bool = True
-    """False: it is not a signal, such as table points and indices, and keeps the builder's value."""
+    """Whether the parameter is a signal. Table points and indices are not."""
 
 
 @dataclass(frozen=True)
@@ -122,11 +121,11 @@ class StepBuffers(Protocol):
     """(v, w) of the bodies before the kick, (num_worlds, bodies, 6)."""
     axis_position: Array
     rate: Array
-    """Row velocity before the kick, u-. ``rate_old``: one half step earlier. ``rate_next``: after the solve, u+."""
+    """Row velocity before this kick (u-), before the previous (``rate_old``) and after the solve (``rate_next``)."""
     rate_old: Array
     rate_next: Array
     response: Array
-    """Row velocity for a unit impulse, available once ``evaluate`` gets a guess."""
+    """Row velocity per unit impulse. Not available in the first ``evaluate`` of a substep."""
     law: Any
     force: Array
     torque: Array
@@ -274,8 +273,8 @@ class ActuatorType:
     """Names of the commands. The first is ``control[label]``, the others are ``control[label + "." + name]``."""
     readings: ClassVar[tuple[Reading, ...]] = ()
     picture: ClassVar[str | None] = None
-    """What the viewer draws. "coil" or "barrel_and_rod": from ``point_a`` of ``body_a`` to ``point_b`` of ``body_b``.
-    "motor_can" or "torsion_coil": on the axis of ``joint`` (names of parameters). None: nothing."""
+    """Picture in the viewer. "coil" and "barrel_and_rod" need the parameters ``body_a``, ``point_a``, ``body_b`` and
+    ``point_b``. "motor_can" and "torsion_coil" need ``joint``. None: no picture."""
     nonlinear: ClassVar[bool] = False
     """True if the law is nonlinear in the row velocity, so that a better guess refits P - D u."""
     clamped: ClassVar[bool] = False
@@ -287,7 +286,7 @@ class ActuatorType:
     brakes: ClassVar[bool] = False
     """True if its force over the coming kick and its heat are signals."""
     extra: ClassVar[bool] = False
-    """True if the kind is left out of the kernels of models without it. Plain models then have smaller kernels."""
+    """True if kernels of models without this kind omit its code."""
     turns: ClassVar[bool] = False
     """True if units of parameters and readings are rotational. On a translational axis: m, N for rad, N m."""
     kernel_file: ClassVar[str] = ""
@@ -295,7 +294,7 @@ class ActuatorType:
     kernel_source: ClassVar[str] = ""
     """Kernel source of a kind outside the package: the text, or a .cuh file in the folder of the class's file."""
     kernel: ClassVar[tuple[str, ...]] = ()
-    """Its functions: "evaluate", "relinearize", "evaluate_coupled", "relinearize_coupled", "advance", "push"."""
+    """Its kernel functions: "evaluate", "relinearize", "evaluate_coupled", "relinearize_coupled", "advance", "push"."""
     kernel_scratch: ClassVar[tuple[str, ...]] = ()
     """Names of numbers that one actuator keeps within a substep."""
     state_fields: ClassVar[tuple[Field, ...]] = ()
@@ -328,7 +327,7 @@ class ActuatorType:
         return UiHints(lower=min(-1.0, value), upper=max(1.0, value), limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Return the spec completed with values that depend on the bodies' masses. They are known at finalize."""
+        """Return the spec completed with values that depend on the bodies' masses."""
         return spec
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
@@ -400,10 +399,9 @@ def actuator_kinds() -> list[ActuatorType]:
 
 
 def fitted_weight(ratio: Array | float) -> Array:
-    """Return the weight of the new value in an implicit step of z' = -z/T with ``ratio`` = h/T, exact for one mode.
+    """Return the weight of the new value that makes an implicit step of z' = -z/T exact. ``ratio`` is h/T.
 
-    With r = ``ratio`` the weight is 1/(1 - exp(-r)) - 1/r: 1/2 for slow modes (second order), 1 for infinitely fast
-    modes (no oscillation).
+    For r = ``ratio``, the weight is 1/(1 - exp(-r)) - 1/r. It rises from 1/2 (slow modes) to 1 (fast modes).
     """
     r = np.asarray(ratio)
     safe = np.maximum(r, 1e-3)

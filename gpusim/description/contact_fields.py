@@ -14,7 +14,7 @@ from gpusim.description.field import Field
 PARTNERS = 24
 """Capacity for neighbors of a shape. A shape with more neighbors searches the grid in every step."""
 WIDER = 0.04
-"""Fraction of a cell by which boxes are enlarged for the grid search."""
+"""Margin of boxes in the grid search, as a fraction of a cell."""
 
 # Pair data that is kept from step to step, so that the next step can match the pair.
 KEPT_FIELDS: tuple[Field, ...] = (

@@ -53,5 +53,5 @@ class Elements:
 
 
 def _noun(plural: str, number: int) -> str:
-    """Return the name of a list of elements for a number of them: "bodies", "body"."""
+    """Return the singular or plural noun of a list of elements, such as "body" or "bodies"."""
     return plural if number != 1 else "body" if plural == "bodies" else plural.removesuffix("s")

@@ -55,8 +55,7 @@ class DotRow:
     linear: bool
     c0: float = 0.0
     on_world: bool = False
-    """``u`` is fixed in the world. This is for points that coincide in all directions, where any axes work. Rotating
-    axes would couple the gap after the kick with the rotation, which fails in singular poses."""
+    """True if ``u`` is fixed in the world. This is for rows that keep two points together in all directions."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +83,7 @@ class Coordinate:
         as for an angle. ``other`` is the axis of the last or first rotation, in the other body.
     middle_turn: second of three successive rotations, about ``axis`` x ``other``. ``axis`` is the last axis, in the
         child. ``other`` is the first axis, in the parent. The three axes are right-handed.
-    chord: measure of the angle t between an axis in the parent and the same axis in the child, for cone limits. It is
-        the distance 2 sin(t/2) between the points of both axes 1 m from the joint. The derivative of the chord at t = 0
-        is not zero, unlike the derivative of cos(t).
+    chord: 2 sin(t/2) for the angle t between an axis in the parent and the same axis in the child, for cone limits.
     """
 
     kind: str
@@ -152,7 +149,7 @@ class JointFrames:
         return replace(self._coordinate(TOTAL_ROTATION, self.axes_a[:, 2]), component=3)
 
     def chord(self, axis: Array) -> Coordinate:
-        """Return the chord of the angle between an axis of the joint in the parent and the same axis in the child."""
+        """Return the coordinate for the chord of the angle between a joint axis in the parent and in the child."""
         ends = self.point_a + self.axes_a @ axis, self.point_b + self.axes_b @ axis
         return replace(self._coordinate(CHORD, self.axes_a @ axis), point_a=ends[0], point_b=ends[1])
 
@@ -189,9 +186,9 @@ class JointType(ABC):
     pulls: ClassVar[bool] = False
     """True if it has a tension along its one coordinate. Its limits are lengths that may move (model/ropes.py)."""
     switched: ClassVar[bool] = False
-    """True if its coordinates are locked and released at run time, so that each always has a row."""
+    """True if the coordinates can be locked and released at run time."""
     picture: ClassVar[str | None] = None
-    """What the viewer draws: "pin" (along the third axis), "socket", "cross", "rail", "line" or None."""
+    """Picture in the viewer: "pin" (along the third axis), "socket", "cross", "rail", "line" or None."""
 
     @abstractmethod
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
@@ -238,7 +235,7 @@ class JointType(ABC):
         return WORLD in (joint.parent, joint.child)
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Return parameters with limits instead of the row that locks a length, or None if there is no such row."""
+        """Return parameters in which limits replace the locked length, or None if the joint locks no length."""
         return None
 
     def moved(

@@ -22,8 +22,7 @@ _PIXELS: weakref.WeakValueDictionary[str, Array] = weakref.WeakValueDictionary()
 class Texture:
     """Image on a surface. Equal images share one array, in memory and on the GPU.
 
-    A cube of six images surrounds the visual. A point of the surface has the color at which a ray from the frame's
-    origin through that point hits the cube, as in MuJoCo.
+    A cube of six images surrounds the visual and is projected onto it from the frame's origin, as in MuJoCo.
 
     Args:
         pixels: sRGB. uint8 (height, width, 3 or 4) with the top row first, or the faces +x, -x, +y, -y, +z, -z of a
@@ -31,10 +30,10 @@ class Texture:
             Where the fourth channel (opacity) is below 128, the surface has a hole.
         repeat: number of repetitions of the image in both directions: per unit of the texture coordinates, or per m if
             projected.
-        mapping: "surface" uses the texture coordinates of the mesh or of the shape (each side of a box and the side of
-            a cylinder show the whole image, which begins at the x axis). "projected" uses x and y in the frame: the
-            center of the image lies on the z axis. Planes and height fields are always projected. A cube of images is
-            stretched to the box around a shape. It is not stretched for meshes, or with "projected".
+        mapping: "surface" uses the texture coordinates of the mesh or shape. Each side of a box and the side of a
+            cylinder show the whole image. "projected" projects the image along z, with its center on the z axis. Planes
+            and height fields are always projected. A cube of images is stretched to the box around a shape, except with
+            "projected".
 
     Attributes:
         key: digest of the pixels.

@@ -34,7 +34,7 @@ class Tuned:
 
     Attributes:
         at: index of the parameter.
-        least: lower bound. ``above``: the value must exceed it. most: upper bound.
+        least, most: lower and upper bound. With ``above``, the value must be greater than ``least``.
         unit, doc: description for users.
     """
 
@@ -66,7 +66,7 @@ class Tuned:
 
 @dataclass(frozen=True)
 class WireInfo:
-    """A wire of a diagram that can be read as a signal, and the indices of its numbers among the persistent values.
+    """A wire of a diagram that can be read as a signal, and its indices among the persistent values.
 
     ``writable``: the signal can also be written.
     """
@@ -83,15 +83,14 @@ class WireInfo:
 class Program:
     """A compiled diagram.
 
-    A sample takes the values of the input signals (worlds, inputs), the parameters (1 or worlds, parameters), the
-    persistent values (worlds, values), the commands (worlds, controls), and whether it is the last due sample
-    (worlds,). It changes persistent values and commands. program_clock.py describes the first persistent values. The
-    last ones are the previous values of the input signals. ``cpp`` is the code for one world. ``run`` computes
-    bit-identical results for all worlds in NumPy.
+    A sample reads the input signals (worlds, inputs), the parameters (1 or worlds, parameters), the persistent values
+    (worlds, values) and the commands (worlds, controls). It changes persistent values and commands. program_clock.py
+    describes the first persistent values. The last persistent values are the previous values of the input signals.
+    ``cpp`` is the code for one world. ``run`` computes bit-identical results for all worlds in NumPy.
 
     Attributes:
         label: label of the diagram.
-        period: time between samples (s). If worlds differ, the shortest time.
+        period: time between samples (s), or the shortest time if it differs between worlds.
         signals: names of the input signals, in order.
         initial: initial persistent values, without the values of input signals.
         parameters: parameter values. ``tuned`` names the writable ones.
@@ -135,7 +134,7 @@ class DiagramSpec(Protocol):
 
     label: str
     senses: bool
-    """True if it only reads the simulation and other diagrams read it, so it runs before them."""
+    """True if the diagram is a sensor. Other diagrams read it, so it runs before them."""
 
     @property
     def operator_inputs(self) -> list[OperatorInput]:

@@ -1,11 +1,11 @@
 """Clock of programs (compiled diagrams): sample times, and the input values for each sample, at steps of any size.
 
-Samples are ``period`` apart, counted from a time origin. A sample is taken before the first step at whose beginning it
-is due. After a step longer than the period, the program catches up on all missed samples. The inputs of these samples
-are interpolated linearly between the previous and the current values of the signals. So latencies, integrals and
-differences of continuous signals are correct. The period changes when you write the rate or restore a state. The new
-period then applies from the next sample on, and delay buffers are resampled. ``cuda_kernels/signals/diagram_clock.cuh``
-computes bit-identical results for one world.
+Samples are ``period`` apart, counted from a time origin. A sample runs before the first step that begins at or after
+its due time. After a step longer than the period, the program catches up on all missed samples. The inputs of these
+samples are interpolated linearly between the previous and the current values of the signals. So latencies, integrals
+and differences of continuous signals are correct. The period changes when you write the rate or restore a state. The
+new period then applies from the next sample on, and delay buffers are resampled.
+``cuda_kernels/signals/diagram_clock.cuh`` computes bit-identical results for one world.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ COUNT, WORLD, ORIGIN, BASE, PERIOD, READ = range(6)
 that origin, period of the last sample, s, and time of the last reading, s."""
 HEAD = 6
 EARLY = 1e-6
-"""Fraction of the period. A sample that is due within it counts as due."""
+"""Fraction of the period. A sample that is due within this time counts as due."""
 DRIFT = 1e-5
-"""Fraction of the period. A smaller error of a sample's time is round-off of summed steps and resets the origin."""
+"""Fraction of the period. Smaller errors of a sample's time count as round-off and reset the time origin."""
 MOST_AT_ONCE = 1000
 """Most samples that are caught up after one long step. Further samples are skipped."""
 CONSTANTS = {
@@ -77,7 +77,7 @@ def has_new_period(s: Array, period: Any) -> Any:
 
 
 def take_period(s: Array, period: Array, rings: list[Ring]) -> None:
-    """Switch to another period. The next sample keeps its time, since integrals already cover it.
+    """Switch to another period. The next sample keeps its time.
 
     Args:
         s: persistent values of the worlds with a new period, changed in place.
@@ -91,7 +91,7 @@ def take_period(s: Array, period: Array, rings: list[Ring]) -> None:
 
 
 def reading_share(s: Array, time: Array, period: Any) -> Array:
-    """Return where the next sample lies between the previous input values (0) and the current input values (1)."""
+    """Return the position of the next sample between the previous (0) and the current (1) input values."""
     at, read = sample_time(s, period), s[:, READ]
     between = (s[:, COUNT] > 0.0) & (read < time) & (time - at > EARLY * period)
     share = (at - read) / np.where(between, time - read, 1.0)

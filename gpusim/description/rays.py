@@ -166,7 +166,7 @@ def _count(name: str, count: Any) -> int:
 
 
 def _spread(name: str, size: Any, count_name: str, count: Any) -> Array:
-    """Return positions from -size/2 to size/2, or the middle for a single one."""
+    """Return positions from -size/2 to size/2, or 0 for a single position."""
     half, places = 0.5 * validate.positive(_ELEMENT, name, size), _count(count_name, count)
     return np.linspace(-half, half, places) if places > 1 else np.zeros(1)
 

@@ -19,7 +19,7 @@ from gpusim.description.specs import WORLD
 from gpusim.transform import Transform
 
 BODY, JOINT, ACTUATOR, SHAPE = "body", "joint", "actuator", "shape"
-"""An index of such an element, or a list of them. -1 is the world for a body, and none for other elements."""
+"""Index of an element, or a list of indices. -1 is the world for a body, and no element for other kinds."""
 AS_IS = "as is"
 """A value that looks like an index or a point but is neither, such as the number of a joint's coordinate."""
 

@@ -30,7 +30,7 @@ class Registry(Generic[_Kind]):
         return cls
 
     def __getitem__(self, name: str) -> _Kind:
-        """Return the kind with a name.
+        """Return the kind of this name.
 
         Raises:
             ModelError: unknown name. The message lists the known ones.

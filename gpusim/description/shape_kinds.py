@@ -92,11 +92,11 @@ class ShapeType(ABC):
     movable: ClassVar[bool] = True
     """False: only for the world and kinematic bodies."""
     rolls: ClassVar[bool] = False
-    """True if contact points do not rotate with the body within a step, since the surface keeps rolling under them."""
+    """True if contact points do not rotate with the body within a step, because the shape rolls."""
     single: ClassVar[bool] = False
     """True if it has a single contact point with any shape."""
     level: ClassVar[int] = 1
-    """Kernel build that its routines need: 1 for all models, 2 or 3 if only models with such a kind compile them."""
+    """Kernel build that contains the kind: 1 (all models), or 2 or 3 (only models with such a kind)."""
     picture: ClassVar[str] = "round"
     """Drawing style: "round" (meshes depend on ``segments``), "faceted", "terrain" or "ground" (a whole plane)."""
     two_sided: ClassVar[bool] = False
@@ -114,7 +114,7 @@ class ShapeType(ABC):
         return values
 
     def size_values(self, params: Params) -> list[float]:
-        """Return one number for each of ``size_names``. By default, it is the parameter of the same name."""
+        """Return one number for each of ``size_names``, by default the parameter of the same name."""
         return [float(params[name]) for name in self.size_names]
 
     @abstractmethod

@@ -42,7 +42,7 @@ class BodySpec:
 
     @property
     def complete(self) -> bool:
-        """Return True if mass, inertia and center of mass are all given, and none must come from the body's shapes."""
+        """Return True if mass, inertia and center of mass are all given."""
         return not (math.isnan(self.mass) or bool(np.isnan(self.com).any()) or bool(np.isnan(self.inertia).any()))
 
 

@@ -14,7 +14,7 @@ class Reading:
 
     Attributes:
         entries: as in ``Backend.observer``, (n, 4) int32.
-        kept: columns that are copied from the state: name of the state array, its column, and the column of ``array``.
+        kept: columns copied from the state, each as (name of the state array, its column, column of ``array``).
         array: (num_worlds, columns), or (samples, num_worlds, columns).
     """
 
@@ -25,7 +25,7 @@ class Reading:
 
 @dataclass
 class Sampling:
-    """A diagram that is sampled before each step in which a sample is due.
+    """A diagram, which the backend samples before each step if a sample is due.
 
     Attributes:
         inputs: the signals that the diagram reads.

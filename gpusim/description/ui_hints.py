@@ -19,7 +19,7 @@ class CommandMap:
         time_constant: time constant of a first-order lag of the command (s). 0: no lag.
         integrate: whether the command is the rate of the activation, in the activation's unit per second.
         activation_lower, activation_upper: range of the activation.
-        activation: initial activation. None: the initial command, or with an integrator the activation that maps to the
+        activation: initial activation. None: the initial command. With an integrator: the activation that maps to the
             initial value of the actuator.
     """
 
@@ -40,7 +40,7 @@ class CommandMap:
         return self.integrate or self.time_constant > 0.0
 
     def acting(self) -> CommandMap:
-        """Return the map of the value that acts: the activation, or the command if it has no activation."""
+        """Return the map of the activation, or of the command if it has no activation."""
         lower, upper = self.activation_lower, self.activation_upper
         if not self.integrate:  # a lag stays between its first value and the command's range
             first = [] if self.activation is None else [self.activation]

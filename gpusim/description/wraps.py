@@ -17,10 +17,10 @@ Point = tuple[float, float, float]
 class Wrap:
     """A sphere or an endless cylinder on a body that a rope wraps around, without friction. It collides with nothing.
 
-    The rope takes the shorter way around the surface, or runs straight if the surface does not block it. A side point
-    outside of the radius can change this: if the shorter way passes behind the center, as seen from the side point, the
-    rope goes around the other side. With a side point inside, the rope runs through the inside, as through a ring. A
-    rope with an end within the radius is straight. These are the rules of MuJoCo 4.
+    The rope takes the shorter way around the surface, or runs straight if the surface does not block it. With a side
+    point outside of the radius, the rope goes around on the side of this point. With a side point inside, the rope runs
+    through the inside, as through a ring. A rope with an end within the radius is straight. These are the rules of
+    MuJoCo 4.
 
     Attributes:
         body: index of the body with the surface, -1 for the world.
@@ -67,7 +67,7 @@ class WrappedPath:
         return (self.body_a, self.point_a), (self.body_b, self.point_b)
 
     def moved(self, first_body: int, parent: int, pose: Transform) -> WrappedPath:
-        """Return a copy for another builder, with an offset of body indices. Our world is at ``pose`` on ``parent``."""
+        """Return a copy for another builder. This builder's world is at ``pose`` on ``parent``."""
 
         def body(index: int) -> int:
             return parent if index == WORLD else index + first_body

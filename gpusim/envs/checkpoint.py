@@ -34,10 +34,10 @@ def write_env(
 def read_env(
     path: str | os.PathLike[str], sim: Simulation, task: Task, mode: str, arrays: Mapping[str, Array]
 ) -> tuple[Snapshot, dict[str, Array]]:
-    """Return the snapshot and the arrays of a checkpoint. Check that it fits the environment.
+    """Return the snapshot and the arrays of a checkpoint.
 
     Raises:
-        ModelError: the file cannot be read, or its task, mode or number of worlds differs.
+        ModelError: the file cannot be read, or its task, mode or number of worlds differs from the environment.
     """
     found = read_checkpoint(path)
     kept = {name.removeprefix(_PART): array for name, array in found.arrays.items() if name.startswith(_PART)}

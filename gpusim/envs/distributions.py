@@ -12,7 +12,7 @@ from gpusim import validate
 from gpusim.typing import Array
 
 Distribution = Callable[[Array, Array], Array]
-"""Function of uniform random numbers in [0, 1), (n, k), and the nominal value, (k,). It returns the values, (n, k)."""
+"""Function of uniform random numbers (n, k) in [0, 1) and the nominal value (k,). It returns the values (n, k)."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class _Range:
         object.__setattr__(self, "_ends", (low.ravel(), high.ravel() - low.ravel()))
 
     def between(self, u: Array) -> Array:
-        """Return the numbers between low and high at the shares ``u``, (n, k)."""
+        """Return ``low + u (high - low)`` for uniform numbers ``u``, (n, k)."""
         low, width = self._ends  # type: ignore[attr-defined]
         return np.asarray(low + width * u)
 

@@ -1,4 +1,4 @@
-"""One world of a task with Gymnasium's interface of a single environment."""
+"""Environment with one world and Gymnasium's interface for single environments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpusim.typing import Array
 
 
 class Env(gymnasium.Env[Any, Any]):
-    """One world of a task, for libraries and wrappers of single environments. Training uses :class:`VectorEnv`.
+    """Environment with one world of a task. Use :class:`VectorEnv` for training.
 
     Args:
         task, render_mode, render_size, simulation: as in :class:`VectorEnv`.

@@ -18,9 +18,9 @@ from gpusim.typing import Array
 SEEDS = 2**53
 """Number of different seeds."""
 _MOST_STEPS = 2**24
-"""Most observations of an episode with different noise."""
+"""Maximum number of steps of an episode with different noise."""
 _NOISE = 1 << 20
-"""First stream of the noise. Streams below are the values drawn for an episode."""
+"""Number of the first random stream for noise. Lower streams draw the values of an episode."""
 
 
 class Draw:
@@ -46,7 +46,7 @@ class Draw:
 
 
 class Episodes:
-    """Seeds, counters and drawn values of all worlds. They depend only on a world's seed and number of episodes.
+    """Seeds, counters and drawn values of all worlds.
 
     Attributes:
         seed: seed of each world, (num_envs,).
@@ -78,7 +78,7 @@ class Episodes:
 
         Args:
             seed: one seed for all worlds, or one seed for each world. With one seed, all worlds get different random
-                numbers, and world 0 gets the same random numbers as a world that has this seed in a list.
+                numbers.
             worlds: indices, (n,).
 
         Raises:
@@ -95,7 +95,7 @@ class Episodes:
         self.count[worlds] = 0
 
     def begin(self, worlds: Array) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Begin an episode in the worlds ``worlds`` (n,). Return the values to write, and the goals, both by name."""
+        """Begin an episode in the worlds ``worlds`` (n,). Return the values to write and the goals, by name."""
         key = (self.seed[worlds, None], self.stream[worlds, None], self.count[worlds, None])
         u = uniform_number(*key, self._streams)
         self.count[worlds] += 1
@@ -131,7 +131,7 @@ class Delayed:
     """Queue of actions that take effect after a delay of some control steps.
 
     Args:
-        neutral: actions (actions,) that act before the first action arrives.
+        neutral: actions (actions,) that act before the first action takes effect.
         delay: delay (control steps) of each world, a view (num_envs,) of an array.
         most: maximum delay (control steps).
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Frames:
-    """Renderer of images of some worlds. The first image creates an off-screen renderer, which draws all images.
+    """Off-screen renderer for images of some worlds.
 
     Args:
         sim: the simulation.

@@ -1,4 +1,4 @@
-"""Learned policies: neural networks in files that do not need PyTorch, and a schedule that runs a policy in a scene."""
+"""Learned policies: neural networks in files that do not need PyTorch, and schedules that run them in a scene."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class MlpPolicy:
 
 
 class PolicySchedule:
-    """Schedule of a scene in which a policy writes the commands. New goals are drawn after each episode duration.
+    """Schedule in which a policy writes the commands of a scene. It draws new goals after each episode duration.
 
     Parameters and the initial state come from the scene. Observations have no noise.
 
@@ -166,7 +166,7 @@ class PolicySchedule:
         self._next = self._ends = self._last = 0.0
 
     def connect(self, operator: Operator) -> None:
-        """Let an operator set goals with inputs such as "goal.height". Goals that nothing sets are drawn."""
+        """Let an operator set goals with inputs such as "goal.height". The schedule draws the other goals."""
         self._operator = operator
         for name, distribution in self.task.goals.items():
             ends = getattr(distribution, "low", None), getattr(distribution, "high", None)
@@ -197,7 +197,7 @@ class PolicySchedule:
         self._wiring.act(self.policy(self._wiring.observation(self._wiring.read(), noise=False)))
 
     def _follow(self, wiring: Wiring) -> None:
-        """Take the goals that the operator has set."""
+        """Use the goals that the operator has set."""
         operator = self._operator
         if operator is None:
             return

@@ -1,9 +1,8 @@
-"""Setup of ``gpusim.envs``, which imports this file first: OpenMP's wait policy, and a check of Gymnasium.
+"""Setup of ``gpusim.envs``: OpenMP's wait policy, and a check of Gymnasium.
 
 PyTorch and gpusim both use OpenMP. By default, waiting threads of OpenMP keep their cores busy. If few cores are free,
 waiting threads of one library block working threads of the other library, and training takes 2 to 40 times as long.
-``OMP_WAIT_POLICY=passive`` avoids this. OpenMP reads this variable when it is loaded. Therefore the variable must be
-set before PyTorch is imported.
+``OMP_WAIT_POLICY=passive`` avoids this. The variable must be set before PyTorch is imported.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _POLICY = "OMP_WAIT_POLICY"
 
 
 def wait_passively() -> None:
-    """Set OMP_WAIT_POLICY to passive if it is not set. Warn if PyTorch is loaded already."""
+    """Set OMP_WAIT_POLICY to passive if it is not set. Warn if PyTorch is already loaded."""
     if _POLICY in os.environ:
         return
     os.environ[_POLICY] = "passive"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Signals:
     """Signals of all worlds by name. They are views of one array, which each control step overwrites.
 
-    ``signals[name]`` is (num_envs,), or (num_envs, k) for a signal with k components. It is on the host.
+    ``signals[name]`` is a NumPy array (num_envs,), or (num_envs, k) for a signal with k components.
 
     Attributes:
         array: all signals, (num_envs, n).
@@ -55,8 +55,8 @@ class Goals(dict[str, Array]):
 class Task:
     """Base class of tasks: scene, actions, observations and reward. Subclasses set attributes and define functions.
 
-    The functions get all worlds at once: signals by name (:class:`Signals`), goals by name, and the actions of this
-    control step, (num_envs, actions) from -1 to 1. Keyword arguments of the constructor replace attributes.
+    Each function gets the signals, the goals and the actions of all worlds. Actions (num_envs, actions) are from -1 to
+    1. Keyword arguments of the constructor replace attributes.
 
     Attributes:
         scene: name of a scene, or path of a machine file (.yaml). Other models: define ``make_scene``.
@@ -190,7 +190,7 @@ class Task:
 
 
 def _attributes(task: type[Task]) -> list[str]:
-    """Return the names of values that subclasses of Task set."""
+    """Return the names of the attributes that subclasses of Task may set."""
     own = (kind for kind in task.__mro__ if kind not in Task.__mro__)
     return [name for kind in own for name, value in vars(kind).items() if not callable(value)]
 

@@ -33,8 +33,8 @@ ARRAYS = ("numpy", "torch")
 class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """A task in ``num_envs`` worlds of one simulation. Actions are from -1 to 1.
 
-    The episode of a world that fails (``sim.health``) ends as terminated. The transitions of a world do not depend on
-    the number of worlds. They only depend on the seed, the world's number and its actions.
+    The episode of a world that fails (``sim.health``) ends as terminated. The transitions of a world only depend on the
+    seed, the world's number and its actions.
 
     ``info["is_success"]`` reports the success of episodes that end. ``info["_is_success"]`` is the mask of worlds whose
     episode ends. In mode "same_step", both are in ``info["final_info"]``.
@@ -99,7 +99,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._prepare()
 
     def _prepare(self) -> None:
-        """Wire the task, and make the spaces."""
+        """Connect the task to the simulation, and create the spaces."""
         self._wiring = Wiring(self.task, self.sim)
         self._pending = np.zeros(self.num_envs, bool)
         self._seeded = False
@@ -119,7 +119,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             seed: one seed for all worlds, or one seed for each world. None: continue the sequence of random numbers.
                 Without any seed, the sequence differs between processes.
             options: "reset_mask": the worlds to reset, bool (num_envs,). Default: all. "stagger": a number n. The first
-                episodes of n groups of worlds end at different times, so that training data are less correlated.
+                episodes of n groups of worlds end at different times.
 
         Returns:
             Observations (float32, (num_envs, n)) and an empty dict.
@@ -227,7 +227,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     # Parts of a step.
 
     def _begin(self, worlds: Array) -> None:
-        """Begin an episode in chosen worlds, (n,)."""
+        """Begin an episode in the worlds ``worlds`` (n,)."""
         self._wiring.begin(worlds)
         self._pending[worlds] = False
 

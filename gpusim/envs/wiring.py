@@ -1,4 +1,4 @@
-"""Wiring of a task to a simulation: signals, observations with noise, goals, and actions with delays."""
+"""Connection of a task to a simulation: signals, observations with noise, goals, and actions with delays."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Wiring:
         self.observations = first.shape[1]
 
     def _check_finite(self, first: Array) -> None:
-        """Raise ModelError if an observation is not finite, e.g. a limit of a joint without limits."""
+        """Raise ModelError if an observation is not finite."""
         if not np.isfinite(first).all():
             names = [name for name in self._observed.slices if not np.isfinite(self._signals[name]).all()]
             of = f"; these signals are not finite: {', '.join(names)}" if names else ""
@@ -94,7 +94,7 @@ class Wiring:
         self._command.write(self._center + self._half * acting)
 
     def judge(self, s: Signals) -> tuple[Array, Array]:
-        """Return rewards and terminated worlds, (num_envs,) each. A reward of NaN in a world that failed becomes 0.
+        """Return rewards and terminated worlds, (num_envs,) each. In a failed world, NaN becomes 0.
 
         Raises:
             ModelError: the task returned a wrong shape, or a reward that is not finite.
@@ -116,7 +116,7 @@ class Wiring:
         return None if reached is None else self._given("success", reached, bool)
 
     def _given(self, name: str, value: Any, kind: type = float) -> Array:
-        """Return a new array of what a task returned: a number, or one for each world."""
+        """Convert the return value of a task's function to an array (num_envs,)."""
         found: Array = np.asarray(value, kind)
         shape = (self.sim.num_worlds,)
         if found.shape not in ((), shape):

@@ -31,7 +31,7 @@ from gpusim.output_files import atomic_file, check_output_file
 from gpusim.transform import Transform
 
 TIME_STEP = 1e-3
-"""Step in the file, s. MuJoCo's default of 2 ms is too long for some stiff loops."""
+"""Time step in the file, s. MuJoCo's default of 2 ms is too long for some stiff loops."""
 
 
 def to_mjcf(
@@ -40,7 +40,7 @@ def to_mjcf(
     """Convert a model to MJCF, the format of MuJoCo. The file contains the meshes and refers to no other files.
 
     Each joint coordinate (qpos) in the file equals ``joint.<label>.position``. The first keyframe, "start", has the
-    positions, the velocities and the commands of the model. Numbers are exact to the last bit.
+    positions, the velocities and the commands of the model.
 
     Trees of joints become nested bodies. A joint that closes a loop becomes an equality constraint. A rope or a spring
     between two points becomes a tendon. Friction, contacts and equalities are soft in MuJoCo. The file omits everything
@@ -97,7 +97,7 @@ def _add_head(doc: Document, name: str) -> None:
 
 
 def _add_bodies(doc: Document) -> list[int]:
-    """Add all bodies with the joints that carry them, and return the joints that carry none."""
+    """Add all bodies with their joints, and return the joints that close loops."""
     model = doc.model
     carrier: dict[int, tuple[int, int]] = {}
     closing = []
@@ -122,7 +122,7 @@ def _add_bodies(doc: Document) -> list[int]:
 
 
 def _is_new(carrier: dict[int, tuple[int, int]], child: int, parent: int) -> bool:
-    """Return whether ``child`` can be below ``parent``: it is a body, and ``parent`` is not below it."""
+    """Return whether ``parent`` can carry ``child``: ``child`` is a body, and ``parent`` is not below it."""
     if child == WORLD:
         return False
     while parent != WORLD:
@@ -214,7 +214,7 @@ def _free_qpos(xform: Transform) -> list[float]:
 
 
 def _joint_qpos(doc: Document, label: str, numbers: Any) -> list[float]:
-    """Return a joint's numbers in the file. A ball counts from the start, in the axes of its child."""
+    """Return the position of a joint as MuJoCo's qpos."""
     joint = next(joint for joint in doc.model.joints if joint.label == label)
     values = [float(v) for v in np.ravel(numbers)]
     if joint.kind in SINGLE_COORDINATES:

@@ -17,7 +17,7 @@ from gpusim.exporters.mjcf_document import Coordinate, Document, limits
 from gpusim.transform import Transform
 
 _UNUSED = 1.0
-"""Stands for parameters of a muscle that have no effect."""
+"""Value for parameters of a muscle that have no effect."""
 
 
 def add_actuators(doc: Document) -> None:
@@ -74,7 +74,7 @@ def _general(doc: Document, spec: ActuatorSpec, gain: float, bias: Any, start: f
 def _mapped(
     doc: Document, command: str, own: CommandMap | None, gain: float, bias: Any, between: Any = None
 ) -> tuple[float, Any, dict[str, Any]]:
-    """Return gain, bias and further attributes of an actuator that takes factor * x + offset, x within ``between``."""
+    """Return gain, bias and further attributes of an actuator with a command map."""
     if own is None:
         return gain, bias, {}
     ends = sorted((end - own.offset) / own.factor for end in between or (-math.inf, math.inf))

@@ -1,4 +1,4 @@
-"""MJCF document under construction: text of exact numbers, unique names, and the joint of each coordinate."""
+"""MJCF document under construction: exact numbers, unique names, and the joint of each coordinate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAR = 1e10
 
 
 def text(value: Any) -> str:
-    """Return the text of numbers, with enough digits that reading returns exactly the same numbers."""
+    """Convert numbers to text. Reading the text returns exactly the same numbers."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -60,11 +60,10 @@ class Document:
         coordinates: (joint index, axis) -> coordinate in the file.
         qpos, qvel: initial positions and velocities of all coordinates, in the order of the file.
         ctrl: initial commands of the actuators.
-        places: (kind of element, label) -> index of its first number in ``qpos``, for joint coordinates and floating
-            bodies.
+        places: (kind of element, label) -> index in ``qpos``, for joint coordinates and floating bodies.
         inputs: command -> index of the actuator that takes the command.
         act: initial activations.
-        activations: command -> index of the activation that it drives.
+        activations: command -> index of the activation.
         paths: joint index -> elements of the spatial tendon's path, each with tag and attributes.
     """
 
@@ -124,7 +123,7 @@ _SPACES = {
 
 
 def limits(lower: float, upper: float) -> tuple[float, float] | None:
-    """Return the text of a range with two finite bounds, or None without limits."""
+    """Return the text of a range, or None without limits."""
     if math.isinf(lower) and math.isinf(upper):
         return None
     return max(lower, -FAR), min(upper, FAR)

@@ -1,4 +1,4 @@
-"""Joints of an MJCF file: hinges, slides and balls of the tree, equality constraints and tendons for the rest."""
+"""Joints of an MJCF file: hinges, slides and balls. Other joints become equality constraints and tendons."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpusim.typing import Array
 STIFF = {"solref": (0.004, 1.0), "solimp": (0.99, 0.999, 0.001)}
 
 Axis = tuple[bool, Array, float]
-"""Slide (True) or hinge, axis in the joint frame, and start position."""
+"""(True for a slide or False for a hinge, axis in the joint frame, start position)."""
 
 
 def start_of(doc: Document, joint: JointSpec) -> Transform:
@@ -82,13 +82,13 @@ _AXES: dict[str, Callable[[JointSpec, Transform], list[Axis]]] = {
     "d6": _d6,
 }
 SINGLE_COORDINATES = frozenset(_AXES)
-"""Kinds whose coordinates are hinges and slides."""
+"""Joint types whose coordinates are hinges and slides."""
 CARRIERS = frozenset((*_AXES, "fixed", "ball"))
-"""Kinds that make a body of the file the child of another one."""
+"""Joint types that can connect a nested body to its parent in MJCF."""
 
 
 def closable(joint: JointSpec) -> bool:
-    """Return whether an equality constraint can replace the joint. Other joints must connect a body to its parent."""
+    """Return whether an equality constraint can replace the joint."""
     return joint.kind in _CLOSURES
 
 
@@ -145,7 +145,7 @@ def _add_axes(doc: Document, body: ElementTree.Element, index: int, joint: Joint
 
 
 class _Rates:
-    """Rates of a joint's coordinates from the velocities of its two bodies."""
+    """Solver for the rates of a joint's coordinates from the velocities of its two bodies."""
 
     def __init__(self, doc: Document, joint: JointSpec) -> None:
         self.doc, self.joint = doc, joint
@@ -162,7 +162,7 @@ class _Rates:
         self.columns: list[Array] = []
 
     def add(self, slide: bool, axis: Array) -> None:
-        """Add a coordinate with its axis in the world."""
+        """Add a coordinate. ``axis`` is in the world frame."""
         self.columns.append(np.concatenate([np.zeros(3), axis] if slide else [axis, np.zeros(3)]))
 
     def solved(self) -> list[float]:
@@ -214,7 +214,7 @@ HIDDEN = 3
 
 
 def add_closures(doc: Document, closing: list[int]) -> None:
-    """Add equality constraints and tendons for joints that carry no body."""
+    """Add equality constraints and tendons for joints that do not connect a body to its parent."""
     for index in closing:
         joint = doc.model.joints[index]
         doc.report.joints.setdefault(joint.label, [])
@@ -253,7 +253,7 @@ def _fixed_closure(doc: Document, joint: JointSpec, index: int) -> None:
 
 
 def _hinge_closure(doc: Document, joint: JointSpec, index: int) -> None:
-    """Hold two points of the axis together."""
+    """Add two connect constraints on the hinge axis."""
     _check_law(doc, joint)
     axis = joint.params["columns"][:, 2]
     for mark, side in (("_1", -0.5), ("_2", 0.5)):
@@ -282,7 +282,7 @@ def _spatial(doc: Document, joint: JointSpec, path: list[tuple[str, dict[str, st
 
 
 def _wrapped_rope(doc: Document, joint: JointSpec, index: int) -> None:
-    """Add a spatial tendon around a geom that collides with nothing."""
+    """Add a spatial tendon around a geom that does not collide."""
     path: WrappedPath = joint.params["path"]
     wrap = path.wrap
     geom = doc.add(
@@ -335,7 +335,7 @@ def _spatial_tendon(doc: Document, joint: JointSpec, index: int) -> None:
 
 
 def _free(doc: Document, joint: JointSpec, index: int) -> None:
-    """Add nothing: it locks no motion."""
+    """Add nothing, because a free joint does not constrain motion."""
 
 
 _CLOSURES: dict[str, Callable[[Document, JointSpec, int], None]] = {

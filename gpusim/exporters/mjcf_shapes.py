@@ -1,4 +1,4 @@
-"""Geoms of an MJCF file: shapes, visuals, and the rules for which of them collide."""
+"""Geoms of an MJCF file: shapes, visuals, and their collision rules."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ _FIELDS: dict[str, Any] = {"height_field": _height_field}
 
 
 def _lift(shape: ShapeSpec) -> float:
-    """Return how far a shape lies above its frame in the file. MuJoCo's height fields begin at 0."""
+    """Return the lowest height (m) of a height field, since MuJoCo's heights start at 0. Other shapes return 0."""
     return float(np.min(shape.params["heights"])) if shape.kind in _FIELDS else 0.0
 
 
@@ -163,11 +163,11 @@ def _rgba(color: Sequence[float] | None, look: Look) -> tuple[float, ...] | None
 
 
 def _split(points: Array, triangles: Array, corners: Array | None) -> tuple[Array, Array, Array]:
-    """Return points, triangles and normals with one point for each normal, since MuJoCo has one normal for each point.
+    """Return points, triangles and normals. Points with several normals are duplicated.
 
     Args:
         points, triangles: (n, 3) and (m, 3).
-        corners: (m, 3, 3) normals at the corners, or None: by the angles between faces.
+        corners: (m, 3, 3) normals at the corners. None: computed from the angles between faces.
     """
     given = corner_normals(points, triangles) if corners is None else corners
     normals = np.round(np.reshape(given, (-1, 3)), 4) + 0.0
@@ -178,7 +178,7 @@ def _split(points: Array, triangles: Array, corners: Array | None) -> tuple[Arra
 
 
 def _classes(doc: Document) -> list[dict[str, int]]:
-    """Return contype and conaffinity of all shapes, which MuJoCo combines by OR where gpusim does by AND."""
+    """Return contype and conaffinity of all shapes."""
     shapes = doc.model.shapes
     kinds = sorted({(shape.group, shape.mask) for shape in shapes})
     if len(kinds) <= 1 and all(_collide(a, a) for a in kinds):
@@ -197,7 +197,7 @@ def _collide(a: Sequence[Any], b: Sequence[Any]) -> bool:
 
 
 def _exclude(doc: Document) -> None:
-    """Exclude bodies that do not collide here, and list the pairs that always do."""
+    """Add <exclude> for bodies that do not collide, and <pair> for collision pairs."""
     model = doc.model
     shapes = model.shapes
     owned: dict[int, list[int]] = {}

@@ -50,7 +50,7 @@ class ExportReport(Findings):
         return "\n".join(lines + [f"  warning: {text}" for text in self.warnings])
 
     def add_look(self, visual: VisualSpec) -> None:
-        """Add a finding for a visual with a texture or a finish, since exported files contain neither."""
+        """Add a finding for a visual with a texture or a finish. Exports omit both."""
         pieces = visual.params.get("pieces", ())
         looks = [visual.look, *(visual.look.over(piece.look) for piece in pieces)]
         if any(look.texture is not None for look in looks) or any(piece.colors is not None for piece in pieces):

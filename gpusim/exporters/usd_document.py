@@ -82,7 +82,7 @@ def vec3f(values: Any) -> Any:
 
 
 def set_custom(prim: Any, schema: str, **values: Any) -> None:
-    """Apply a schema that usd-core does not know, and set its attributes ("mjc__damping" is "mjc:damping")."""
+    """Apply a schema that usd-core does not know, and set its attributes. "mjc__damping" means "mjc:damping"."""
     from pxr import Sdf
 
     if schema not in prim.GetPrimTypeInfo().GetAppliedAPISchemas():

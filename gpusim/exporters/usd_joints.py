@@ -22,7 +22,7 @@ FOLDER = f"{ROOT}/Joints"
 DEGREES = 180.0 / math.pi
 
 Motion = tuple[bool, int, float]
-"""Translation (True) or rotation, along axis 0, 1 or 2 of the joint frame, with a sign."""
+"""(True for a translation or False for a rotation, axis 0 to 2 of the joint frame, sign of the axis)."""
 
 
 def add_joints(doc: UsdDocument) -> None:
@@ -46,7 +46,7 @@ def add_joints(doc: UsdDocument) -> None:
 
 
 def _closing(joints: list[JointSpec]) -> set[int]:
-    """Return the joints that close loops: those between bodies that earlier joints connect already."""
+    """Return the joints that close loops. Earlier joints already connect their bodies."""
     part: dict[int, int] = {}
 
     def root(body: int) -> int:
@@ -98,7 +98,7 @@ def _fixed(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
 
 
 def _latch(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
-    """Add a closed latch as a fixed or spherical joint that breaks."""
+    """Add a closed latch as a fixed or spherical joint with a break force."""
     from pxr import UsdPhysics
 
     if not np.isfinite(joint.params["limit_lower"][0]):
@@ -185,7 +185,7 @@ def _d6(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
 
 
 def _axes_of(directions: list[Array]) -> Array:
-    """Return right-handed axes that contain the first directions at right angles to each other."""
+    """Return right-handed orthogonal axes that start with the given directions."""
     axes: list[Array] = []
     for direction in (*directions, *np.eye(3)):
         rest = direction - sum((axis * (axis @ direction) for axis in axes), np.zeros(3))
@@ -239,7 +239,7 @@ def _distance(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
 
 
 def _no_prim(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
-    """Add nothing: the bodies are free without a joint."""
+    """Add nothing, because USD bodies without a joint are free."""
     if any(np.any(joint.params.get(name, 0.0)) for name in ("damping", "friction", "armature")):
         doc.lost(joint.element, "damping, friction and armature of a free joint")
 
@@ -294,7 +294,7 @@ def add_drives(doc: UsdDocument) -> None:
 
 
 def _report_maps(doc: UsdDocument, spec: ActuatorSpec) -> None:
-    """Report maps of commands: a drive takes the actuator's own units, without a range and a lag."""
+    """Report command maps with a range or a lag, which USD drives do not support."""
     for command, label in zip(actuator_type(spec.kind).commands, command_names(spec), strict=True):
         own = map_of(spec, command)
         if own is None:
@@ -312,7 +312,7 @@ def _report_maps(doc: UsdDocument, spec: ActuatorSpec) -> None:
 
 
 def _mapped_limits(spec: ActuatorSpec, lower: float, upper: float) -> tuple[float, float]:
-    """Return the least and greatest effort that the range of an effort's command lets through."""
+    """Return the minimum and maximum effort within the range of the command."""
     own = map_of(spec, actuator_type(spec.kind).commands[0])
     if own is None:
         return lower, upper
@@ -345,7 +345,7 @@ def _drive(
 
 
 def _start(doc: UsdDocument, spec: ActuatorSpec, command: str) -> float:
-    """Return the first value of a command in the actuator's units."""
+    """Return the starting value of a command in the actuator's units."""
     commands = actuator_type(spec.kind).commands
     column = doc.model.controls.get(command_names(spec)[commands.index(command)])
     value = 0.0 if column is None else float(np.ravel(doc.model.default_controls)[column])

@@ -138,7 +138,7 @@ def _collider(doc: UsdDocument, path: str, shape: ShapeSpec) -> Any:
 
 
 def _bind(doc: UsdDocument, prim: Any, material: Material) -> None:
-    """Bind a physics material, one for all shapes with the same numbers."""
+    """Bind a physics material to a shape. Shapes with the same numbers share one material."""
     from pxr import UsdGeom, UsdPhysics, UsdShade
 
     name = f"material_{abs(hash(material)) % 10**12}"
@@ -196,7 +196,7 @@ def _add_visual(doc: UsdDocument, visual: VisualSpec) -> None:
 
 
 def _add_groups(doc: UsdDocument, paths: list[str]) -> None:
-    """Add a collision group for each group and mask, with the groups that it does not collide with."""
+    """Add a collision group for each pair of group and mask."""
     from pxr import UsdGeom, UsdPhysics
 
     shapes = doc.model.shapes

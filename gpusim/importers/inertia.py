@@ -1,9 +1,8 @@
 """Inertia tensors from files: checks, repair and sums over several parts.
 
-A tensor ``I`` about the center of mass is possible exactly when its principal moments are positive and the largest is
-at most the sum of the other two. A ball of the densest matter has the least moment that a mass can have
-(:func:`gpusim.validate.least_moment`). Far smaller moments in a file are round-off errors and count as zero. CAD
-exports contain 1e-18 to 1e-35 kg m2.
+An inertia tensor is physically possible if its principal moments are positive and the largest is at most the sum of the
+other two. A ball of the densest matter has the smallest possible moment of a mass
+(:func:`gpusim.validate.least_moment`). Much smaller moments in a file are round-off errors and count as zero.
 """
 
 from __future__ import annotations
@@ -31,15 +30,12 @@ WATER_DENSITY = 1000.0
 MASSLESS_SHARE = 0.01
 """A massless body gets this share of the mean mass of the bodies with mass, unless it is a light link."""
 LIGHT = 8e-7
-"""Mass of a light link between two joints, as a share of the mass of the body that it carries.
-
-It changes the motion by less than the step does. The solver allows for it (reference/light_bodies.py).
-"""
+"""Mass of a light link between two joints, as a share of the mass of the body that it carries."""
 
 
 @dataclass(frozen=True)
 class MassProperties:
-    """Mass (kg), center of mass (m, (3,)) and inertia about it (kg m2, (3, 3)), all in one frame."""
+    """Mass (kg), center of mass (m, (3,)) and inertia about the center of mass (kg m2, (3, 3)), all in one frame."""
 
     mass: float
     com: np.ndarray
@@ -52,12 +48,12 @@ class MassProperties:
 
 
 def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = False) -> str | None:
-    """Return what is wrong with ``inertia`` (3, 3), in a few words, or None if the tensor is physically possible.
+    """Return the fault of ``inertia`` (3, 3) in a few words, or None if the tensor is physically possible.
 
     Args:
         inertia: inertia tensor (kg m2) about the center of mass.
         mass: mass (kg), used to detect moments that are only round-off.
-        allow_zero: accept vanishing principal moments (a point or a line as part of a larger body).
+        allow_zero: accept zero principal moments, as of a point mass.
     """
     if not np.all(np.isfinite(inertia)):
         return "not finite"
@@ -82,8 +78,8 @@ def repair_inertia(inertia: np.ndarray, mass: float) -> np.ndarray:
     """Return the physically possible tensor nearest to ``inertia`` (3, 3).
 
     The result has the principal axes and the largest moment of ``inertia``. A possible tensor is returned unchanged. If
-    a number of the tensor is not finite, or no moment is above round-off, the result is the inertia of a sphere of
-    water with ``mass`` (kg).
+    the tensor is not finite, or zero up to round-off, the result is the inertia of a sphere of water with ``mass``
+    (kg).
     """
     if inertia_fault(inertia, mass) is None:
         return inertia
@@ -115,10 +111,7 @@ def light_link(mass: float, inertia: np.ndarray) -> tuple[float, float]:
 
 
 def combine(parts: Iterable[MassProperties]) -> MassProperties:
-    """Combine the mass properties of rigidly connected ``parts`` (same frame) by the parallel axis theorem.
-
-    A part without mass and inertia does not change the result, not even its last bit.
-    """
+    """Combine the mass properties of rigidly connected ``parts`` (same frame) by the parallel axis theorem."""
     everything = list(parts)
     weighty = [part for part in everything if part.mass > 0.0 or np.any(part.inertia)]
     if len(weighty) == 1:
@@ -135,7 +128,7 @@ def combine(parts: Iterable[MassProperties]) -> MassProperties:
 
 
 def parallel_axis(offset: np.ndarray) -> np.ndarray:
-    """Return the inertia (3, 3) about the origin of a unit mass at ``offset`` d (3,): ``|d|^2 1 - d d^T``."""
+    """Return the inertia (3, 3) of a unit mass at ``offset`` (3,), about the origin."""
     return float(offset @ offset) * np.eye(3) - np.outer(offset, offset)
 
 

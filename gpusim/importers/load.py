@@ -20,11 +20,11 @@ from gpusim.importers.report import ImportReport
 from gpusim.transform import Transform
 
 _ROOTS = {"mujoco": "mjcf", "robot": "urdf", "sdf": "sdf", "gazebo": "sdf"}
-"""Format by the root element of XML."""
+"""Root element of the XML -> format."""
 _USD = (b"PXR-USDC", b"#usda", b"PK\x03\x04")
 """First bytes of USD files: binary, text, package."""
 _HEAD = 1 << 20
-"""Bytes of a file that are searched for its root element."""
+"""Number of bytes at the start of a file that are searched for its root element."""
 _NOT_ELEMENTS = re.compile(rb"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|<![A-Z].*?(?:>|\Z)", re.DOTALL)
 _KNOWN = "give MJCF (<mujoco>), URDF (<robot>), SDF (<sdf>) or USD"
 
@@ -101,7 +101,7 @@ def _format_of_content(where: str, content: bytes) -> str:
 def _loader(
     where: str, source: Any, mounted: bool
 ) -> Callable[[Any, Mapping[str, Any]], tuple[ModelBuilder, ImportReport]]:
-    """Return the loader of the format of ``source``. ``mounted``: fixed bases become bodies, for a parent body."""
+    """Return the loader for the format of ``source``. With ``mounted``, the loader adds a body for each fixed base."""
     kind = format_of(where, source)
     try:
         module = importlib.import_module(f"gpusim.importers.{kind}")
@@ -134,8 +134,8 @@ def add_model(
 ) -> ImportReport:
     """Add a model from a file: MJCF, URDF, SDF or USD.
 
-    A model with a fixed base is mounted on ``parent``. The mass of its base counts. A model with a floating base starts
-    at ``parent``, but is free to move. The gravity of the builder replaces the gravity of the file.
+    A model with a fixed base is mounted on ``parent``. A model with a floating base starts at ``parent``, but is free
+    to move. The gravity of the builder replaces the gravity of the file.
 
     Args:
         source: path or text, as in ``gpusim.load``.
@@ -168,7 +168,7 @@ def add_model(
 
 
 def _mount(builder: ModelBuilder, where: str, parent: int | str | None) -> tuple[int, Transform]:
-    """Return the body of a parent and the frame in it: that of the body, or of a site."""
+    """Return the body that ``parent`` names, and the mounting frame in the frame of this body."""
     if not isinstance(parent, str):
         return builder.check_body(where, "parent", WORLD if parent is None else parent), Transform()
     bodies = {body.label: (index, Transform()) for index, body in enumerate(builder.bodies)}
@@ -179,7 +179,7 @@ def _mount(builder: ModelBuilder, where: str, parent: int | str | None) -> tuple
 
 
 def _move(report: ImportReport, prefix: str, first: Mapping[str, int], parent: str, pose: Transform) -> None:
-    """Adapt a report to a builder that received the model on body ``parent``, at ``pose``."""
+    """Update a report after the builder mounted the model on body ``parent`` at ``pose``."""
 
     def named(label: str) -> str:
         return parent if label == "world" else prefix + label

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from gpusim.errors import ModelError
 
 FOLDERS_ABOVE = 8
-"""Number of folders above the file that are searched for a part of a path."""
+"""Number of folders above the robot file that are searched."""
 _SCHEMES = ("package", "model", "fuel")
 _ROOTS = ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH")
 
@@ -20,15 +20,15 @@ class Search:
     """Search path for files.
 
     Args:
-        folder: folder of the robot file. Relative names start in this folder. The search for packages covers it and all
-            folders above it.
+        folder: folder of the robot file. Relative names start in this folder. Packages are searched in this folder and
+            in all folders above it.
         packages: folders that contain packages, or are packages.
     """
 
     def __init__(self, folder: Path, packages: Sequence[Path] = ()) -> None:
         self.folder, self.packages = folder, list(packages)
         self.guessed: dict[str, Path] = {}
-        """Name in the file -> file elsewhere with the same end of its path."""
+        """Name in the file -> file that the search chose because the end of its path is the same."""
         self._lost: set[tuple[str, Path]] = set()
         self._inside: dict[Path, list[Path]] = {}
 
@@ -72,7 +72,7 @@ class Search:
                 yield folder / rest
 
     def _guess(self, name: str, rest: str, here: Path) -> Path | None:
-        """Return the file with the longest common tail of the path, in the folders above and those next to them."""
+        """Return the file whose path has the longest common end with ``rest``."""
         parts = [part for part in PurePosixPath(rest).parts if part not in ("/", "..", ".")]
         if not parts or "." not in parts[-1]:
             return None

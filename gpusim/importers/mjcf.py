@@ -1,6 +1,6 @@
 """MJCF import: ``load_mjcf`` turns a MuJoCo model into a ModelBuilder and a report.
 
-MuJoCo's own compiler reads the file. Includes, defaults, fitted geoms and inertias are therefore as in MuJoCo.
+MuJoCo's own compiler reads the file.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def import_model(
 
 
 def displaced(builder: ModelBuilder, xform: Transform | None) -> ModelBuilder:
-    """Return the builder after moving everything in its world by ``xform``."""
+    """Move everything in the builder's world by ``xform`` and return the builder."""
     if xform is None:
         return builder
     moved = ModelBuilder(gravity=builder.gravity)

@@ -1,8 +1,8 @@
 """Actuators of the MJCF importer.
 
-In MuJoCo, an actuator of length l has the force ``gain ctrl + b0 + b1 l + b2 l'``. The force on the joint is ``gear``
-times this force. With b1 < 0, the actuator becomes a position servo. With b1 = 0 and b2 < 0, it becomes a velocity
-servo, otherwise a motor. Command maps convert MuJoCo's ctrl values to commands of the model.
+In MuJoCo, an actuator of length l and velocity v has the force ``gain ctrl + b0 + b1 l + b2 v`` (biasprm b0, b1, b2).
+With b1 < 0, the actuator becomes a position servo. With b1 = 0 and b2 < 0, it becomes a velocity servo, otherwise a
+motor. Command maps convert MuJoCo's ctrl values to commands of the model.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from gpusim.importers.mjcf_muscles import add_muscle, is_muscle, unknown_muscle
 from gpusim.importers.report import CommandInfo
 
 GREATEST_EFFORT = 1e12
-"""Stands for a missing limit on one side, N or N m."""
+"""Value that replaces a missing limit, N or N m."""
 
 
 @dataclass(frozen=True)
 class _Law:
-    """Effort on the coordinate: ``gain ctrl + constant - stiffness q - damping q'``, within lower and upper."""
+    """Effort on a joint coordinate q: ``gain ctrl + constant - stiffness q - damping q'``, within lower and upper."""
 
     gain: float
     constant: float
@@ -35,7 +35,6 @@ class _Law:
 
     @property
     def limit(self) -> tuple[float, float] | None:
-        """Return the limits for the builder."""
         if math.isinf(self.lower) and math.isinf(self.upper):
             return None
         return max(self.lower, -GREATEST_EFFORT), min(self.upper, GREATEST_EFFORT)
@@ -67,7 +66,7 @@ def _enum(context: Context, name: str, value: Any) -> str:
 
 
 def _unknown_law(context: Context, a: int) -> str:
-    """Return what the builder lacks for actuator ``a``, or an empty string."""
+    """Return the feature of actuator ``a`` that the builder does not support, or an empty string."""
     m = context.m
     dynamics = _enum(context, "mjtDyn", m.actuator_dyntype[a])
     gain, bias = _enum(context, "mjtGain", m.actuator_gaintype[a]), _enum(context, "mjtBias", m.actuator_biastype[a])
@@ -118,7 +117,7 @@ def _joint_limit(context: Context, j: int) -> tuple[float, float]:
 
 
 def _law(context: Context, a: int, joint_limit: tuple[float, float], offset: float) -> _Law:
-    """Return the law on a coordinate that MuJoCo's length exceeds by ``offset``."""
+    """Return the effort law on a joint coordinate. MuJoCo's actuator length is the coordinate plus ``offset``."""
     m, gear = context.m, float(context.m.actuator_gear[a][0])
     bias = m.actuator_biasprm[a] if _enum(context, "mjtBias", m.actuator_biastype[a]) == "affine" else np.zeros(3)
     own = sorted(gear * x for x in context.limited(m.actuator_forcelimited[a], m.actuator_forcerange[a]))
@@ -206,7 +205,7 @@ def _activation(context: Context, a: int, command: str) -> dict[str, Any]:
 
 
 def _control(context: Context, a: int) -> int:
-    """Return the number of the first ctrl of an actuator."""
+    """Return the index of an actuator's first value in MuJoCo's ctrl."""
     return int(context.field("actuator_ctrladr", np.arange(context.m.nu))[a])
 
 

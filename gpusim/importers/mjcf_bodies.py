@@ -1,4 +1,4 @@
-"""Bodies of the MJCF importer: their masses, poses and velocities, and the merging of MuJoCo bodies."""
+"""Bodies of the MJCF importer: masses, poses and velocities. Bodies without joints are merged into their parents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpusim.validate import least_moment
 KEPT_SHARE = 1e-6
 """Mass of a kept body without mass, as a share of the mean mass of all bodies."""
 MISSING_SHARE = 1e-4
-"""The same for a moving body without mass."""
+"""Mass of a moving body without mass, as a share of the mean mass of all bodies."""
 
 
 def find_base(context: Context) -> int:
@@ -75,7 +75,7 @@ def _is_body(context: Context, b: int, base: int, home: int) -> bool:
 
 
 def _floats(context: Context, b: int, base: int) -> bool:
-    """Return True for a base that the file fixes to the world and ``fixed_base=False`` frees."""
+    """Return True if ``fixed_base=False`` frees this base, which the file fixes to the world."""
     m = context.m
     return context.options.fixed_base is False and b == base and m.body_jntnum[b] == 0 and m.body_mocapid[b] < 0
 
@@ -107,7 +107,7 @@ def _write_report(context: Context, base: int) -> None:
 
 
 def _properties(context: Context, own: list[int]) -> MassProperties:
-    """Return mass, center and inertia of a body's members in its frame."""
+    """Return the mass properties of a body and the bodies merged into it, in the body's frame."""
     m = context.m
     parts = []
     for b in own:
@@ -143,7 +143,7 @@ def _add_body(context: Context, b: int, found: MassProperties, mean: float) -> N
 
 
 def gravity_share(context: Context, b: int) -> float | None:
-    """Return the share of gravity that acts on a body, or None if the MuJoCo bodies merged into it differ."""
+    """Return the share of gravity that acts on a body, or None if the bodies merged into it have different shares."""
     m, own = context.m, context.members[context.homes[b][0]]
     shares = {1.0 - float(m.body_gravcomp[part]) for part in own if m.body_mass[part] > 0.0}
     return shares.pop() if len(shares) == 1 else None if shares else 1.0
@@ -159,7 +159,7 @@ def _with_mass(context: Context, b: int, mean: float) -> MassProperties:
 
 
 def _possible(context: Context, b: int, found: MassProperties) -> Array:
-    """Return the inertia, with principal moments raised to the least possible ones."""
+    """Return the inertia after raising principal moments that are too small."""
     inertia = 0.5 * (found.inertia + found.inertia.T)
     moments, axes = np.linalg.eigh(inertia)
     raised = np.maximum(moments, least_moment(found.mass))

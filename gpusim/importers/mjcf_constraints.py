@@ -18,7 +18,7 @@ from gpusim.transform import Transform
 End = tuple[int, Transform]
 
 SLOW = 0.05
-"""Time constant of a constraint that is visibly soft, s."""
+"""Constraints with a larger time constant (s) are visibly soft."""
 
 
 def add_equalities(context: Context) -> None:
@@ -52,7 +52,7 @@ def add_equalities(context: Context) -> None:
 
 
 def _ends(context: Context, e: int) -> tuple[End, End]:
-    """Return body and joint frame of both sides of a connect or weld."""
+    """Return the two bodies of a connect or weld, and the joint's frame in each of them."""
     m, mj, data = context.m, context.mj, context.m.eq_data[e]
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     kinds = context.field("eq_objtype", None)
@@ -99,7 +99,7 @@ def _add_latch(context: Context, e: int, active: bool) -> None:
 
 
 def _add_soft(context: Context, e: int, a: int, b: int, frame_a: Any, frame_b: Any, weld: bool, label: str) -> None:
-    """Add a bushing to a mocap body, which may start elsewhere. A load deflects it as in MuJoCo."""
+    """Add a bushing with the static stiffness of a soft constraint to a mocap body."""
     stiffness, damping = [], []
     for inverse in _inverse_weights(context, e):
         k, c = _static_spring(context, e, inverse)
@@ -115,7 +115,7 @@ def _add_soft(context: Context, e: int, a: int, b: int, frame_a: Any, frame_b: A
 
 
 def _inverse_weights(context: Context, e: int) -> tuple[float, float]:
-    """Return MuJoCo's inverse inertia of both sides, 1/kg and 1/(kg m2)."""
+    """Return the sum of MuJoCo's invweight0 of both bodies: translation (1/kg) and rotation (1/(kg m2))."""
     m, total = context.m, np.zeros(2)
     kinds = context.field("eq_objtype", None)
     for o in (int(m.eq_obj1id[e]), int(m.eq_obj2id[e])):
@@ -125,10 +125,9 @@ def _inverse_weights(context: Context, e: int) -> tuple[float, float]:
 
 
 def _static_spring(context: Context, e: int, inverse: float) -> tuple[float, float]:
-    """Return stiffness and critical damping of a constraint that a load holds in place.
+    """Return the static stiffness of a soft constraint and its critical damping.
 
-    MuJoCo's constraint force f obeys R f = a_ref - a with R = (1 - d)/d A and a_ref = -k d r at rest, so
-    f = -k d^2 / ((1 - d) A) r (MuJoCo's documentation, "Solver parameters").
+    See MuJoCo's documentation, "Solver parameters", for the constraint force at rest.
     """
     time, ratio = (float(x) for x in context.m.eq_solref[e][:2])
     most = min(float(context.m.eq_solimp[e][1]), 0.9999)
@@ -153,7 +152,7 @@ def _zero(context: Context, j: int) -> float:
 
 
 def _add_joint(context: Context, e: int) -> None:
-    """Add q1 - zero1 = c0 + c1 (q2 - zero2)."""
+    """Add a joint equality: position1 - qpos0_1 = c0 + c1 (position2 - qpos0_2)."""
     m, builder, data = context.m, context.builder, context.m.eq_data[e]
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     if m.jnt_type[one] < SLIDE or (two >= 0 and m.jnt_type[two] < SLIDE):
@@ -176,7 +175,7 @@ def _add_joint(context: Context, e: int) -> None:
 
 
 def _add_tendon(context: Context, e: int) -> None:
-    """Add length1 - zero1 = c0 + c1 (length2 - zero2)."""
+    """Add a tendon equality: length1 - length0_1 = c0 + c1 (length2 - length0_2)."""
     m, data = context.m, context.m.eq_data[e]
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     if one not in context.tendons or (two >= 0 and two not in context.tendons):

@@ -43,7 +43,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Coordinate:
-    """A MuJoCo joint in the builder: index and label of the builder's joint, and its coordinate's number there."""
+    """The builder's joint (index and label) for a MuJoCo joint, and the number of its coordinate."""
 
     index: int
     label: str
@@ -78,10 +78,9 @@ class Context:
         mj: the package ``mujoco``.
         m: the MjModel.
         at_zero, now: MjData at qpos0 and in the starting posture, after MuJoCo's kinematics.
-        homes: MuJoCo body -> index of the builder's body (-1: the world) that contains it, and the pose in the frame of
+        homes: MuJoCo body -> index of the builder's body that contains it (-1: the world), and its pose in the frame of
             the builder's body.
-        members: body index in the builder -> MuJoCo bodies that this body contains. The first one is the body itself,
-            the rest were merged into it.
+        members: body index in the builder -> MuJoCo bodies that this body contains, the merged ones last.
         labels: MuJoCo body that is not merged -> label of its body in the builder.
         joint_labels: MuJoCo joint -> label of this joint in the report.
         coordinates: MuJoCo joint -> joint and coordinate in the builder.
@@ -143,7 +142,7 @@ class Context:
         self.losses.add(severity, kind.lower(), self.name(kind, index), what, effect, fix)
 
     def limited(self, flag: Any, bounds: Any) -> tuple[float, float]:
-        """Return the two bounds, lower one first, or infinite bounds if ``flag`` is false."""
+        """Return the bounds (lower, upper), or infinite bounds if ``flag`` is false."""
         if not flag:
             return -math.inf, math.inf
         lower, upper = sorted(float(x) for x in bounds)

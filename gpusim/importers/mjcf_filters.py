@@ -1,8 +1,7 @@
-"""Collision filters of the MJCF importer, and friction of pairs of geoms that the shapes' materials cannot express.
+"""Collision filters of the MJCF importer, and the friction of geom pairs.
 
-Two geoms collide if contype of one and conaffinity of the other share a bit. Geoms that collide with the same geoms
-form one named collision group. MuJoCo also excludes collisions between a body and its parent, and between the pairs of
-bodies in <exclude>. The pairs of geoms in <pair> collide in addition.
+Geoms that collide with the same geoms form one named collision group. MuJoCo's rules for parent and child bodies,
+<exclude> and <pair> become rules for pairs of shapes.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from gpusim.importers.mjcf_shapes import effective_friction, touching
 from gpusim.typing import Array
 
 MOST_GROUPS = 30
-"""Groups with rules that a builder has bits for."""
+"""Maximum number of collision groups with rules in a builder."""
 
 
 class Filters:
@@ -58,7 +57,7 @@ class Filters:
         self.named = len(kept) <= MOST_GROUPS
 
     def _meet(self, one: tuple[int, int, bool], two: tuple[int, int, bool]) -> bool:
-        """Return whether two kinds of geoms collide by their bits, or by the option for collisions of movers."""
+        """Return whether two kinds of geoms collide by contype and conaffinity, or by ``self_collisions``."""
         own = self.context.options.self_collisions
         if own is not None and not one[2] and not two[2]:
             return own and bool(one[0] or one[1]) and bool(two[0] or two[1])
@@ -72,7 +71,7 @@ class Filters:
         return f"{self.context.report.robot_name}_{number}"
 
     def write(self) -> None:
-        """Write the collision rules of groups, the pairs that collide, and the pairs that do not collide."""
+        """Write the collision rules to the builder."""
         builder = self.context.builder
         used = sorted({self.number[g] for g in self.context.shapes}) if self.named else []
         for i in used:
@@ -122,7 +121,7 @@ class Filters:
         return Material(friction=slide, spinning_friction=spin, rolling_friction=roll)
 
     def _filtered(self, geoms: list[int]) -> Array:
-        """Return (n, n), True where MuJoCo leaves out a pair of bodies: parent and child, or listed."""
+        """Return (n, n), True for pairs of geoms that MuJoCo excludes: same body, parent and child, or <exclude>."""
         m = self.context.m
         body = np.array([int(m.geom_bodyid[g]) for g in geoms])
         weld = np.array(m.body_weldid)
@@ -139,7 +138,7 @@ class Filters:
         return found
 
     def _listed(self, geoms: list[int]) -> dict[tuple[int, int], int]:
-        """Return the pairs of the file, as positions in ``geoms`` in rising order."""
+        """Return the geom pairs of <pair>: (i, k) -> index of the pair, where i < k are indices into ``geoms``."""
         m, place, found = self.context.m, {g: i for i, g in enumerate(geoms)}, {}
         for p in range(m.npair):
             one, two = int(m.pair_geom1[p]), int(m.pair_geom2[p])
@@ -149,7 +148,7 @@ class Filters:
         return found
 
     def _pair_friction(self, a: int, b: int) -> tuple[float, float, float]:
-        """Return the friction by MuJoCo's rule: that of the higher priority, or the greater of each number."""
+        """Return the friction of two geoms by MuJoCo's rule."""
         m = self.context.m
         if m.geom_priority[a] != m.geom_priority[b]:
             g = max(a, b, key=lambda x: int(m.geom_priority[x]))
@@ -158,7 +157,7 @@ class Filters:
         return effective_friction(dimension, np.maximum(m.geom_friction[a], m.geom_friction[b]))
 
     def _unlike(self, geoms: list[int]) -> Array:
-        """Return (n, n), True where the materials combine to other friction than MuJoCo's: unlike condim."""
+        """Return (n, n), True if the materials of two shapes give another friction than MuJoCo's rule."""
         m, shapes = self.context.m, self.context.builder.shapes
         kinds: dict[tuple[float, ...], int] = {}
         number = np.array(
@@ -175,7 +174,7 @@ class Filters:
 
 
 def _joined(builder: ModelBuilder, bodies: Array) -> Array:
-    """Return (n, n), True for shapes of bodies that do not collide because of joints."""
+    """Return (n, n), True for shapes of bodies that do not collide because a joint connects them."""
     found = np.zeros((bodies.size, bodies.size), bool)
     place = {int(b): np.flatnonzero(bodies == b) for b in set(bodies.tolist())}
     for a, b in joined_bodies(builder.joints, {b for b in place if b >= 0}):

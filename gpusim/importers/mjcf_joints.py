@@ -1,8 +1,7 @@
 """Joints of the MJCF importer.
 
-A joint's frame is at the joint's anchor, with the axes that the joint's body has at qpos0, rotated back by ``ref``.
-Therefore ``joint.<label>.position`` is MuJoCo's qpos. Several hinges and slides of a body become one d6 joint if a d6
-joint moves in the same way. Otherwise they become single joints with light links between them.
+The joint frame's origin is the joint's anchor. ``joint.<label>.position`` is MuJoCo's qpos. Several hinges and slides
+of a body become one d6 joint if possible. Otherwise they become single joints with light links between them.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 MIDDLE_MOST = 1.55
-"""Most angle of the middle of three rotations of a d6 joint, rad. At a right angle its axes align."""
+"""Maximum middle angle of three d6 rotations, rad. A d6 joint has gimbal lock at 90 degrees."""
 
 
 def add_joints(context: Context) -> None:
@@ -136,7 +135,7 @@ def _add_free(context: Context, j: int, child: int) -> None:
 
 
 def _fits_d6(context: Context, joints: list[int]) -> bool:
-    """Return True if one d6 joint is the same mechanism: slides, then hinges about one point, at right angles."""
+    """Return True if one d6 joint can replace the joints: orthogonal slides, then orthogonal hinges with one anchor."""
     m = context.m
     kinds = [int(m.jnt_type[j]) for j in joints]
     slides, turns = kinds.count(SLIDE), kinds.count(HINGE)
@@ -186,7 +185,7 @@ def _add_d6(context: Context, joints: list[int], parent: int, child: int, start:
 
 
 def _add_chain(context: Context, joints: list[int], parent: int, child: int, start: Transform, b: int) -> None:
-    """Add joints one after another, with a light link between each two."""
+    """Add joints in series, with a light link between consecutive joints."""
     builder = context.builder
     body = builder.bodies[child]
     pose = (Transform() if parent == WORLD else builder.bodies[parent].xform) * start
@@ -224,7 +223,7 @@ def _moved(context: Context, j: int) -> Transform:
 
 
 def _link_velocity(context: Context, b: int, joints: list[int], pose: Transform) -> tuple[Array, Array]:
-    """Return velocity and angular velocity of the origin of a link that ``joints`` of body ``b`` carry."""
+    """Return the linear and angular velocity of a light link at its origin. ``joints`` carry the link."""
     m, now, parent = context.m, context.now, int(context.m.body_parentid[b])
     both = np.zeros(6)
     context.mj.mj_objectVelocity(m, now, context.mj.mjtObj.mjOBJ_XBODY, parent, both, 0)
@@ -283,7 +282,7 @@ def _describe(context: Context) -> None:
 
 
 def _diagonal(context: Context) -> Any:
-    """Return the diagonal of the mass matrix, as inertia seen by each degree of freedom."""
+    """Return the diagonal of the mass matrix at the starting posture."""
     m, now = context.m, context.now
     context.mj.mj_fwdPosition(m, now)
     one, found = np.zeros(m.nv), np.zeros(m.nv)

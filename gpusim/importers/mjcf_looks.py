@@ -24,7 +24,7 @@ _LOST_MAPS = {
     7: ("an emission map", "it does not shine"),
     9: ("a map of occlusion, roughness and metalness", "they are the same everywhere"),
 }
-"""Roles of textures that pictures do not show."""
+"""Texture roles that the viewer does not show."""
 _CUBE, _SKYBOX = 1, 2
 """Types of textures, as in mjtTexture."""
 
@@ -110,9 +110,9 @@ def _texture(context: Context, g: int, material: int) -> Texture | None:
 
 
 def _on_plane(pixels: Array, repeat: Array, half: Array, uniform: bool) -> Texture:
-    """Return a texture that lies on a plane of half sizes (2,), m, as in MuJoCo. A size of 0 is infinite.
+    """Return a texture on a plane of half sizes ``half`` (2,), m, as in MuJoCo. A size of 0 is infinite.
 
-    MuJoCo begins the picture at the plane's edge, and Texture in the middle. So turn the picture by the rest.
+    MuJoCo's image starts at the plane's edge and the viewer's in the middle. The function shifts the image accordingly.
     """
     size = np.where(half > 0.0, half, 1.0)
     times = repeat * size if uniform else repeat
@@ -128,7 +128,7 @@ def _not_zero(repeat: Array) -> tuple[float, float]:
 
 
 def _pixels(context: Context, texture: int) -> Array | None:
-    """Return the picture of a texture, uint8 (height, width, 3 or 4), or None if it has none."""
+    """Return the pixels of a texture, uint8 (height, width, 3 or 4), or None if the texture is empty."""
     m = context.m
     data = context.field("tex_data", None)
     if data is None:  # before MuJoCo 3.2.1

@@ -1,4 +1,4 @@
-"""Named postures of the MJCF importer: the keyframes, as coordinates of joints, poses of mocap bodies, and ctrl."""
+"""Named postures of the MJCF importer, one for each keyframe."""
 
 from __future__ import annotations
 

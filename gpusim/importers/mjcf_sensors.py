@@ -23,7 +23,7 @@ _FRAME = {
     "framelinvel": ("linear_velocity", ""),
     "frameangvel": ("angular_velocity", ""),
 }
-"""Sensors of an object's frame in the world: signal of a site, and the form of its value."""
+"""Sensor of an object's frame -> signal of a site, and form of the value."""
 _SITE = {
     "accelerometer": ("acceleration", ""),
     "gyro": ("angular_rate", ""),
@@ -43,7 +43,7 @@ _FIXES = {
     "contact": "use add_contact_sensor",
 }
 _FAR = 1000.0
-"""Greatest distance of a rangefinder, m. MuJoCo's cutoff clips the value, and a ray without a hit gives -1."""
+"""Maximum distance of a rangefinder, m."""
 
 
 def add_sensors(context: Context) -> None:
@@ -64,7 +64,7 @@ def add_sensors(context: Context) -> None:
 
 
 def _range_of_value(context: Context, s: int) -> tuple[float, float]:
-    """Return the range to which MuJoCo's cutoff clips the value."""
+    """Return the range of MuJoCo's cutoff."""
     cutoff = float(context.m.sensor_cutoff[s])
     types, own = context.mj.mjtDataType, int(context.m.sensor_datatype[s])
     real, positive = int(types.mjDATATYPE_REAL), int(types.mjDATATYPE_POSITIVE)
@@ -106,7 +106,7 @@ def _signal(context: Context, s: int, kind: str) -> SensorInfo | None:
 
 
 def _only_own_actuators(context: Context, j: int) -> bool:
-    """Return whether only actuators on the joint itself count in its actuator force, and in ``drive_force``."""
+    """Return True if no tendon, spring or gravity compensation adds to a joint's actuator force."""
     m = context.m
     others = [a for a in range(context.actuators) if m.actuator_trntype[a] > 1 and j in driven(context, a)[0]]
     return not (others or m.jnt_stiffness[j] or compensates(context, j))
@@ -120,7 +120,7 @@ def _of_site(context: Context, site: int, quantity: str, form: str) -> SensorInf
 
 
 def _of_frame(context: Context, s: int, quantity: str, form: str) -> SensorInfo | None:
-    """Return the signal of an object's frame, relative to another frame if the file has one."""
+    """Return the signal of an object's frame, relative to the sensor's reference frame."""
     m, name = context.m, context.name("SENSOR", s)
     label = _site_of(context, int(m.sensor_objtype[s]), int(m.sensor_objid[s]), name)
     reference = ""
@@ -133,7 +133,7 @@ def _of_frame(context: Context, s: int, quantity: str, form: str) -> SensorInfo 
 
 
 def _site_of(context: Context, kind: int, target: int, name: str) -> str | None:
-    """Return the label of the site in the frame of an object. Objects other than sites get a site."""
+    """Return the label of the site at an object's frame. The function adds a site for objects that are not sites."""
     m, mj = context.m, context.mj
     if kind == int(mj.mjtObj.mjOBJ_SITE):
         return context.builder.sites[target].label
@@ -156,7 +156,7 @@ def _site_of(context: Context, kind: int, target: int, name: str) -> str | None:
 
 
 def _of_subtree(context: Context, root: int, quantity: str) -> SubtreeInfo | None:
-    """Return a sum over a body and all bodies that it carries. None without mass."""
+    """Return a sum over the subtree of a body, or None if the subtree has no mass."""
     parts = tuple(_part(context, b) for b in context.carried(root) if context.m.body_mass[b] > 0.0)
     return SubtreeInfo("", quantity=quantity, parts=parts) if parts else None
 
@@ -189,7 +189,7 @@ def _touch(context: Context, s: int, site: int) -> SensorInfo | None:
 
 
 def _gives_distance(context: Context, s: int) -> bool:
-    """Return whether a rangefinder gives the distance, in versions of MuJoCo that let it give other data too."""
+    """Return whether a rangefinder returns the distance."""
     data = context.field("sensor_intprm", np.ones((context.m.nsensor, 1)))[s][0]
     return int(data) in (0, 1)
 

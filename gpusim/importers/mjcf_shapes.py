@@ -34,7 +34,7 @@ def touching(context: Context) -> list[int]:
 
 
 def effective_friction(dimension: Any, friction: Any) -> tuple[float, float, float]:
-    """Return sliding, spinning and rolling friction. The ones that the contact dimension (condim) omits are 0."""
+    """Return sliding, spinning and rolling friction, with 0 for components that ``condim`` excludes."""
     slide, spin, roll = (float(x) for x in friction)
     return (slide if dimension >= 3 else 0.0, spin if dimension >= 4 else 0.0, roll if dimension >= 6 else 0.0)
 
@@ -102,7 +102,7 @@ def faces(context: Context, g: int) -> Array:
 
 
 def _add_hull(context: Context, g: int, body: int, common: dict[str, Any]) -> int:
-    """Add the hull of a mesh, or the hulls of its convex parts. Return the index of the first."""
+    """Add the convex hull of a mesh, or the hulls of its convex parts. Return the index of the first shape."""
     if context.options.meshes == "decompose":
         first = len(context.builder.shapes)
         mesh = vertices(context, g), faces(context, g)

@@ -14,9 +14,9 @@ from gpusim.errors import ModelError
 
 _FILE_NAMES = re.compile(rb"""\b(?:file|file(?:right|left|up|down|front|back))\s*=\s*["']([^"']+)["']""")
 _MISSING = re.compile("pening file|resource not found")
-"""Words of MuJoCo's errors about missing files."""
+"""Phrases in MuJoCo's error messages about missing files."""
 _MOST_ROUNDS = 10
-"""Levels of included files that are searched for further file names."""
+"""Maximum depth of included files in the search for file names."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def _search(text: bytes, folders: Sequence[str | os.PathLike[str]]) -> Iterator[
 
 
 def _common_tail(path: Path, file: Path) -> int:
-    """Return the number of equal last parts of two paths."""
+    """Return the number of equal components at the end of two paths."""
     count = 0
     for a, b in zip(reversed(path.parts), reversed(file.parts), strict=False):
         if a != b:
@@ -156,7 +156,7 @@ def _common_tail(path: Path, file: Path) -> int:
 
 
 def _quoting(name: str, compiled: Any) -> Any:
-    """Return ``compiled()``, with an error of MuJoCo's compiler as one sentence."""
+    """Call ``compiled`` and convert errors of MuJoCo's compiler to a ModelError."""
     try:
         return compiled()
     except (ValueError, RuntimeError) as error:

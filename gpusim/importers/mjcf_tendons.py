@@ -1,7 +1,7 @@
-"""Springs of joints, tendons and gravity compensation of the MJCF importer.
+"""Joint springs, tendons and gravity compensation of the MJCF importer.
 
-A fixed tendon is a weighted sum of joint coordinates. A spatial tendon is a weighted sum of distances between its
-sites, or of lengths around its geoms. A pulley divides the weights of the segments that follow it.
+A fixed tendon is a weighted sum of joint coordinates. A spatial tendon becomes a weighted sum of distances between its
+sites and of lengths around its geoms.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ _JOINT, _PULLEY, _SITE, _SPHERE = 1, 2, 3, 4
 _Place = tuple[int, Transform]
 _DROPPED = "left out"
 _RGBA, _WIDTH = (0.5, 0.5, 0.5, 1.0), 0.003
-"""MuJoCo's defaults."""
 
 
 def add_springs(context: Context) -> None:
@@ -112,7 +111,7 @@ def _fixed_terms(context: Context, rows: list[int]) -> list[tuple[int, int, floa
 
 
 def _spatial_terms(context: Context, t: int, rows: list[int]) -> list[tuple[int, int, float]] | None:
-    """Add a distance joint or a wrapped rope between each two sites. Return the terms, None for a constant length."""
+    """Add a distance joint or wrapped rope between consecutive sites. Return the terms, or None if constant."""
     m = context.m
     divisor, constant = 1.0, 0.0
     last: tuple[int, Transform] | None = None
@@ -139,7 +138,7 @@ def _spatial_terms(context: Context, t: int, rows: list[int]) -> list[tuple[int,
 def _add_part(
     context: Context, t: int, before: _Place, wrap: Wrap | None, last: _Place, name: str
 ) -> tuple[int | None, float]:
-    """Add a part of a tendon. Return its joint and 0, or None and its constant length, m."""
+    """Add a segment of a tendon. Return (joint, 0), or (None, length in m) if the segment's length is constant."""
     builder, ends = context.builder, (before, last)
     bodies = {before[0], last[0]} if wrap is None else {before[0], wrap.body, last[0]}
     a, b = (vector(place.position) for _, place in ends)
@@ -159,7 +158,7 @@ def _add_part(
 
 
 def _wrap(context: Context, i: int) -> Wrap:
-    """Return the wrapping geom of an element of a path."""
+    """Return the geom that a tendon wraps around."""
     m, geom, site = context.m, int(context.m.wrap_objid[i]), int(context.m.wrap_prm[i])
     body, home = context.homes[int(m.geom_bodyid[geom])]
     place = home * frame(m.geom_pos[geom], m.geom_quat[geom])
@@ -173,12 +172,12 @@ def _wrap(context: Context, i: int) -> Wrap:
 
 
 def _still(context: Context, body: int) -> bool:
-    """Return True for a body that forces do not move."""
+    """Return True for the world and for kinematic bodies."""
     return body == WORLD or bool(context.builder.bodies[body].kinematic)
 
 
 def _distance(context: Context, *ends: tuple[int, Transform]) -> float:
-    """Return the distance of two points in the starting posture, m."""
+    """Return the distance between two points in the starting posture, m."""
     bodies = context.builder.bodies
     a, b = (place.position if body == WORLD else bodies[body].xform.apply(place.position) for body, place in ends)
     return float(np.linalg.norm(b - a))

@@ -83,10 +83,9 @@ def add_lights(context: Context) -> None:
 
 
 def add_headlight(context: Context) -> None:
-    """Add MuJoCo's headlight if the model has other lights. A model without lights gets the viewer's key light instead.
+    """Add MuJoCo's headlight if the model has other lights.
 
-    MuJoCo adds the light colors in sRGB, but the viewer adds them in linear RGB. The intensity is converted
-    accordingly.
+    MuJoCo adds light colors in sRGB, but the viewer in linear RGB. The function converts the intensity accordingly.
     """
     head = context.m.vis.headlight
     strength = float(np.max(head.diffuse))
@@ -97,7 +96,7 @@ def add_headlight(context: Context) -> None:
 
 
 def _kind(context: Context, k: int) -> str | None:
-    """Return the kind of a light, or None if the viewer has none like it."""
+    """Return the kind of a light, or None if the viewer does not support the light."""
     types = context.field("light_type", None)
     if types is None:  # before MuJoCo 3.3.3
         return DIRECTIONAL if context.m.light_directional[k] else SPOT
@@ -105,7 +104,7 @@ def _kind(context: Context, k: int) -> str | None:
 
 
 def _in_body(context: Context, body: int, position: Array, axes: Array) -> Transform:
-    """Return a frame of the world as it starts, in the frame of a body of the builder."""
+    """Convert a world frame at the start to the frame of a builder's body."""
     matrix = np.eye(4)
     matrix[:3, :3], matrix[:3, 3] = axes, position
     world = Transform.from_matrix(matrix)

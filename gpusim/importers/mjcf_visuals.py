@@ -38,8 +38,8 @@ _KINDS = {
 def add_visuals(context: Context) -> None:
     """Add visuals for the geoms and sites of the visible groups.
 
-    If all visible geoms of a body collide and have plain colors, the viewer draws the body's shapes instead of visuals.
-    The viewer does not draw the shapes of hidden geoms, except in a model without visible geoms or with a skin.
+    If all visible geoms of a body collide and have plain colors, the viewer draws the body's collision shapes. The
+    viewer does not draw the shapes of hidden geoms, except in a model without visible geoms or with a skin.
     """
     m, groups = context.m, context.options.visual_groups
     looks = {g: geom_look(context, g) for g in range(m.ngeom) if m.geom_group[g] in groups}
@@ -88,7 +88,7 @@ def _body(context: Context, g: int) -> int:
 
 
 def _needs_visual(context: Context, g: int, look: GeomLook) -> bool:
-    """Return whether a geom's shape looks different: a hull in place of a mesh, or one without its texture or color."""
+    """Return whether a geom needs a visual because its collision shape looks different."""
     kind = int(context.m.geom_type[g])
     return kind == MESH or bool(look.options) or (kind == PLANE and not look.is_default)
 

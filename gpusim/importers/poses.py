@@ -45,5 +45,5 @@ def add_poses(
 
 
 def label_of(name: str) -> str:
-    """Return the label of a posture of the file."""
+    """Return the label of a posture."""
     return re.sub(r"[.\s]+", "_", name)

@@ -216,7 +216,7 @@ class ImportReport(Findings):
     def add_mimic(
         self, follower: tuple[int, int], leader: tuple[int, int], multiplier: float, offset: float = 0.0
     ) -> None:
-        """Record in the report that a joint follows a leader. Both are pairs (joint index, coordinate)."""
+        """Record that a joint follows a leader. ``follower`` and ``leader`` are pairs (joint index, coordinate)."""
         names = {(info.index, info.axis): name for name, info in self.joints.items()}
         if follower in names and leader in names:
             name, mimic = names[follower], Mimic(names[leader], multiplier, offset)
@@ -312,7 +312,7 @@ def combined(reports: Sequence[ImportReport]) -> ImportReport | None:
 
 
 def _finite(value: Any) -> Any:
-    """Return ``value`` with None in place of numbers that JSON does not have."""
+    """Return ``value`` with None instead of infinite numbers."""
     if isinstance(value, Mapping):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -327,7 +327,7 @@ _DETAILS = re.compile(r""" \([^()]*\)|'[^']*'|"[^"]*"|[-+]?\b(?:\d[\w.+-]*|inf|n
 
 
 def one_for_each_fact(sentences: Iterable[str], shown: int = 3) -> list[str]:
-    """Merge sentences that differ only in names and numbers: append the names to the first sentence."""
+    """Merge sentences that differ only in names and numbers. The first sentence lists the other names."""
     facts: dict[str, dict[str, str]] = {}
     for sentence in sentences:
         name = re.search("'[^']*'", sentence)

@@ -47,7 +47,7 @@ def load_sdf(
     prefix. Links of static models become part of the world. The importer searches for included models in
     ``asset_dirs``, in the folders above the file and in GZ_SIM_RESOURCE_PATH.
 
-    Friction is as in Gazebo. The default coefficient is 1. A pair of shapes has the smaller of their two coefficients.
+    Friction is as in Gazebo. The default coefficient is 1. A contact uses the smaller coefficient of its two shapes.
     Links of one model collide only if both have <self_collide>. Each sensor becomes a site at the sensor's frame, and
     sensors that take images also become cameras. Plugins do not run. The report lists everything that the model lacks.
 
@@ -70,7 +70,7 @@ def load_sdf(
         asset_dirs: folders to search for models, packages and meshes.
         assets: files in memory, name -> content.
         pose: SDF has no named postures, so only None is possible.
-        strict: raise an error if the model would not move as the file describes.
+        strict: raise an error if a finding has severity "motion".
 
     Returns:
         The builder, which you can extend, and the report.
@@ -121,7 +121,7 @@ def load_sdf(
 
 
 def _located(given: str | os.PathLike[str], folders: Sequence[Path]) -> str | os.PathLike[str]:
-    """Return the path of a file, which may be in memory, the file of a model's folder, or text."""
+    """Return the path of the SDF file, or the text. The file may be in memory or in a model's folder."""
     if not isinstance(given, str | os.PathLike):
         raise ModelError(f"load_sdf: {type(given).__name__} is no path and no text; give a path or SDF text")
     if is_text(given):

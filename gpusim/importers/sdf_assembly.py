@@ -32,7 +32,7 @@ from gpusim.importers.urdf_bodies import matching
 from gpusim.transform import Transform
 
 AXES_IN_MODEL = (1, 4)
-"""Up to this version of SDF, axes are in the model's frame."""
+"""In files up to this version of SDF, joint axes are given in the model's frame."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +167,7 @@ class Assembly:
             self.report.add("info", f"joint {item.label!r}", limits, "the limit will push it back")
 
     def _placed(self, joint: Joint) -> Placed:
-        """Return a joint between bodies. The world is always the parent, so that axes may turn around."""
+        """Convert a joint. If its child is the world, exchange parent and child."""
         parent, child, axes = joint.parent, joint.child, joint.axes
         if child is None:
             parent, child, axes = None, parent, [axis.reversed() for axis in axes]

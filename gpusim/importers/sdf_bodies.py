@@ -97,7 +97,7 @@ def read_links(world: Scope, report: ImportReport) -> dict[tuple[Scope, str], Li
 
 
 def scoped_label(scope: Scope, name: str, alone: str | None) -> str:
-    """Return a label: the names of the enclosing models, except the only model of a file (``alone``), and ``name``."""
+    """Return a label: the names of the enclosing models and ``name``. The name of the model ``alone`` is left out."""
     path = scope.path()
     if alone is not None and (path == alone or path.startswith(f"{alone}::")):
         path = path[len(alone) :].lstrip(":")
@@ -219,7 +219,7 @@ def complete_masses(builder: ModelBuilder, links: Iterable[Link], report: Import
 
 
 def add_weightless(builder: ModelBuilder, links: Sequence[Link], report: ImportReport) -> None:
-    """Disable gravity for bodies. For a link merged into a heavier body, cancel the weight of the link by a force."""
+    """Disable gravity for bodies. If a link was merged into a heavier body, a force cancels the link's weight."""
     gravity = np.asarray(builder.gravity)
     heavy = {link.root for link in links if link.node.flag("gravity", True) and (link.mass is None or link.mass.mass)}
     for link in links:

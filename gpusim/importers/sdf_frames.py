@@ -26,11 +26,11 @@ class Scope:
         folder: folder of the model's file.
         version: SDF version of the model's file.
         pose_node: <pose> of the model, or None.
-        placement: name of the frame in the model that <pose> refers to (``placement_frame``). Empty: the model's frame.
+        placement: ``placement_frame`` of the model, or empty for the model's frame.
         static: True if the model does not move.
         models: nested models by name.
         base: pose of the world's frame.
-        needs_ground: True if the file includes Gazebo's ground plane, and no file of that model was found.
+        needs_ground: True if the file includes Gazebo's ground plane but that model was not found.
     """
 
     node: Node
@@ -48,7 +48,7 @@ class Scope:
 
     @property
     def is_model(self) -> bool:
-        """Return whether this is a model, not the world."""
+        """Return True for a model, False for the world."""
         return self.parent is not None
 
     def all_models(self) -> list[Scope]:
@@ -77,7 +77,7 @@ class Scope:
         return self.parent._once(f"model {self.name}", find, self.node)
 
     def posed(self, node: Node | None, default: str = "") -> Transform:
-        """Return the pose of a <pose> element in the scope's frame. ``default``: frame without relative_to."""
+        """Return the pose of a <pose> element in the scope's frame. ``default`` replaces a missing relative_to."""
         relative = node.get("relative_to") if node is not None else ""
         pose = Transform() if node is None else node.pose()
         frame = relative or default
@@ -139,7 +139,7 @@ class Scope:
 
 
 def _origin_of(node: Node) -> str:
-    """Return the frame that a pose without relative_to is relative to."""
+    """Return the default frame of a pose without relative_to."""
     return {"joint": node.words("child"), "frame": node.get("attached_to")}.get(node.tag, "")
 
 
@@ -229,7 +229,7 @@ def _included(node: Node, scope: Scope, search: Search, report: ImportReport) ->
 
 
 def _missing(uri: str, scope: Scope, report: ImportReport) -> None:
-    """Report an include that is not found. Gazebo brings its ground plane and sun."""
+    """Report an include that is not found."""
     name = uri.rstrip("/").rpartition("/")[2].lower()
     if name in ("sun", "sun_fuel"):
         report.add("look", f"include {uri!r}", "is a light", "left out")
@@ -265,7 +265,7 @@ def file_in(folder: Path) -> Path | None:
 
 
 def _merged(inner: Scope, scope: Scope) -> list[Node]:
-    """Return the elements of a model that become elements of the model around it, relative to a frame in its place."""
+    """Return the elements of a model that is included with ``merge``, relative to a new frame at the model's pose."""
     frame = f"_merged__{inner.name}__model__"
     pose, source = inner.pose_node, inner.node.source
     children: list[Node] = []

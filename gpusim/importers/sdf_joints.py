@@ -119,7 +119,7 @@ def _bounds(node: Node, axis: Node) -> tuple[float, float]:
 
 
 def _report_soft_limit(node: Node, axis: Node, report: ImportReport) -> None:
-    """Report stiffness and damping of a limit other than SDF's defaults."""
+    """Report a limit whose stiffness or dissipation differs from SDF's default."""
     values = [axis.number(f"limit/{name}", rigid) for name, rigid in (("stiffness", _RIGID), ("dissipation", 1.0))]
     if values[0] < _RIGID or values[1] != 1.0:
         text = f"has limits with stiffness {values[0]:g} and dissipation {values[1]:g}"
@@ -127,7 +127,7 @@ def _report_soft_limit(node: Node, axis: Node, report: ImportReport) -> None:
 
 
 def _greatest(axis: Node, name: str) -> float:
-    """Return the effort or velocity limit. Files write -1 and 0 for none."""
+    """Return the effort or velocity limit. In files, -1 and 0 mean unlimited."""
     value = axis.number(f"limit/{name}", math.inf)
     return value if 0.0 < value < UNLIMITED else math.inf
 
@@ -224,7 +224,7 @@ _ADD: dict[str, Callable[[ModelBuilder, Placed, ImportReport], int]] = {
 
 
 def clean(name: str) -> str:
-    """Convert a name to a label, without dots and spaces, which signal names cannot contain."""
+    """Replace dots and spaces in a name, since labels cannot contain them."""
     return re.sub(r"[.\s]+", "_", name.strip())
 
 
@@ -250,7 +250,7 @@ def describe(joint: Placed, index: int, parent: str, child: str, load: float) ->
 
 @dataclass(frozen=True)
 class Gear:
-    """A gearbox between two bodies. ``axes`` (2, 3): the axes of the parent and the child in the world."""
+    """A gearbox between two bodies. ``axes`` (2, 3): axes of the gearbox in the parent and the child, world frame."""
 
     node: Node
     label: str
@@ -292,7 +292,7 @@ def add_couplings(builder: ModelBuilder, joints: list[Placed], gears: list[Gear]
 def _hinge(
     builder: ModelBuilder, joints: list[Placed], gear: Gear, body: int, axis: np.ndarray
 ) -> tuple[str, float] | None:
-    """Return the hinge of a body on the reference body, and the sign of its angle as the body's about ``axis``."""
+    """Return the hinge between a body and the gearbox's reference body, and the sign of its angle about ``axis``."""
     for joint in joints:
         if joint.kind in ("revolute", "continuous") and {joint.parent, joint.child} == {gear.reference, body}:
             pose = joint.child_xform if joint.child == WORLD else builder.bodies[joint.child].xform * joint.child_xform

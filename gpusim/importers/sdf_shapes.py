@@ -31,9 +31,9 @@ from gpusim.transform import Transform
 
 GREATEST_FRICTION = 100.0
 GREATEST_ARM = 1e3
-"""Greatest arm of a torque against spin, m."""
+"""Maximum of a material's spinning friction, m."""
 BOUNCE_SPEED = 100.0
-"""A restitution with a higher threshold (m/s) never acts. The threshold of SDF is 100000 m/s."""
+"""Threshold speed (m/s) above which the importer ignores the restitution. SDF's default threshold is 100000 m/s."""
 ALL_BITS = 0xFFFF
 
 
@@ -195,7 +195,7 @@ def _mesh(shape: Node, folder: Path, search: Search, report: ImportReport) -> tu
 
 
 def _polylines(shape: Node, link: Link, report: ImportReport) -> list[np.ndarray]:
-    """Return the corners of the prism over each outline. Its convex hull collides."""
+    """Return the corners of the prism over each outline. The builder makes a convex hull of them."""
     height, solids = shape.number("height", 1.0), []
     outlines = [shape] if shape.all("point") else shape.all("polyline")
     for outline in outlines:
@@ -215,7 +215,7 @@ def _polylines(shape: Node, link: Link, report: ImportReport) -> list[np.ndarray
 
 
 def _material(link: Link, node: Node, report: ImportReport) -> Material:
-    """Return the surface. Gazebo's friction is 1 by default, and a pair has the smaller one of two."""
+    """Return the material. As in Gazebo, the default friction is 1 and a contact uses the smaller value."""
     title, surface = f"link {link.label!r}", node.find("surface")
     density = node.number("density", link.node.number("inertial/density", 1000.0))
     values: dict[str, Any] = {"friction": 1.0, "combine": "min", "density": density if density > 0.0 else 1000.0}
@@ -245,7 +245,7 @@ def _material(link: Link, node: Node, report: ImportReport) -> Material:
 
 
 def _torsion(surface: Node, title: str, report: ImportReport) -> float:
-    """Return the arm of the torque against spin, 3 pi/16 of the patch's radius times the coefficient."""
+    """Return the spinning friction (m): 3 pi/16 of the patch radius times the torsional coefficient."""
     torsional = surface.find("friction/torsional")
     if torsional is None:
         return 0.0
@@ -317,7 +317,7 @@ _LOST_MAPS = (
 
 
 def _finish(node: Node, link: Link, search: Search, report: ImportReport) -> dict[str, Any]:
-    """Return opacity, roughness, metallic share and texture of a visual, as far as the file gives them."""
+    """Return the opacity, roughness, metalness and texture that the file gives for a visual."""
     values: dict[str, Any] = {}
     diffuse = node.find("material/diffuse")
     alpha = 1.0 - min(max(node.number("transparency", 0.0), 0.0), 1.0)
@@ -344,7 +344,7 @@ def _finish(node: Node, link: Link, search: Search, report: ImportReport) -> dic
 
 
 def _color(node: Node, link: Link, report: ImportReport) -> Color | None:
-    """Return the color of a visual, or None. SDF's <diffuse> comes before <ambient> and before the script's name."""
+    """Return the color of a visual, or None. <diffuse> takes precedence over <ambient>, then the script's name."""
     title, material = f"link {link.label!r}", node.find("material")
     if material is None:
         return None

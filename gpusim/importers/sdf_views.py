@@ -20,7 +20,7 @@ _KINDS = ("directional", "point", "spot")
 _FORWARD = Transform.from_matrix(
     np.array([[0.0, 0.0, -1.0, 0.0], [-1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
 )
-"""Frame of a camera of the builder (looks along -z, y up) in that of SDF (looks along x, z up)."""
+"""Rotation from the builder's camera frame (looks along -z, y up) to SDF's camera frame (looks along x, z up)."""
 
 
 def add_sensor(
@@ -55,7 +55,7 @@ def add_sensor(
 
 
 def _angle(camera: Node) -> float:
-    """Return the vertical angle of a camera, rad, from its horizontal one and the size of its picture."""
+    """Return the vertical field of view (rad) of a camera."""
     across = min(max(camera.number("horizontal_fov", 1.047), 1e-3), 3.1)
     width, height = camera.number("image/width", 320.0), camera.number("image/height", 240.0)
     ratio = height / width if width > 0.0 and height > 0.0 and math.isfinite(height / width) else 0.75
@@ -63,7 +63,7 @@ def _angle(camera: Node) -> float:
 
 
 def add_lights(builder: ModelBuilder, root: Node, world: Scope, links: Iterable[Link], report: ImportReport) -> None:
-    """Add the lights of the file, of its world, its models and its links."""
+    """Add the lights of the world, the models and the links."""
     if world.node is not root:
         for node in root.all("light"):
             _light(builder, WORLD, world.world_pose() * world.posed(node.find("pose")), node, report)

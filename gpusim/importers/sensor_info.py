@@ -1,4 +1,4 @@
-"""Sensors of an import report. They compute the value of a sensor of the file from signals of the model."""
+"""Sensors of an import report. They compute the value of a sensor in the file from signals of the model."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SensorInfo:
         return value if rng is None else value + self.noise * rng.standard_normal(value.shape)
 
     def moved(self, prefix: str, pose: Transform) -> SensorInfo:
-        """Return the sensor after the labels of its model got ``prefix`` and the model was moved by ``pose``."""
+        """Return the sensor with ``prefix`` in its labels, for a model that was moved by ``pose``."""
         reference = self.reference and prefix + self.reference
         return replace(self, signal=_named(prefix, self.signal), axes=_named(prefix, self.axes), reference=reference)
 
@@ -72,7 +72,7 @@ class SensorInfo:
         return np.asarray(np.linalg.norm(value, axis=-1)) if self.form == "size" else value
 
     def _relative(self, sim: Any, value: Array) -> Array:
-        """Return a position, orientation or velocity of a site in the reference frame, as seen from it."""
+        """Return a site's position, orientation or velocity relative to the reference site."""
         site, quantity = self.signal.rsplit(".", 1)
 
         def of_reference(name: str) -> Array:
@@ -90,7 +90,7 @@ class SensorInfo:
 
 @dataclass(frozen=True)
 class Part:
-    """A body of the file that is part of a body of the model (after merging).
+    """A body in the file that was merged into a body of the model.
 
     Attributes:
         body: label of the model's body, or empty for the world.
@@ -108,7 +108,7 @@ class Part:
     com: tuple[float, ...] = (0.0, 0.0, 0.0)
 
     def moved(self, prefix: str, pose: Transform) -> Part:
-        """Return the part after the labels of its model got ``prefix`` and the model was moved by ``pose``."""
+        """Return the part with ``prefix`` in its label, for a model that was moved by ``pose``."""
         if self.body:
             return replace(self, body=prefix + self.body)
         return replace(self, center=tuple(float(x) for x in pose.apply(self.center)))  # its inertia does not count
@@ -128,7 +128,7 @@ class SubtreeInfo(SensorInfo):
     parts: tuple[Part, ...] = ()
 
     def moved(self, prefix: str, pose: Transform) -> SensorInfo:
-        """Return the sum after the labels of its model got ``prefix`` and the model was moved by ``pose``."""
+        """Return the sum with ``prefix`` in its labels, for a model that was moved by ``pose``."""
         return replace(self, parts=tuple(part.moved(prefix, pose) for part in self.parts))
 
     def _value(self, sim: Any) -> Array:
@@ -148,7 +148,7 @@ class SubtreeInfo(SensorInfo):
 
 
 def _state(sim: Any, part: Part) -> tuple[Array, Array, Array, Array]:
-    """Return center, its velocity, rotation matrix of the body, and angular velocity, world frame, in every world."""
+    """Return center of mass, its velocity, rotation matrix and angular velocity of a body, world frame."""
     center = np.array(part.center)
     if not part.body:
         still = np.zeros((sim.num_worlds, 3))
@@ -163,7 +163,7 @@ def _state(sim: Any, part: Part) -> tuple[Array, Array, Array, Array]:
 
 
 def _named(prefix: str, signal: str) -> str:
-    """Return a signal whose element got a prefix."""
+    """Return the signal's name with ``prefix`` in front of the label."""
     kind, _, rest = signal.partition(".")
     return signal if kind in ("", "sim") else f"{kind}.{prefix}{rest}"
 
@@ -173,6 +173,6 @@ def _read(sim: Any, signal: str) -> Array:
 
 
 def _back(orientation: Array, vector: Array) -> Array:
-    """Return world vectors along the axes of orientations."""
+    """Return world vectors in the axes of ``orientation``."""
     turn = rotations.matrix_from_quaternion(orientation)
     return np.asarray(rotations.matvec(turn.swapaxes(-1, -2), vector))

@@ -66,18 +66,17 @@ def load_urdf(
     are any. Otherwise it has the color of the <material>, which may be defined anywhere in the file, or else the
     viewer's default color.
 
-    From extensions, the importer reads friction, self-collision, gravity, springs and colors in <gazebo>, the
-    <contact> of PyBullet, collision filter groups, and the transmissions with an effort interface. The report lists all
-    other extensions that have an effect.
+    The importer reads these extensions: friction, self-collision, gravity, springs and colors in <gazebo>, <contact> of
+    PyBullet, collision filter groups, and transmissions with an effort interface. The report lists all other extensions
+    that have an effect.
 
     Impossible masses and inertias are repaired, each with a finding:
 
-    * A body without mass, inertia and shapes that carries another body gets 8e-7 of the carried
-      mass. This hardly changes the motion.
+    * A body without mass, inertia and shapes that carries another body gets 8e-7 of the carried mass.
     * Other bodies without mass get 1 % of the mean mass of the bodies with mass, and the inertia of a sphere of water.
     * A zero inertia is replaced by the inertia of a sphere of water. The same applies to an inertia below a millionth
       of the inertia of a ball of the densest metal.
-    * Principal moments that are not positive or break the triangle rule are raised to the nearest possible values.
+    * Other impossible principal moments are raised to the nearest possible values.
 
     The importer accepts errors that other readers ignore, with a finding: a repeated <axis> (the first one counts), a
     fourth number in a position, an angle or a scale, an unknown XML version, and XML errors that lose no element.
@@ -95,9 +94,8 @@ def load_urdf(
         collisions: read the shapes. The first shape of a link has the label of the link. The labels of further shapes
             end with a number.
         self_collisions: enable collisions between the robot's links, except welded links, neighbors at a joint, and
-            neighbors through links without shapes (such as the inner links of a three-hinge hip). Links that overlap
-            at the start are excluded too (``report.overlaps``), since hulls are thicker than meshes and contact could
-            not separate them. None: only links for which <gazebo> enables it.
+            neighbors through links without shapes (such as the inner links of a three-hinge hip). Links that overlap at
+            the start do not collide either (``report.overlaps``). None: only links for which <gazebo> enables it.
         visuals: read visuals. False skips loading their meshes, and bodies are drawn by their shapes.
         meshes: collision shapes of meshes: "hull", or "decompose" for several hulls (needs the package coacd).
         actuators: add a joint force for each transmission with an effort interface. ``report.commands`` lists them.
@@ -106,7 +104,7 @@ def load_urdf(
         assets: files in memory, name -> content. ``path_or_string`` and ``srdf`` may also name such files.
         pose: name of the posture in the SRDF file to start in, or starting positions: joint label -> rad or m. A
             floating base starts in the base pose of the posture.
-        strict: raise an error if the model would not move as the file describes.
+        strict: raise an error if a finding has severity "motion".
         srdf: path or text of an SRDF file. Its group states become ``report.poses``, and its disabled pairs of links
             do not collide.
         mappings: values of the arguments of a xacro file.
@@ -214,7 +212,7 @@ def _folder(given: str | os.PathLike[str]) -> Path:
 
 
 def _located(given: str | os.PathLike[str], folders: Sequence[Path]) -> str | os.PathLike[str]:
-    """Return the path of a file, which may be in memory, or text."""
+    """Return the path of a file, which may be in memory, or the text."""
     if _is_text(given):
         return given
     inside = [folder / given for folder in folders if not Path(given).is_absolute() and (folder / given).is_file()]

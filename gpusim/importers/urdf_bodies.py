@@ -130,7 +130,7 @@ def _weigh(tree: Tree, result: Bodies) -> None:
 
 
 def _carried(result: Bodies) -> dict[str, MassProperties]:
-    """Return the heaviest body that each body carries by a joint, also through massless ones."""
+    """Return the heaviest body that a joint of each body carries. Massless bodies in between are skipped."""
     heaviest: dict[str, MassProperties] = {}
     for joint in reversed(result.joints.values()):
         parent, own = result.body_of.get(joint.parent, ""), result.bodies[joint.child].mass
@@ -148,12 +148,12 @@ def _make_light(tree: Tree, body: Body, carried: MassProperties) -> None:
 
 
 def _severity(result: Bodies, link: str) -> str:
-    """Return the severity of a repaired mass. The mass of a body that cannot move does not matter."""
+    """Return the severity of a repaired mass: "info" for links that cannot move, else "motion"."""
     return "info" if link in result.still else "motion"
 
 
 def _part(tree: Tree, name: str, frame: np.ndarray, severity: str) -> MassProperties:
-    """Return a link's mass properties in the frame of its body. As a part, it may be a point or a rod."""
+    """Return a link's mass properties in the frame of its body. A part of a body may be a point or a rod."""
     own = tree.links[name].mass
     if own is None:
         return MassProperties(0.0, frame[:3, 3].copy(), np.zeros((3, 3)))
@@ -192,10 +192,7 @@ def _repair_body(tree: Tree, body: Body, substitute: float, severity: str) -> No
 
 
 def _is_a_point(tree: Tree, body: Body) -> bool:
-    """Return whether a merged body has too little inertia, less than a ball of the densest metal, from point masses.
-
-    A single link keeps the numbers of its author.
-    """
+    """Return whether a merged body of point masses has too little inertia."""
     parts = [own for name in body.frames if (own := tree.links[name].mass) is not None]
     points = [part for part in parts if part.mass > 0.0 and not np.any(np.abs(part.inertia) > least_moment(part.mass))]
     largest = float(np.linalg.eigvalsh(body.mass.inertia)[2])

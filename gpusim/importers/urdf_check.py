@@ -1,4 +1,4 @@
-"""Checks of links and joints against the URDF specification. They also fill in optional values that are missing.
+"""Checks of links and joints against the URDF specification. The checks also fill in missing optional values.
 
 After ``check_document``, yourdfpy reads the tree without guessing values and without raising errors.
 """
@@ -63,7 +63,7 @@ def numbers(
 ) -> list[float]:
     """Return the ``count`` numbers of an attribute, or raise a ModelError.
 
-    ``owner`` is the link that contains ``element``, if the reduced tree does not contain the element.
+    ``owner``: the link that contains ``element``, for messages.
     """
     text = element.get(name)
     words = text.split()
@@ -85,7 +85,7 @@ def numbers(
 
 
 def _three(document: Document, found: str, name: str, text: str) -> list[str]:
-    """Return the words of a vector, as tolerant as other readers, with a warning for each repair."""
+    """Return the words of a vector. Repair commas and a wrong number of words, with a warning."""
     words = text.split()
     if "," in text:
         parted = text.replace(",", " ").split()
@@ -111,7 +111,7 @@ def _check_origin(document: Document, owner: Element) -> None:
 
 
 def _check_inertial(document: Document, link: Element) -> None:
-    """Check the numbers only. The merge of links checks and repairs whether a body can have them."""
+    """Check that the numbers of <inertial> are valid."""
     inertial = link.find("inertial")
     if inertial is None:
         return
@@ -162,7 +162,7 @@ def _check_end(document: Document, joint: Element, end: str, links: dict[str, El
 
 
 def _drop_meaningless(document: Document, joint: Element) -> None:
-    """Drop elements without a meaning for this type of joint, so that they do not stop the import."""
+    """Remove elements that have no meaning for this type of joint."""
     kind = joint.get("type")
     drop = {
         "fixed": ("axis", "limit", "dynamics", "mimic"),
@@ -245,7 +245,7 @@ def _drop_bounds(document: Document, joint: Element, limit: Element) -> None:
 
 
 def _check_greatest(document: Document, joint: Element, limit: Element, name: str) -> None:
-    """Check effort or velocity. The model runs without them, so gaps only cause a warning."""
+    """Check an effort or velocity limit. A missing limit only causes a warning."""
     if limit.get(name) is None:
         document.warn(f"{title(joint)}: <limit> lacks {name}; taken as unlimited")
         limit.set(name, "inf")
@@ -295,7 +295,7 @@ def _mimic_error(document: Document, joint: Element, cause: Element) -> ModelErr
 
 
 def _clean_names(document: Document, links: dict[str, Element], joints: dict[str, Element]) -> None:
-    """Replace dots and spaces in names, since they become labels in signals like ``joint.elbow.position``."""
+    """Replace dots and spaces in names, since labels cannot contain them."""
     link_labels, joint_labels = document.link_labels, document.joint_labels = _labels(links), _labels(joints)
     _warn_renamed(document, {"link": link_labels, "joint": joint_labels})
     for name, link in links.items():

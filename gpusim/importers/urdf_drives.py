@@ -94,7 +94,7 @@ def _warn_no_effort(document: Document, title: str, interface: str, joint: str) 
 
 
 def _add_rotor(document: Document, tree: Tree, item: Element, element: Element, title: str) -> None:
-    """Add the rotor's inertia, as the joint feels it through the gear."""
+    """Add a rotor's reflected inertia to its joint."""
     joint = document.joint_labels.get(item.get("name") or "", "")
     if joint not in tree.joints or tree.joints[joint].kind not in SINGLE_AXIS:
         return
@@ -132,7 +132,7 @@ def _ros2_control(document: Document, tree: Tree, element: Element) -> Iterator[
 
 
 def _limit(document: Document, command: Element, effort: float) -> float:
-    """Return the greatest effort: the joint's, or a smaller one of the interface."""
+    """Return the effort limit: the smaller one of the joint's and the interface's."""
     for item in children(command):
         if local_name(item) == "param" and item.get("name") in ("min", "max"):
             number = value_of(document, "ros2_control", item)

@@ -41,7 +41,7 @@ def add_forces(
 
 
 def _node(element: Element, source: str) -> Node:
-    """Return an element of <gazebo>, which is SDF, as the SDF reader has it."""
+    """Convert an element of <gazebo> to a node of the SDF reader."""
     inner = [_node(child, source) for child in element if isinstance(child.tag, str)]
     return Node(local_name(element), dict(element.attrib), element.sourceline or 0, source, element.text or "", inner)
 
@@ -49,7 +49,7 @@ def _node(element: Element, source: str) -> Node:
 def _close_loop(
     document: Document, tree: Tree, groups: Bodies, builder: ModelBuilder, node: Node, report: ImportReport
 ) -> None:
-    """Add a joint of SDF between two links. Its frame is that of the child link with all joints at 0."""
+    """Add an SDF joint between two links. The joint frame is the child link's frame when all joints are at 0."""
     label, kind = clean(node.get("name")) or "gazebo_joint", node.get("type")
     ends = [document.link_labels.get(node.words(end)) for end in ("parent", "child")]
     parent, child = ends
@@ -90,7 +90,7 @@ def _index(builder: ModelBuilder, label: str) -> int:
 def _lift(
     tree: Tree, groups: Bodies, builder: ModelBuilder, link: str, weightless: Sequence[str], report: ImportReport
 ) -> None:
-    """Remove the gravity of a body, or cancel that of a part of it by a force at the part's center of mass."""
+    """Disable the gravity of a body. For a merged link, a force at the link's center of mass cancels its weight."""
     mass, gravity = tree.links[link].mass, np.asarray(builder.gravity)
     if mass is None or mass.mass == 0.0 or link in groups.still or not np.any(gravity):
         return

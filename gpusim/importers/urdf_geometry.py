@@ -117,7 +117,7 @@ class Placement:
 
 
 class FreeLabels:
-    """Unique labels for the shapes or visuals of links. The first is the link's name. Further ones add a number."""
+    """Unique labels for the shapes or visuals of links: the link's name, then the name with a number."""
 
     def __init__(self, taken: Sequence[ShapeSpec | VisualSpec]) -> None:
         self._taken, self._seen, self._labels = taken, 0, set[str]()

@@ -183,7 +183,7 @@ def carried_masses(groups: Bodies) -> dict[str, MassProperties]:
 
 
 def load_inertia(tree: Tree, joint: Joint, carried: MassProperties) -> float:
-    """Return the load of ``joint`` in the zero configuration: inertia (kg m2), or mass (kg) of a slide, or 0."""
+    """Return the load of ``joint`` at position 0: inertia (kg m2), mass (kg) for a prismatic joint, or 0."""
     if joint.kind not in SINGLE_AXIS:
         return 0.0
     if joint.kind == "prismatic":

@@ -24,13 +24,12 @@ LEAST_OVERLAP = 1e-5
 def keep_overlapping_apart(builder: ModelBuilder, report: ImportReport, together: Container[str]) -> None:
     """Exclude collisions between links that overlap in the imported pose, and report them.
 
-    Hulls are thicker than their meshes, and files often place links inside each other on purpose (covers, gripper
-    mechanisms). Contact forces between such links would change the robot's pose, or load joints that cannot move.
+    Files often place links inside each other on purpose. Contact forces between such links would change the robot's
+    pose.
 
     Args:
         builder: has all shapes and joints of the robot.
-        report: ``report.shapes`` lists the shapes of each link. The function sets ``report.overlaps`` and adds a
-            warning.
+        report: lists the shapes of each link. It receives the overlaps and a warning.
         together: links that collide with each other.
     """
     shapes = {link: [builder.shapes[i] for i in indices] for link, indices in report.shapes.items() if link in together}
@@ -73,7 +72,7 @@ def _bounds(posed: list[Posed]) -> tuple[list[Array], list[Array]]:
 
 
 def _overlap(a: Posed, b: Posed) -> float:
-    """Return how far two shapes must move to separate, m, or 0 if they do not touch."""
+    """Return the overlap of two shapes, m, or 0 if they do not touch."""
     found, _ = approach(Pair(a, b), 0.0, np.zeros(3))
     return max(0.0, -found.gap) if found else 0.0
 

@@ -101,10 +101,7 @@ def _add(
 
 
 def _keep_apart(builder: ModelBuilder, report: ImportReport, rules: CollisionRules) -> None:
-    """Exclude collisions within the robot, except between links that the rules let collide.
-
-    Links overlap at their joints and often beyond neighbors.
-    """
+    """Exclude collisions within the robot, except between links that may collide by the rules."""
     for one, other in combinations(report.shapes, 2):
         if {one, other} <= rules.together and frozenset((one, other)) not in rules.apart:
             continue

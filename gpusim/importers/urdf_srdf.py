@@ -86,7 +86,7 @@ def _group_state(result: Semantics, source: Source, document: Document, element:
 
 
 def _root_pose(text: str) -> Transform | None:
-    """Return the pose of a joint between the world and the root link: position, quaternion (x, y, z, w)."""
+    """Return the pose of the root link in the world: position, quaternion (x, y, z, w)."""
     values = [number for word in text.split() if (number := _number(word)) is not None and math.isfinite(number)]
     return Transform(values[:3], values[3:]) if len(values) == 7 and any(values[3:]) else None
 

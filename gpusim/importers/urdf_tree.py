@@ -85,8 +85,7 @@ def read_tree(document: Document, yourdfpy: Any, pose: Mapping[str, float] | Non
     ``pose``: joint name -> position at the start (rad or m). Other joints start at 0, or at the nearest limit.
 
     Raises:
-        ModelError: no root, several roots, a link with two parents, a cycle, circular mimics, or a pose of a joint
-            without an axis.
+        ModelError: the links do not form a tree, mimics form a cycle, or a joint in ``pose`` has no axis.
         UnknownNameError: a joint of ``pose`` is unknown.
     """
     robot = _parse(document, yourdfpy)
@@ -113,7 +112,7 @@ def _parse(document: Document, yourdfpy: Any) -> Any:
 
 
 def _mass_properties(inertial: Any) -> MassProperties | None:
-    """Return mass properties in the link's frame. <origin> is the pose of the inertial frame in it."""
+    """Return mass properties in the link's frame. <origin> is the pose of the inertial frame in the link's frame."""
     if inertial is None:
         return None
     mass = 0.0 if inertial.mass is None else float(inertial.mass)
@@ -164,7 +163,7 @@ def _root(source: Source, links: Iterable[str], joints: Iterable[Joint]) -> str:
 
 
 def _cycle(carrier: dict[str, Joint], start: str | None = None) -> str:
-    """Describe the cycle of links that the parents of ``start`` end in."""
+    """Describe the cycle of links above ``start``."""
     link = next(iter(carrier)) if start is None else start
     seen: list[str] = []
     while link not in seen:
@@ -207,7 +206,7 @@ def _checked_pose(tree: Tree, pose: Mapping[str, float]) -> dict[str, float]:
 
 
 def _resolve_mimics(source: Source, tree: Tree, pose: Mapping[str, float]) -> None:
-    """Compute the positions at the start. A joint whose leader cannot move it is fixed at its offset."""
+    """Compute the starting positions. A joint whose leader is fixed becomes a fixed joint at its offset."""
     for name in tree.joints:
         for member in reversed(_leaders(source, tree.joints, name)):
             if member not in tree.positions:

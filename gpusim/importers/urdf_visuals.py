@@ -29,7 +29,7 @@ from gpusim.meshes.pieces import Color, Piece, mesh_pieces
 from gpusim.meshes.textures import texture_of
 
 _SEGMENTS = 48
-"""Segments around a circle, for a shape that is drawn as a visual."""
+"""Number of segments of a circle in a drawn shape."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def _found_texture(look: Look, search: Search, pictures: dict[str, Any], report:
 
 
 def _painted(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piece, ...], Paint]:
-    """Return pieces and the material of the whole visual. The mesh's own colors come first, as in RViz and Gazebo."""
+    """Return the pieces and the material of a visual. The mesh's colors take precedence, as in RViz and Gazebo."""
     if all(piece.color is None for piece in pieces):
         return pieces, paint
     if paint.color is None:
@@ -211,7 +211,7 @@ def _painted(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piece, ...]
 
 
 def _show_shapes(builder: ModelBuilder, link: str, report: ImportReport) -> None:
-    """Add a link's shapes as visuals, since visuals of other links on its body hide all shapes."""
+    """Add a link's shapes as visuals. A body with visuals does not draw its shapes."""
     labels = FreeLabels(builder.visuals)
     for number in report.shapes.get(link, []):
         shape = builder.shapes[number]

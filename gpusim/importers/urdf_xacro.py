@@ -73,10 +73,7 @@ def _processed(xacro: Any, given: Any, mappings: dict[str, str], is_text: bool, 
 
 @contextmanager
 def _packages_of(search: Search, lost: list[str]) -> Iterator[None]:
-    """Let ``$(find package)`` look in the folders of ``search``. xacro itself needs a ROS installation for it.
-
-    ``lost`` receives the packages that are in none.
-    """
+    """Make ``$(find package)`` search the folders of ``search``. ``lost`` receives the packages that are not found."""
     from xacro import substitution_args
 
     def find(package: str) -> str:

@@ -1,8 +1,4 @@
-"""Reader that turns URDF text into a reduced XML tree with the elements that the importer uses.
-
-yourdfpy guesses missing values (an inertia of 1 kg m2, for example) and raises unclear errors for other faults. The
-importer therefore first checks the file against the specification and reports the line of each fault.
-"""
+"""Reader that turns URDF text into a reduced XML tree with the elements that the importer uses."""
 
 from __future__ import annotations
 
@@ -147,7 +143,7 @@ _HARMLESS = {
 
 
 def _recovered(content: bytes, parser: Any, source: Source, warnings: list[tuple[str, str]]) -> Element | None:
-    """Return the root of XML with harmless errors, with a warning for each kind, or None."""
+    """Parse XML with harmless errors and return its root, with a warning for each kind of error, or None."""
     from lxml import etree
 
     try:

@@ -61,10 +61,9 @@ def load_usd(
     """Read a USD file with USD physics (UsdPhysics), with the physics parser of usd-core.
 
     The model has SI units and z up. The importer converts lengths, masses and angles, and rotates files with y up.
-    Labels are the names of the prims. The file defines two frames for each joint. The first one becomes the joint's
-    frame. The joint coordinates are 0 where the two frames coincide. If the pose of a body does not fit its joints, the
-    joints determine the pose, with a warning. Drives become servos (``add_tracking_servo``), and ``report.commands``
-    maps ``<joint's path>:<axis>`` to their commands.
+    Labels are the names of the prims. The file defines two frames for each joint. Joint coordinates are 0 where the two
+    frames coincide. If the pose of a body contradicts its joints, the joints determine the pose, with a warning. Drives
+    become servos (``add_tracking_servo``), and ``report.commands`` maps ``<joint's path>:<axis>`` to their commands.
 
     Args:
         path: a .usd, .usda, .usdc or .usdz file, or text that starts with "#usda".
@@ -163,7 +162,7 @@ class _Import:
     def _joined(
         self, bodies: dict[str, UsdBody], merge: bool, keep: Sequence[str], fixed_base: bool | None
     ) -> list[UsdJoint]:
-        """Merge bodies, set bases and place the bodies. Return the joints between the merged bodies."""
+        """Merge bodies, set bases and poses, and return the joints between the merged bodies."""
         stage = self.stage
         joints = on_hosts(bodies, merge_fixed(bodies, read_joints(stage, set(bodies)), keep, merge))
         roots = [str(p) for path, item in stage.of("Articulation") for p in (path, *item.rootPrims) if str(p) in bodies]

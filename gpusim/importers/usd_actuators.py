@@ -18,7 +18,7 @@ from gpusim.importers.usd_stage import DEGREE, UNLIMITED, UsdStage
 from gpusim.transform import Transform
 
 Load = Callable[[UsdJoint, int], float]
-"""Load behind a coordinate of a joint: kg m2 or kg."""
+"""Function that returns the load of a joint coordinate: kg m2 or kg."""
 
 
 @dataclass
@@ -71,14 +71,14 @@ def read_passive(stage: UsdStage, joint: UsdJoint, dof: Dof) -> Passive:
 
 
 def mjc_angle(stage: UsdStage) -> float:
-    """Return the factor from the unit of MuJoCo's angles in the file to rad."""
+    """Return the factor from MuJoCo's angle unit in the file to rad."""
     scenes = stage.of("Scene")
     unit = stage.value(scenes[0][0], "mjc:compiler:angle") if scenes else None
     return 1.0 if str(unit) == "radian" else DEGREE
 
 
 def _range(stage: UsdStage, path: str, name: str, limited: str) -> tuple[float, float]:
-    """Return a range of MuJoCo's attributes, infinite without limits. By default, a range that is not empty limits."""
+    """Return a range of a MuJoCo attribute, or an infinite range if the attribute is not limited."""
     lower, upper = stage.number(path, f"{name}:min"), stage.number(path, f"{name}:max")
     flag = str(stage.value(path, limited))
     return (lower, upper) if flag == "true" or (flag != "false" and lower < upper) else (-math.inf, math.inf)
@@ -235,7 +235,7 @@ _MJC_TYPES = (("dynType", "none"), ("gainType", "fixed"), ("biasType", "none"))
 
 
 def _list(value: Any, default: Sequence[float]) -> np.ndarray:
-    """Return numbers, filled up with the default's."""
+    """Return the numbers of ``value``, with missing ones from ``default``."""
     given = [] if value is None else [float(x) for x in value]
     return np.array([*given, *default[len(given) :]])
 
@@ -243,7 +243,7 @@ def _list(value: Any, default: Sequence[float]) -> np.ndarray:
 def add_damping(
     stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]
 ) -> None:
-    """Damp bodies without joints as PhysX does. Force = rate * mass * velocity, with the rate in 1/s."""
+    """Damp bodies without joints as PhysX does: force = rate (1/s) * mass * velocity."""
     tied = {path for joint in joints for path in joint.bodies}
     for body in bodies.values():
         if body.path in tied or body.kinematic or body.host != body.path:
@@ -282,7 +282,7 @@ def add_mimics(stage: UsdStage, builder: ModelBuilder, joints: Sequence[UsdJoint
 
 
 def _leader(stage: UsdStage, dof: Dof) -> tuple[str, float, float] | None:
-    """Return the leader's path, multiplier and offset, in the file's units of the two coordinates."""
+    """Return the leader's path, multiplier and offset, in the units of the file."""
     prim = stage.prim(dof.path)
 
     def target(name: str) -> str:

@@ -31,7 +31,7 @@ class UsdBody:
         mass: mass properties in the body's frame.
         kinematic: True if forces do not move the body, only its velocities do.
         linear, angular: velocities in the builder's world, m/s and rad/s.
-        host: path of the body that this body is merged into. If it is not merged: the path of this body.
+        host: path of the body that this body is merged into, or this body's path.
         offset: pose of this body in the host's frame.
         index: index in the builder, -1 before it is added.
         gravity_scale: share of gravity that acts on the body.
@@ -56,7 +56,7 @@ class UsdBody:
 
 
 Measure = Callable[[str], tuple[float, Array, Array, Transform] | None]
-"""Path of a collider -> volume (m3), center (m), inertia of density 1 about it (m5), pose in its body, or None."""
+"""Path of a collider -> volume (m3), center (m), inertia for density 1 about the center (m5), and pose in the body."""
 
 
 def read_bodies(stage: UsdStage, measure: Measure) -> dict[str, UsdBody]:
@@ -86,7 +86,7 @@ def read_bodies(stage: UsdStage, measure: Measure) -> dict[str, UsdBody]:
 
 
 def _mass(stage: UsdStage, body: UsdBody, found: Any, measure: Measure) -> MassProperties:
-    """Return the mass properties by USD's rules: those of the body, of its colliders, then of their materials."""
+    """Return the mass properties by USD's rules: from the body, else from its colliders."""
     from pxr import UsdPhysics
 
     api = UsdPhysics.MassAPI(stage.prim(body.path))
@@ -122,10 +122,7 @@ def _mass(stage: UsdStage, body: UsdBody, found: Any, measure: Measure) -> MassP
 
 
 def _from_colliders(stage: UsdStage, body: UsdBody, measure: Measure, mass: float) -> MassProperties | None:
-    """Return what usd-core computes from the body's colliders, or None without a solid one.
-
-    Then usd-core would return numbers that it never set.
-    """
+    """Return usd-core's mass properties of the body's colliders, or None without a solid collider."""
     from pxr import Gf, UsdPhysics
 
     solid = False
@@ -163,7 +160,7 @@ def merge_fixed(
 ) -> list[UsdJoint]:
     """Merge bodies at fixed joints into their parents, and return the remaining joints.
 
-    Bodies whose label or path matches a pattern of ``keep`` stay bodies, and so do kinematic ones.
+    Kinematic bodies, and bodies whose label or path matches a pattern of ``keep``, are not merged.
     """
     remaining = []
     for joint in joints:
@@ -187,7 +184,7 @@ def merge_fixed(
 
 
 def host_of(bodies: Mapping[str, UsdBody], body: UsdBody) -> UsdBody:
-    """Return the body that ``body`` is merged into, or itself."""
+    """Return the body that ``body`` is merged into, or ``body``."""
     return bodies[body.host]
 
 
@@ -197,7 +194,7 @@ def _within_one(bodies: Mapping[str, UsdBody], joint: UsdJoint) -> bool:
 
 
 def _join(bodies: Mapping[str, UsdBody]) -> None:
-    """Give every host the mass of its group, and its joints and shapes their frames in it."""
+    """Set the mass and the gravity of every body that others are merged into."""
     for body in bodies.values():
         parts = [other for other in bodies.values() if other.host == body.path]
         if body.host == body.path and len(parts) > 1:

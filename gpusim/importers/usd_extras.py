@@ -70,7 +70,7 @@ def _shown(value: Any) -> str:
 
 
 def _is_idle(key: str, value: Any) -> bool:
-    """Return whether a value has no effect: its schema's default, zero, or infinity for "not set"."""
+    """Return whether a value has no effect: the default, zero, or infinity."""
     if isinstance(value, str):
         return False
     try:
@@ -90,11 +90,7 @@ _NAMED = 3
 
 
 class _Unread:
-    """Attributes that are not used, by what the model does in their place.
-
-    Prims with the same effect share one finding.
-    Attributes of ``_ALONE`` effects have nothing in common, so each has a finding.
-    """
+    """Attributes that the importer does not use. Prims with the same effect share one finding."""
 
     def __init__(self) -> None:
         self.keys: dict[tuple[str, str, str], dict[str, Any]] = {}

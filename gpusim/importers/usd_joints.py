@@ -16,7 +16,7 @@ from gpusim.typing import Array
 AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 TYPES = ("FixedJoint", "RevoluteJoint", "PrismaticJoint", "SphericalJoint", "DistanceJoint", "D6Joint", "CustomJoint")
 WORLD = ""
-"""Path of the world, to which a joint without a body is fixed."""
+"""Path that represents the world."""
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Dof:
 
 @dataclass
 class UsdJoint:
-    """A joint. ``kind``: kind of joint in the builder. ``frames``: joint frame in each body, or in the world."""
+    """A joint. ``kind``: type in the builder. ``frames``: joint frame in each of its two bodies, or in the world."""
 
     path: str
     label: str
@@ -95,10 +95,7 @@ def read_joints(stage: UsdStage, bodies: set[str]) -> list[UsdJoint]:
 
 
 def _combine(stage: UsdStage, joints: list[UsdJoint]) -> list[UsdJoint]:
-    """Join hinges and slides between the same two bodies into one joint of several axes.
-
-    MuJoCo's converter writes the joints of one body like this. Taken one by one they would lock each other.
-    """
+    """Combine hinges and slides between the same two bodies into one d6 joint, as MuJoCo's converter writes them."""
     result: list[UsdJoint] = []
     first: dict[tuple[str, str], UsdJoint] = {}
     for joint in joints:
@@ -158,7 +155,7 @@ def _read(stage: UsdStage, path: str, kind: str, joint: Any, bodies: set[str]) -
 
 
 def _breaks(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
-    """Make a fixed joint that breaks a latch."""
+    """Convert a breakable fixed joint to a latch."""
     limits = joint.breakForce, joint.breakTorque
     if min(limits) >= UNLIMITED:
         return
@@ -178,7 +175,7 @@ def _force(stage: UsdStage, linear: bool) -> float:
 
 
 def _frame(stage: UsdStage, path: str, body: str, rel: Any, position: Any, rotation: Any) -> Transform:
-    """Return a joint frame in its body, or in the builder's world for a prim that is no body."""
+    """Return a joint frame in its body. If the prim is not a body, return the frame in the builder's world."""
     local = stage.frame(position, rotation, path)
     if body != WORLD:
         return local
@@ -270,7 +267,7 @@ def _d6(stage: UsdStage, joint: Any, made: UsdJoint) -> None:
 
 
 def _state(stage: UsdStage, path: str, dof: Dof) -> None:
-    """Read the position and velocity that Isaac Sim's and Newton's attributes give a joint."""
+    """Read the joint position and velocity from attributes of Isaac Sim and Newton."""
     for form in ("state:{}:physics:{}", "newton:{}:{}"):
         position = stage.value(path, form.format(dof.name, "position"))
         velocity = stage.value(path, form.format(dof.name, "velocity"))
@@ -290,7 +287,7 @@ _MAKERS = {
 
 
 def held_pose(joint: UsdJoint, pose: Transform) -> Transform:
-    """Return the allowed pose of the second joint frame in the first one that is nearest to ``pose``."""
+    """Return the pose closest to ``pose`` that the joint allows: second joint frame in the first one."""
     if not joint.holds:
         return pose
     slides, turns = [d for d in joint.dofs if d.linear], [d for d in joint.dofs if not d.linear]
@@ -306,7 +303,7 @@ def held_pose(joint: UsdJoint, pose: Transform) -> Transform:
 
 
 def _angles(turns: list[Dof], pose: Transform) -> list[float]:
-    """Return the angle of each rotation (rad): that of the file, or the nearest one to ``pose``."""
+    """Return the angle of each rotation (rad): the angle in the file, or else the angle closest to ``pose``."""
     if not turns:
         return []
     if len(turns) == 1:
@@ -320,7 +317,7 @@ def _angles(turns: list[Dof], pose: Transform) -> list[float]:
 
 
 def coordinates(joint: UsdJoint, pose: Transform) -> list[float]:
-    """Return a joint's coordinates (rad, m) at an allowed pose of the second joint frame in the first one."""
+    """Return a joint's coordinates (rad, m). ``pose`` is the pose of the second joint frame in the first one."""
     angles = iter(_angles([dof for dof in joint.dofs if not dof.linear], pose))
     return [float(pose.position @ dof.axis) if dof.linear else next(angles) for dof in joint.dofs]
 
@@ -330,7 +327,7 @@ def _columns(turns: list[Dof]) -> Array:
 
 
 def twist(pose: Transform, axis: Array) -> float:
-    """Return the rotation about ``axis`` (rad) that comes nearest to ``pose``."""
+    """Return the angle about ``axis`` (rad) of the rotation closest to ``pose``."""
     return 2.0 * math.atan2(float(pose.rotation[:3] @ axis), float(pose.rotation[3]))
 
 
@@ -342,7 +339,7 @@ def gimbal_angles(rotation: Array) -> tuple[float, float, float]:
 
 
 def coordinate_name(joint: UsdJoint, dof: Dof) -> str:
-    """Return the name of a coordinate of a joint with several: the name of its prim, or ``<joint>:<axis>``."""
+    """Return the name of a coordinate of a d6 joint: the name of its prim, or ``<joint>:<axis>``."""
     own = len({one.path for one in joint.dofs}) == len(joint.dofs)
     return dof.label if own else f"{joint.label}:{dof.name}"
 

@@ -35,7 +35,7 @@ _COORDINATES = "st"
 
 @dataclass(frozen=True)
 class Placing:
-    """Texture coordinates: the primvar ``name``, scaled, rotated by ``angle`` (rad), shifted, as in UsdTransform2d."""
+    """Texture coordinates: a primvar after scale, rotation (``angle``, rad) and shift, as in UsdTransform2d."""
 
     name: str = _COORDINATES
     scale: tuple[float, float] = (1.0, 1.0)
@@ -117,13 +117,13 @@ def _surface(stage: UsdStage, name: str, shader: Any) -> Surface:
 
 
 def _share(shader: Any, inputs: tuple[str, ...]) -> float | None:
-    """Return the first number from 0 to 1 among some inputs, or None."""
+    """Return the first of some inputs that is a number from 0 to 1, or None."""
     values = [_constant(shader, name) for name in inputs]
     return next((float(v) for v in values if isinstance(v, int | float) and 0.0 <= v <= 1.0), None)
 
 
 def _has_effect(shader: Any, name: str) -> bool:
-    """Return whether an input that the viewer lacks changes the look: another shader, a file, or a number."""
+    """Return whether an unsupported input changes the look."""
     value = _constant(shader, name)
     if value is None:
         return _source(shader, name) is not None
@@ -159,7 +159,7 @@ def _painted(stage: UsdStage, name: str, shader: Any) -> tuple[Color | None, Tex
 
 
 def _constant(shader: Any, name: str) -> Any:
-    """Return the value of an input, possibly given by an input of the material, or None if a shader computes it."""
+    """Return the value of an input, or None if a shader computes it."""
     from pxr import UsdShade
 
     given = shader.GetInput(name)

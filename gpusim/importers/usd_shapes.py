@@ -27,7 +27,7 @@ from gpusim.typing import Array
 HULL_VERTICES = 64
 """Vertex limit of a mesh's hull. More vertices make contact slower, not better."""
 GREATEST_SIZE = 1e6
-"""Points of a mesh beyond this are errors, m."""
+"""Points of a mesh with a larger coordinate are errors, m."""
 TYPES = ("CubeShape", "SphereShape", "CapsuleShape", "CylinderShape", "ConeShape", "PlaneShape", "MeshShape")
 _OTHER_TYPES = ("CustomShape", "SpherePointsShape", "Capsule1Shape", "Cylinder1Shape")
 LAID = {
@@ -187,7 +187,7 @@ def _report_hull(stage: UsdStage, path: str, points: Array, triangles: Array, ho
 
 
 def _is_convex(points: Array, triangles: Array) -> bool:
-    """Return whether no point lies outside of a face by more than a thousandth of the size."""
+    """Return whether a mesh is convex, with a tolerance of a thousandth of its size."""
     if len(points) * len(triangles) > 4_000_000:
         return False
     a, b, c = (points[triangles[:, k]] for k in range(3))
@@ -199,7 +199,7 @@ def _is_convex(points: Array, triangles: Array) -> bool:
 
 
 def _decompose(stage: UsdStage, path: str, points: Array, triangles: Array) -> list[Array]:
-    """Return the points of convex pieces, or nothing if that fails."""
+    """Return the points of each convex piece, or an empty list if the decomposition fails."""
     element = f"collider '{path}'"
     try:
         return decompose_mesh(element, (points, triangles))
@@ -246,7 +246,7 @@ def _material(stage: UsdStage, path: str, item: Any, materials: Mapping[str, Any
 
 
 def measure(collider: Collider) -> tuple[float, Array, Array, Transform] | None:
-    """Return a collider's volume (m3), centroid (m), inertia (m5) about it for density 1, and pose in the body."""
+    """Return a collider's volume (m3), centroid (m), inertia about the centroid for density 1 (m5), and pose."""
     if collider.mesh is not None and len(collider.mesh[1]):
         points, triangles = collider.mesh
         volume, center, inertia = solid(points, triangles)
@@ -313,7 +313,7 @@ def filter_pairs(
 
 
 def _exclude(builder: ModelBuilder, first: Sequence[int], second: Sequence[int]) -> None:
-    """Exclude all pairs of shapes of two lists that are on different bodies and not excluded yet."""
+    """Exclude collisions between the shapes of two lists."""
     listed = {frozenset((pair.shape_a, pair.shape_b)) for pair in builder.pairs}
     for a in first:
         for b in second:
@@ -331,7 +331,7 @@ def _shapes_under(bodies: Mapping[str, UsdBody], colliders: Mapping[str, Collide
 
 
 def _without_self_collisions(stage: UsdStage, bodies: Mapping[str, UsdBody], wanted: bool | None) -> dict[str, str]:
-    """Return path of a body -> its articulation, for articulations without self-collisions."""
+    """Return path of a body -> its articulation, for articulations whose self-collisions are disabled."""
     silent: dict[str, str] = {}
     for path, item in stage.of("Articulation"):
         roots = [path, *(str(root) for root in item.rootPrims)]

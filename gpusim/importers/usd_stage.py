@@ -24,7 +24,7 @@ from gpusim.typing import Array
 SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
 DEGREE = math.pi / 180.0
 UNLIMITED = 1e30
-"""USD writes infinite limits and forces as numbers of about 3.4e38."""
+"""USD stores infinite limits and forces as numbers of about 3.4e38."""
 
 
 def import_pxr() -> ModuleType:
@@ -110,7 +110,7 @@ class UsdStage:
         return float(value) if isinstance(value, int | float) and math.isfinite(value) else default
 
     def matrix(self, path: str) -> Array:
-        """Return the (4, 4) matrix from a prim's coordinates, with its scales, to the builder's world (m)."""
+        """Return the (4, 4) matrix from a prim's coordinates to the builder's world (m), with the prim's scale."""
         local = np.array(self._cache.GetLocalToWorldTransform(self.prim(path))).T
         local[:3] *= self.meters
         pose = np.eye(4)
@@ -119,7 +119,7 @@ class UsdStage:
             return np.asarray(pose @ local)
 
     def pose(self, path: str) -> Transform:
-        """Return the pose of a prim in the builder's world, without its scales."""
+        """Return the pose of a prim in the builder's world."""
         if path in self._mirrored:
             return self._mirrored[path]
         matrix = self.matrix(path)
@@ -128,7 +128,7 @@ class UsdStage:
         return Transform.from_matrix(_rigid(matrix))
 
     def frame(self, position: Any, rotation: Any, path: str) -> Transform:
-        """Convert a pose from the parser (position in the file's unit, quaternion), for the prim at ``path``."""
+        """Convert a pose from usd-core's physics parser for the prim at ``path``."""
         numbers = [*map(float, position), *_xyzw(rotation)]
         if not all(math.isfinite(number) for number in numbers):
             raise ModelError(f"prim '{path}': its position or rotation is not finite; correct it in the file")
@@ -217,7 +217,7 @@ def open_stage(
 
 @contextmanager
 def usd_warnings(report: ImportReport) -> Iterator[None]:
-    """Convert the warnings of usd-core into findings. The importer itself reports unusual masses."""
+    """Convert the warnings of usd-core into findings."""
     from pxr import Tf, UsdUtils
 
     diagnostics = UsdUtils.CoalescingDiagnosticDelegate()
@@ -282,7 +282,7 @@ def quaternion(rotation: Any) -> Transform:
 
 
 def _rigid(matrix: Array) -> Array:
-    """Return the pose part of an affine matrix: its columns made orthonormal. A mirrored axis x is turned back."""
+    """Return the rotation and translation of an affine matrix. A mirrored x axis is flipped back."""
     columns = matrix[:3, :3]
     lengths = np.linalg.norm(columns, axis=0)
     axes = columns / np.where(lengths > 0.0, lengths, 1.0)

@@ -69,7 +69,7 @@ def span(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], first: Seque
 
 
 def _ends(joints: Sequence[UsdJoint]) -> dict[str, list[tuple[UsdJoint, str]]]:
-    """Return path -> (joint, path of the other end). Joints that close loops come last, and ropes are left out."""
+    """Return path -> (joint, path of the other body). Joints that close loops come last. Ropes are left out."""
     ends: dict[str, list[tuple[UsdJoint, str]]] = {}
     for joint in sorted(joints, key=lambda joint: joint.excluded):
         if joint.kind != "distance":

@@ -20,7 +20,7 @@ _NEAR = ("SphereLight", "DiskLight", "RectLight", "CylinderLight")
 _OTHERS = ("DomeLight", "DomeLight_1", "GeometryLight", "PortalLight", "MeshLight")
 _MOST_EXPOSURE = 100.0
 _SQUARE = 90.0
-"""Half the angle of a cone that does not narrow a light, degrees."""
+"""Cone half angle of a light without a cone, degrees."""
 
 
 def body_frame(stage: UsdStage, bodies: Mapping[str, UsdBody], path: str) -> tuple[int, Transform]:
@@ -90,7 +90,7 @@ def _is_visible(prim: Any) -> bool:
 
 
 def _strength(prim: Any) -> float:
-    """Return the brightness of a light, in the units of its kind."""
+    """Return the brightness of a light, in USD's units."""
     from pxr import UsdLux
 
     light = UsdLux.LightAPI(prim)
@@ -99,7 +99,7 @@ def _strength(prim: Any) -> float:
 
 
 def _color(prim: Any) -> Any:
-    """Return the color of a light, linear, times that of its temperature."""
+    """Return the linear color of a light, including its color temperature."""
     from pxr import UsdLux
 
     light = UsdLux.LightAPI(prim)

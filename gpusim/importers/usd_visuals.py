@@ -38,8 +38,8 @@ def add_visuals(
 ) -> None:
     """Add visuals for all visible prims of purpose "default" or "render".
 
-    If the visible prims of a body are colliders with basic shapes, the collision shapes get their colors. Otherwise the
-    body gets visuals.
+    If the visible prims of a body are colliders with basic shapes, the viewer draws the collision shapes in their
+    colors.
     """
     shown: dict[str, list[Any]] = {}
     for prim in stage.prims():
@@ -84,7 +84,7 @@ def _body_of(prim: Any, bodies: Mapping[str, UsdBody]) -> str:
 
 
 def _is_plain(stage: UsdStage, prim: Any, collider: Collider | None, body: str) -> bool:
-    """Return whether a prim is drawn well by its own shape."""
+    """Return whether the viewer can draw the collision shape instead of the prim."""
     if collider is None or not collider.shapes or collider.forms[0][0] == "hull" or collider.body != body:
         return False
     return prim_surface(stage, prim).look == Look()
@@ -118,7 +118,7 @@ def _add(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody], 
 
 
 def _basic(prim: Any, matrix: Array) -> tuple[str, tuple[Any, ...], Transform] | None:
-    """Return kind, sizes and pose of a basic shape, or None if its scales make it another shape."""
+    """Return kind, sizes and pose of a basic shape, or None if a scale distorts it."""
     scale = np.linalg.norm(matrix[:3, :3], axis=0)
     square = matrix[:3, :3] / scale
     if np.abs(square.T @ square - np.eye(3)).max() > 1e-6 or np.linalg.det(square) < 0.0:
@@ -142,7 +142,7 @@ def _basic(prim: Any, matrix: Array) -> tuple[str, tuple[Any, ...], Transform] |
 
 
 def _pieces(stage: UsdStage, prim: Any, path: str, base: Transform) -> tuple[Piece, ...]:
-    """Return the triangles of a prim in the frame ``base``, one piece for each surface."""
+    """Return the triangles of a prim in the frame ``base``, with one piece for each surface."""
     matrix = stage.matrix(path)
     if prim.GetTypeName() == "Mesh":
         mesh = read_mesh(stage, path)
@@ -179,7 +179,7 @@ def _coordinates(prim: Any, mesh: Triangles, surface: Surface) -> Any:
 
 
 def _without_texture(stage: UsdStage, surface: Surface, what: str) -> Surface:
-    """Return a surface in the mean color of its texture, for a prim without texture coordinates."""
+    """Return a surface with the mean color of its texture, for a prim without texture coordinates."""
     if surface.look.texture is None:
         return surface
     fact = f"has a texture on {what} without texture coordinates"
@@ -188,7 +188,7 @@ def _without_texture(stage: UsdStage, surface: Surface, what: str) -> Surface:
 
 
 def _tessellated(prim: Any) -> tuple[Any, Any]:
-    """Return points in the prim's coordinates and triangles of a basic shape."""
+    """Return the points (in the prim's coordinates) and triangles of a basic shape."""
     from pxr import UsdGeom
 
     def of(name: str, default: float) -> float:

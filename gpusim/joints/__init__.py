@@ -1,4 +1,4 @@
-"""Joints, one file for each kind. It defines the constraint rows, the coordinates and their limits."""
+"""Joints. The file of each kind defines the constraint rows, the coordinates and their limits."""
 
 from gpusim.description.registry import discover
 

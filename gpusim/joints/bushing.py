@@ -59,7 +59,7 @@ def add_bushing(
     solver: str | None = None,
     at: Anchor | None = None,
 ) -> int:
-    """Add a bushing, a soft joint: the wrench -K q - C q' acts on the child. q: translations, rotation vector.
+    """Add a bushing, a soft joint: the wrench -K q - C q' acts on the child. q: translations and rotation vector.
 
     With diagonal matrices each motion has a separate spring, with the signals ``spring.<label>_x.force`` to
     ``spring.<label>_rz.force``. Full matrices make one element, with the signals ``bushing.<label>.force_x`` to
@@ -100,7 +100,7 @@ def add_bushing(
 
 
 def _matrix(element: str, name: str, value: Any) -> Array:
-    """Return a symmetric 6x6 matrix with nonnegative diagonal, from one number for all motions, six, or the matrix."""
+    """Return a symmetric 6x6 matrix, from one number for all motions, six numbers, or a matrix."""
     array = validate.array(element, value)
     if array.shape != (6, 6):
         array = np.diag(validate.per_axis(element, name, array, 6))

@@ -1,7 +1,7 @@
 """Joint with several axes: translations along the parent's axes, then successive rotations, without intermediate links.
 
-Other simulators call it D6, a gimbal (three rotations), or several hinges and slides on one body. Each axis has its own
-limits, damping, friction, armature and drives.
+PhysX and USD call this joint D6. In MuJoCo, it is several hinges and slides on one body. Each axis has separate limits,
+damping, friction, armature and drives.
 """
 
 from __future__ import annotations
@@ -143,10 +143,10 @@ def add_joint_d6(
 ) -> int:
     """Add a joint with several axes: translations, then rotations that each carry the next axis (a gimbal).
 
-    It replaces a chain of sliders and hinges with massless links. Its coordinates are numbered: first the translations
-    in their order, then the rotations. With three rotations, the middle angle is between -1.57 and 1.57 rad (a quarter
-    turn). At these two angles the first and the last axis align (gimbal lock). Beyond these two angles, the first and
-    the last angle jump by half a turn. Limit the middle angle to keep a machine away from gimbal lock.
+    The first coordinates are the translations, followed by the rotations. With three rotations, the middle angle is
+    between -1.57 and 1.57 rad (a quarter turn). At these two angles, the first and the last axis align (gimbal lock).
+    Beyond them, the first and the last angle jump by half a turn. Limit the middle angle to keep a machine away from
+    gimbal lock.
 
     Args:
         linear_axes: up to three perpendicular directions in the joint frame, fixed in the parent.

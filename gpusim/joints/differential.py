@@ -6,8 +6,8 @@ With the angles l and r of the two sides and the angle s of the input:
     limited slip  the same, and dry friction or viscous damping on l - r
     locked        the same, and l - r stays at its starting value
 
-A power balance gives the torques. Each side gets ratio/2 times the input's torque. The friction torque that slows the
-faster side drives the slower side.
+Each side gets ratio/2 times the torque of the input. The friction torque that slows the faster side drives the slower
+side.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Differential:
 
     Attributes:
         input: joint whose coordinate drives the differential: the given shaft, or else a tendon.
-        slip: tendon of the difference of the two sides, for brakes that lock it, with signals
+        slip: tendon of the angle difference l - r. A brake on it can lock the differential. Its signals are
             ``joint.<label>_slip...``.
     """
 

@@ -34,12 +34,12 @@ class Distance(JointType):
     picture: ClassVar[str | None] = "line"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return one line row for a rod, or no rows for a rope and for a rod whose length was written."""
+        """Return one line row for a rod of fixed length, otherwise no rows."""
         locked = params["rod"] is not None and "moves" not in params
         return [LineRow(frames.point_a, frames.point_b, params["rod"])] if locked else []
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the parameters of a rod with the length of the rod as both limits, or None for a rope."""
+        """Return the parameters of a rod with both limits equal to its length, or None for a rope."""
         if params["rod"] is None:
             return None
         limits = {name: np.array([params["rod"]]) for name in ("limit_lower", "limit_upper")}

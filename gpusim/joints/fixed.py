@@ -24,7 +24,7 @@ class Fixed(JointType):
         return [*frames.point_rows(), *frames.locked_rotation_rows()]
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Return False: a body welded to the world counts as part of the world."""
+        """Return False: welded bodies do not collide."""
         return False
 
 

@@ -53,9 +53,9 @@ def add_latch(
     ``sim.write("joint.<label>.attached", 1.0, worlds)`` locks the current relative pose of the bodies, and 0 releases
     them. A reset restores the state ``attached``. The bodies' shapes collide in both states.
 
-    With ``break_force`` or ``break_torque``, an attached latch opens after a step whose mean load exceeds one of them,
-    in that world only. It stays open until a reset or a write of ``attached``. Such a latch has a force sensor with the
-    same label: ``sensor.<label>.force`` and ``sensor.<label>.torque`` read the load.
+    With ``break_force`` or ``break_torque``, an attached latch opens after a step whose mean load exceeds one of them.
+    It opens only in this world, and stays open until a reset or a write of ``attached``. Such a latch has a force
+    sensor with the same label: ``sensor.<label>.force`` and ``sensor.<label>.torque`` read the load.
 
     Args:
         attached: whether the latch is attached at the start. If True, its two frames must coincide.

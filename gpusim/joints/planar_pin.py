@@ -1,4 +1,4 @@
-"""Planar pin: two points coincide in the view along an axis. It closes a loop of links that move in one plane.
+"""Planar pin: two points coincide in the plane normal to an axis. It closes a loop of links that move in one plane.
 
 In such a loop, the other three rows of a revolute joint would be redundant. ADAMS calls it the inline primitive,
 Modelica RevolutePlanarLoopConstraint.

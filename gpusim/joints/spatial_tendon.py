@@ -17,7 +17,7 @@ from gpusim.typing import Vector
 
 @dataclass(frozen=True)
 class Pulley:
-    """Pulley in a path. Lengths behind it are divided by ``divisor``, as in MuJoCo. The next point starts a branch."""
+    """Pulley in a path (MuJoCo's pulley). ``divisor`` divides the lengths behind it. The next point starts a branch."""
 
     divisor: float
 
@@ -37,8 +37,8 @@ def add_spatial_tendon(
 ) -> int:
     """Add a tendon along a path of points, spheres and cylinders, without friction (MuJoCo's spatial tendon).
 
-    Each segment between two points becomes a joint ``<label>_part<number>``: a distance joint or a wrapped rope.
-    Segments between points of one body without a wrap have a constant length. The coordinate excludes these lengths.
+    Each segment between two points becomes a joint ``<label>_part<number>``: a distance joint or a wrapped rope. A
+    segment between points of one body without a wrap has a constant length. The coordinate excludes such segments.
 
     Args:
         path: points as (body, point in the body frame in m). Put a :class:`gpusim.Wrap` between two points if the rope

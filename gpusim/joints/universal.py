@@ -27,8 +27,8 @@ from gpusim.typing import Vector
 class Universal(JointType):
     """Universal joint with three point rows, and one row that keeps the two axes perpendicular.
 
-    If this row holds, the relative angular velocity is q1' a1 + q2' a2. The first axis a1 is fixed in the parent, the
-    second axis a2 in the child.
+    The relative angular velocity is q1' a1 + q2' a2. The first axis a1 is fixed in the parent, the second axis a2 in
+    the child.
     """
 
     name: ClassVar[str] = "universal"

@@ -47,7 +47,7 @@ class WrappedRope(JointType):
         return [Coordinate(DISTANCE, none, none, none, none, none, path=params["path"])]
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Return True: a rope does not keep bodies apart."""
+        """Return True: the bodies at the ends of a rope can collide."""
         return True
 
     def moved(
@@ -80,8 +80,7 @@ def add_joint_wrapped_rope(
     Args:
         parent: body of the first point, -1 for the world.
         child: body of the second point, -1 for the world. It may be the same as ``parent``.
-        around: sphere or cylinder, on any body. Both points must stay outside of its radius, otherwise the rope is
-            straight.
+        around: sphere or cylinder, on any body. If a point is inside its radius, the rope is straight.
         point_a: first point in the parent's body frame (m). Default: its origin.
         point_b: second point in the child's body frame (m).
         max_length: greatest length (m). Without a greatest length, the rope only measures its length, for example as a
@@ -116,7 +115,7 @@ def add_joint_wrapped_rope(
 
 
 def _two_bodies(builder: ModelBuilder, element: str, path: WrappedPath) -> tuple[int, int]:
-    """Return two bodies of a path, one of which forces move if possible."""
+    """Return two bodies of a path. If possible, one of them is dynamic."""
     bodies = list(dict.fromkeys((path.body_a, path.body_b, path.wrap.body)))
     if len(bodies) < 2:
         rule = (

@@ -17,14 +17,14 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 _OVERLAP, _SHARE = 1e-3, 0.02
-"""Depth of an overlap that is reported: m, and share of the smaller shape's radius."""
+"""Minimum depth of a reported overlap, in m and as a share of the smaller shape's radius."""
 _MASS_RATIO = 1e4
 _THICK = 1.25
 """Volume of a hull relative to the drawn mesh."""
 _TOO_LARGE, _TOO_SMALL = 4.0, 0.01
-"""Inertia relative to the largest possible one of a mass in the shapes' box, and to that of a full box."""
+"""Limits of the inertia, relative to the largest possible inertia in the shapes' box and to that of a solid box."""
 _MOTION, _FREE = ("position", "linear_velocity"), 0.8
-"""Signals of a body's fall, and the share of free fall that counts as one."""
+"""Signals of a body's fall, and the share of the free-fall acceleration that counts as a fall."""
 _MOST = 8
 """Findings of one kind."""
 

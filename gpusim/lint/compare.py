@@ -25,7 +25,7 @@ from gpusim.typing import Array
 
 POSTURES, SECONDS, STEP = 3, 0.5, 1e-3
 POSE_LIMIT, MASS_LIMIT, MOTION_LIMIT = 1e-9, 1e-5, 1e-4
-"""Differences that count as equal: m or the sine of an angle, relative, and m."""
+"""Tolerances of poses (m, or sine of an angle), of the mass matrix (relative) and of the motion (m)."""
 _FREE, _BALL, _HINGE = 0, 1, 3
 _FILES = (".xml", ".mjcf", ".urdf")
 
@@ -100,7 +100,7 @@ def compare_with_mujoco(path: str | Path, seed: int = 0) -> Comparison:
 
 
 def _read(mj: ModuleType, path: Path) -> Any:
-    """Return MuJoCo's model. Meshes of a URDF file are left out, since MuJoCo does not find those of packages."""
+    """Return MuJoCo's model, without the meshes of a URDF file."""
     if path.suffix.lower() != ".urdf":
         return compile_model(path).model
     root = ElementTree.fromstring(path.read_bytes())
@@ -121,7 +121,7 @@ def _mujoco() -> ModuleType:
 
 
 def _bare(builder: ModelBuilder) -> ModelBuilder:
-    """Return the builder with masses, springs and damping alone: no actuators, limits or dry friction."""
+    """Return the builder without actuators, limits and dry friction."""
     bare = copy.copy(builder)
     springs = [spec for spec in builder.actuators if spec.kind in ("spring", "torsion_spring", "force")]
     bare.actuators = springs
@@ -142,8 +142,8 @@ class _Pair:
 
     Attributes:
         m: MuJoCo's model.
-        builder: the model here, with the bodies, joints and springs alone.
-        tree: its joints.
+        builder: gpusim's model, with only bodies, joints and springs.
+        tree: the joints of ``builder``.
         bodies: labels of the bodies that both have, by MuJoCo's index.
         joints: labels of MuJoCo's joints, by index.
     """
@@ -157,7 +157,7 @@ class _Pair:
         self.joints = self._labels("JOINT", range(m.njnt))
 
     def _labels(self, kind: str, indices: range) -> dict[int, str]:
-        """Return the labels that the importer gives elements: the name, or kind and number, each once."""
+        """Return the labels that the importer gives to elements: the name, or the kind and a number."""
         found: dict[int, str] = {}
         for k in indices:
             name = self.mj.mj_id2name(self.m, getattr(self.mj.mjtObj, f"mjOBJ_{kind}"), k)
@@ -168,7 +168,7 @@ class _Pair:
         return found
 
     def _carrier(self, j: int) -> tuple[str, int] | None:
-        """Return the carrier in the tree and the axis of a joint of MuJoCo, or None if there is none."""
+        """Return the joint and axis in gpusim's tree for a joint of MuJoCo, or None."""
         m = self.m
         if m.jnt_type[j] == _FREE:
             label = self.bodies.get(int(m.jnt_bodyid[j]))
@@ -181,7 +181,7 @@ class _Pair:
         return (label, int(getattr(info, "axis", 0))) if label in self.tree.carriers else None
 
     def missing(self) -> list[str]:
-        """Return the names of MuJoCo's joints that have no coordinate here."""
+        """Return the names of MuJoCo's joints that have no coordinate in gpusim's model."""
         return [f"'{label}'" for j, label in self.joints.items() if self._carrier(j) is None]
 
     def _random(self, rng: np.random.Generator) -> Array:

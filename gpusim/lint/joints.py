@@ -10,13 +10,13 @@ from gpusim.lint.subject import Subject
 from gpusim.typing import Array
 
 _LIMIT_SLOP = 1e-6
-"""Rad or m that a joint may start outside of its limits by round-off."""
+"""Tolerance (rad or m) for a joint that starts outside of its limits."""
 OPEN, CLOSED = 1e-6, 1e-8
-"""Residual of a joint that is built open, and of one that is closed after assembly, m or rad."""
+"""Minimum residual of an open joint, and maximum residual of a closed joint after assembly (m or rad)."""
 _RANK = 1e-9
 """Smallest singular value of independent rows, relative to the largest one."""
 _STIFFEST, _DAMPED = 1.0, 10.0
-"""Frequency times step, and damping rate times step, of a drive that the step cannot resolve."""
+"""Maximum frequency and damping rate of a drive, each multiplied by the time step."""
 
 
 def outside_limits(subject: Subject) -> None:
@@ -106,7 +106,7 @@ def stiff_gains(subject: Subject) -> None:
 
 
 def _inertias(subject: Subject) -> dict[tuple[str, int], float]:
-    """Return the inertia that a force on each coordinate feels while all others are free, by joint and axis."""
+    """Return the inertia at each coordinate while all other coordinates are free, by joint and axis."""
     tree = subject.tree
     mass: Array = tree.mass_matrix(tree.start)[0]
     felt = 1.0 / np.maximum(np.diag(np.linalg.inv(mass)), 1e-300)

@@ -41,7 +41,7 @@ def check_model(builder: ModelBuilder, report: ImportReport | None = None, *, dt
         dt: time step of the runs (s).
 
     Returns:
-        The findings. The severity of a finding is what it affects: "motion", "contact", or "info" (nothing).
+        The findings. The severity of a finding is "motion", "contact", or "info" (no effect on the simulation).
 
     Raises:
         ModelError: the model is invalid.

@@ -21,7 +21,7 @@ from gpusim.typing import Array
 
 @dataclass
 class Subject:
-    """Builder of a model, with data that all lint checks derive from it and share.
+    """Builder of a model, with data that all lint checks share.
 
     Attributes:
         builder: the model's builder.

@@ -31,7 +31,7 @@ _MOST_CALLS = 100_000
 _NOT_IN_FILES = {"add_builder", "add_diagram", "add_coupling", "add_actuator"}
 _MODEL_KEYS = ("file", "label_prefix", "parent", "xform")
 _CONTROL = ("as", "for", "if", "add", "values")
-"""Keys of an entry of ``add`` that are no call."""
+"""Keys of an entry of ``add`` that do not call a method."""
 
 
 def methods() -> dict[str, tuple[Callable[..., Any], int]]:
@@ -218,7 +218,7 @@ class _Loader:
             self._values.names[name] = made
 
     def _count(self, key: str, more: int = 0) -> None:
-        """Raise a ModelError if the calls so far and ``more`` calls are too many."""
+        """Raise a ModelError if ``more`` calls exceed the maximum number of calls."""
         if self._calls + more > _MOST_CALLS:
             raise validate.fail(key, f"makes more than {_MOST_CALLS} calls", "give smaller loops")
 
@@ -282,7 +282,7 @@ class _Loader:
         self._builder.add_diagram(files.from_layout(Diagram, item, self._name))
 
     def _computed(self, found: Any) -> None:
-        """Replace expressions in a diagram by their values. The lines of the file stay known."""
+        """Replace expressions in a diagram by their values. Keep the line numbers of the file."""
         for key in found if isinstance(found, dict) else range(len(found)) if isinstance(found, list) else ():
             if isinstance(found[key], str) and found[key].startswith("="):
                 with _at(found, key):
@@ -353,7 +353,7 @@ def _texts(found: Any) -> list[Any]:
 
 @contextmanager
 def _at(found: Any, key: Any, prefix: str = "") -> Iterator[None]:
-    """Give errors of the block the line of an entry of ``found``."""
+    """Add the line of an entry of ``found`` to errors that the block raises."""
     try:
         yield
     except GpusimError as error:

@@ -28,7 +28,7 @@ _ALIASES = {
     "Springs": ("Coil", "TorsionBar"),
     "WheelDrive": ("DcMotor", "SpeedDrive", "TorqueDrive"),
 }
-"""Types of arguments that stand for several records."""
+"""Types of arguments that accept several kinds of records."""
 _POSES = ("Transform", "Anchor")
 _JOINTS = {"joint", "joints", "joint_a", "joint_b", "leader", "left", "right", "shaft", "terms"}
 _BODIES = {"parent", "child", "body", "body_a", "body_b", "hub", "chassis", "upper", "base", "platform", "tractor"}
@@ -38,7 +38,7 @@ _SPACES = {
     **dict.fromkeys(("shape_a", "shape_b"), "shape"),
     "site": "site",
 }
-"""What a label names, by the argument. All others name an actuator, such as a node of a circuit."""
+"""Type of element that a label names, by argument. Labels of all other arguments name an actuator."""
 _FILES = ("mesh", "file", "path", "source")
 
 
@@ -234,9 +234,9 @@ class Located(ModelError):
 
 
 def located(error: GpusimError, line: int, prefix: str = "") -> Located:
-    """Return an error with its line in the file, and with a prefix for its text.
+    """Return the error with its line in the file and a prefix for the text.
 
-    If the error already has a line, from a nested part of the file, this line is kept.
+    An error that already has a line keeps this line.
     """
     known = error.line if isinstance(error, Located) else 0
     return Located(known or line, f"{prefix}{error}")

@@ -1,7 +1,7 @@
 """Hydraulics of arms and undercarriages: pump and line, spool valves, relief valves, cylinders and motors.
 
-A drive's valve has the drive's label, so ``sim.control["boom"]`` is the lever of the boom: 1 extends a cylinder and
-turns a motor forward. The label of the cylinder or motor has the suffix "_cylinder" or "_motor".
+A drive's valve has the drive's label: ``sim.control["boom"] = 1`` extends a cylinder or rotates a motor forward. The
+label of the cylinder or motor has the suffix "_cylinder" or "_motor".
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ def add_power_pack(
     return_pressure: float = RETURN,
     label_prefix: str = "",
 ) -> PowerPack:
-    """Add a circuit with one pump on a line: labels "oil", "line", "pump".
+    """Add a circuit with one pump on a line. Their labels are "oil", "pump" and "line".
 
     Args:
         b: the builder.

@@ -120,8 +120,8 @@ class BoomArm:
 
         Args:
             turns: joint angles (rad) by link. Default: zero.
-            forces: further forces: (name of the part, point (x, z) (m) in the part's frame, force (x, z) (N) in the
-                arm's frame).
+            forces: further forces, each as (name of the part, point (m) in the part's frame, force (N) in the arm's
+                frame). Points and forces are (x, z).
 
         Raises:
             ModelError: no such part, a hinge that no cylinder holds, a pose that a linkage cannot reach.
@@ -231,7 +231,7 @@ def add_bucket_linkage(
     stick: str | None = None,
     below: bool = False,
 ) -> None:
-    """Add a bucket to the end of a link (the stick), and a four-bar linkage: rocker on the stick, link to the bucket.
+    """Add a bucket to the end of a link (the stick), with a four-bar linkage of a rocker and a link.
 
     The last joint of the loop is a planar pin, so that the loop has no redundant constraints. The new
     parts of the arm are the bucket, "rocker" and "link". For a second bucket, the names of rocker and link start with

@@ -1,12 +1,13 @@
 """Holding valves, and an analytic model of the speed at which a cylinder with a holding valve lowers a load.
 
-A load moves steadily at speed u. Chamber k carries the load's force L, and the spool feeds the other chamber o:
+A load L moves steadily at speed u, with the viscous friction c. Chamber k carries the load, and the spool feeds the
+other chamber o. Chamber i has the area S_i, the pressure p_i and the flow Q_i:
 
     S_k p_k = L - c u + S_o p_o        Q_k = S_k u = y K sqrt(p_k - p_hose) = s K_drain sqrt(p_hose - p_return)
     y = (p_k + R p_o - p_set)/range    Q_o = S_o u = s K_supply sqrt(p_pump - p_o)
 
-The roots are smooth at zero drop (actuators/circuit_flows.py). s is the opening of the spool, and y is the opening of
-the holding valve.
+s is the opening of the spool, and y is the opening of the holding valve. K are flow gains, and R is the valve's
+``pilot_ratio``. The roots are smooth at zero drop (actuators/circuit_flows.py).
 """
 
 from __future__ import annotations
@@ -22,11 +23,10 @@ FREE_DROP = 3e5
 LAMINAR = 2e5
 """Pressure drop below which the valves of drives are laminar, Pa.
 
-The implicit solve takes many passes if the slope of a flow jumps by more than the oil's own stiffness, as at small
-checks of small volumes.
+A smaller value slows the implicit solve of small volumes.
 """
 RETURN = 4e5
-"""Absolute pressure of the return line, Pa. Its check valve keeps it, and it fills volumes that would run dry."""
+"""Absolute pressure of the return line, Pa. It prevents cavitation."""
 MOST_PRESSURE, HALVINGS = 1e9, 80
 
 
@@ -52,12 +52,10 @@ class HoldingValve:
 
     The valve holds the load until the other chamber is pressurized, even if a hose breaks.
 
-    The pressure of the other chamber is the pilot pressure. It falls when the load descends faster, and the oil in both
-    chambers acts as a spring. A valve with a fast pilot and a small opening range therefore makes the load oscillate. A
-    wide range and a slow pilot damp the oscillation (tests/analytic/test_holding_stability.py has the poles). They
-    require more pressure in the other chamber, which ``ArmCylinder.lowering`` computes. With less pump pressure the
-    load descends more slowly than the lever commands. At a pressure drop of 3e5 Pa, the open valve passes the flow
-    ``Spool.drain`` times ``Spool.flow``.
+    The pressure of the other chamber is the pilot pressure. A valve with a fast pilot and a small opening range makes
+    the load oscillate. A wide range and a slow pilot damp the oscillation, but require more pump pressure.
+    ``ArmCylinder.lowering`` computes this pressure. With less pressure, the load descends more slowly than the lever
+    commands. At a pressure drop of 3e5 Pa, the open valve passes the flow ``Spool.drain`` times ``Spool.flow``.
 
     Attributes:
         pressure: chamber pressure (Pa) at which the valve starts to open without pilot pressure. It must exceed the

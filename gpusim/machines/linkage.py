@@ -1,12 +1,14 @@
 """Analytic model of a suspension: loop in closed form, static equilibrium, and linearized motion about it.
 
 q is the coordinate of the suspension, and z(q) is the travel of the wheel's center relative to the chassis. V(q) is the
-energy of the springs and of the parts' weights. The ground force F on the wheel is in equilibrium if V' = F z'. If the
-wheel keeps its height, the chassis oscillates about this equilibrium with
+energy of the springs and of the parts' weights. The ground force F on the wheel is in equilibrium if V' = F z'
+(derivatives with respect to q). If the wheel keeps its height, the chassis oscillates with stiffness k, mass m and
+damping c:
 
     k = V'' - F z'',   m = sum of m_i |x_i' - z'|^2 + w_i' I_i w_i' + m_sprung z'^2,   c = sum of c_j l_j'^2
 
-Tests compare this model with the simulation. The model shares no code with the simulation's constraints.
+Part i has the mass m_i, the center x_i, the rotation w_i and the inertia I_i. Damper j has the coefficient c_j and the
+length l_j.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ UP = np.array([0.0, 0.0, 1.0])
 
 @dataclass(frozen=True)
 class Move:
-    """Displacement of a rigid part from its initial pose: point x moves to ``turn x + shift``."""
+    """Displacement of a rigid part from its initial pose: point x moves to ``turn @ x + shift``."""
 
     turn: Array
     shift: Array
@@ -69,7 +71,7 @@ class Steering:
     outer: Array
 
     def move(self, moves: Moves, rack: Array) -> tuple[float, Move]:
-        """Return the rotation d of the hub at which |r cos d + s sin d + center - inner| is the tie rod's length."""
+        """Return the angle and the move of the hub that keep the tie rod's length."""
         point, axis, center, across = self._arm(moves)
         radius = np.cross(across, axis)
         offset, length = center - self.inner - rack, self.outer - self.inner
@@ -91,7 +93,7 @@ class Steering:
         return float(np.linalg.norm(np.cross(across, rod))) / size if size > 1e-9 else 0.0
 
     def _arm(self, moves: Moves) -> tuple[Array, Array, Array, Array]:
-        """Return a point on the kingpin, its direction, its point next to the arm's end, and that end's velocity."""
+        """Return point and direction of the kingpin, its point nearest to the arm's end, and the end's velocity."""
         point, along = self.kingpin(moves)
         axis: Array = along / np.linalg.norm(along)
         outer = moves["hub"](self.outer) - point
@@ -137,7 +139,7 @@ class Static:
         travel: upward displacement (m) of the wheel's center relative to the chassis, from the initial position. The
             chassis is lower by the same distance.
         wheel_rate: change of the load per travel (N/m).
-        lengths: length (m) of each coil. For a torsion bar: minus the coordinate (rad).
+        lengths: length (m) of each coil, or the negative coordinate (rad) of each torsion bar.
         motion_ratios: changes of ``lengths`` per travel.
         frequency: undamped heave frequency (Hz) of the chassis while the wheel keeps its height.
         damping_ratio: damping ratio of the heave, with the mean of bound and rebound damping.
@@ -190,7 +192,7 @@ class Linkage:
         return float((self.moves(q)["hub"](self.center) - self.center)[2])
 
     def coordinate(self, travel: float) -> float:
-        """Return the coordinate for a travel. For one level arm of length l, this is q = asin(z/l).
+        """Return the coordinate for a travel.
 
         Raises:
             ModelError: the linkage does not reach it.

@@ -16,7 +16,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Vector
 
 STEEPEST = 1.3
-"""Maximum roller angle, rad. Beyond it the hub hardly drives."""
+"""Maximum roller angle, rad."""
 THINNEST = 0.05
 """Minimum radius of a roller's ends relative to its middle."""
 DEEPEST = 0.02
@@ -49,10 +49,9 @@ class OmniWheel:
     def ideal(self, velocity: Vector) -> float:
         """Return the hub speed (rad/s) for a platform motion, for massless rollers that do not slip.
 
-        The roller on the ground rolls freely perpendicular to its axis. Along its axis, friction holds the roller. At
-        the angle t from the roller's lowest position, the axis seen from above is (cos(roller_angle) cos(t),
-        sin(roller_angle)). A mecanum wheel at constant speed therefore moves sideways with a ripple of cos(t). The
-        returned speed uses the mean over t.
+        The roller on the ground rolls freely perpendicular to its axis. Along its axis, friction holds the roller. A
+        mecanum wheel at constant speed moves sideways with a small ripple. The returned speed uses the mean over the
+        roller's contact.
 
         Args:
             velocity: velocity of the platform's origin along the platform's x and y axes (m/s), and the yaw rate
@@ -81,11 +80,11 @@ def add_omni_wheel(
     material: Material | None = None,
     color: Any = None,
 ) -> OmniWheel:
-    """Add a wheel of free rollers: a hub on a hinge, and barrels on hinges around it that do not touch each other.
+    """Add a wheel of free rollers: a hub on a hinge, and barrels on hinges around the hub.
 
-    The ends of neighboring rollers meet on the wheel's circle. The hub therefore stays at the height ``radius``. This
-    is exact for an omni wheel. The ideal profile of a mecanum roller is not an arc: it deviates from the arc by up to
-    33 um for a wheel of 0.1 m with eight rollers, and 13 um with ten.
+    The ends of neighboring rollers meet on the wheel's circle. The hub of an omni wheel therefore stays at the height
+    ``radius``. The arc of a mecanum roller deviates from the ideal profile by up to 33 um for a wheel of 0.1 m with
+    eight rollers.
 
     Args:
         builder: builder that contains the platform.
@@ -148,10 +147,8 @@ def add_omni_wheel(
 def _barrel(radius: float, roller_radius: float, roller_angle: float, reach: float) -> dict[str, Any]:
     """Return the sizes of the rollers.
 
-    A body of revolution about the roller's axis that fits into the wheel's cylinder touches the cylinder along a line.
-    At the angle t around the wheel, with C = sin(roller_angle), S = cos(roller_angle), the line is a sqrt(1 + C^2
-    tan(t)^2) from the roller's axis, a = radius cos(t) - axle, and (radius sin(t) - C^2 tan(t) a)/S along it. The arc
-    goes through its middle and its ends. For a zero angle it is the line.
+    A roller touches the wheel's cylinder along a line. The arc of the barrel goes through the middle and the ends of
+    this line.
     """
     inside = radius * math.cos(reach) - (radius - roller_radius)
     square, tangent = math.sin(roller_angle) ** 2, math.tan(reach)
@@ -164,7 +161,7 @@ def _barrel(radius: float, roller_radius: float, roller_angle: float, reach: flo
 def _checked_reach(
     element: str, radius: float, rollers: int, roller_radius: float, roller_angle: float, gap: float
 ) -> float:
-    """Return half of the angle around the wheel over which one roller carries, rad, after checking the sizes."""
+    """Check the sizes, and return half of the wheel's rotation (rad) during which one roller carries the load."""
     validate.positive(element, "radius", radius)
     r = validate.positive(element, "roller_radius", roller_radius)
     if 2.0 * r >= radius:

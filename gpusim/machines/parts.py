@@ -84,8 +84,7 @@ class Coil:
         on: name of the part that carries the foot. Default: the first part that the docstring of the suspension names
             for a foot.
         load: upward force (N) on the wheel's center for which the initial pose is in equilibrium. This force sets the
-            preload. It carries the chassis and the suspension's parts: the ground force minus the weight of a wheel
-            that is a separate body, as in ``add_wheel``.
+            preload. If the wheel is a separate body (``add_wheel``), give the ground force minus the wheel's weight.
         preload: alternative to ``load``: initial force (N) that pushes the ends apart.
         bump, droop: soft stops, each at a length of the spring.
     """
@@ -139,7 +138,7 @@ class TieRod:
 
 @dataclass(frozen=True)
 class Solid:
-    """Mass (kg), center of mass (m) and inertia (kg m2) about it, in the corner's frame and the initial pose."""
+    """Mass (kg), center of mass (m) and central inertia (kg m2), in the corner's frame and the initial pose."""
 
     mass: float
     com: Array

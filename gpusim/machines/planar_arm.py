@@ -2,12 +2,10 @@
 
 Points of the plane are complex numbers x + iz. A point p in the frame of part k is at ``o_k + e_k p`` in the arm's
 frame, with |e_k| = 1. The coordinates q are hinge angles from the initial pose, positive from x towards z. L_k(q) are
-the lengths of the cylinders and V(q) is the potential energy of the parts' weights. For forces f on points p(q),
-equilibrium requires
+the lengths of the cylinders and V(q) is the potential energy of the parts' weights. For forces f on points p(q), the
+cylinder forces F_k satisfy
 
     sum_k F_k dL_k/dq_i = dV/dq_i - sum f . dp/dq_i      (F_k > 0 pushes)
-
-Tests compare this model with the simulation. The model shares no code with the simulation's constraints.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ BASE = "base"
 STEP = 1e-6
 """Step of central differences, rad."""
 DEAD_CENTER = 1e-3
-"""Minimum lever of a cylinder or linkage relative to its length. Below it the part holds nothing."""
+"""Minimum lever arm of a cylinder or linkage, relative to its length."""
 Place = tuple[complex, complex]
 Point = tuple[float, float]
 
@@ -69,7 +67,7 @@ class Hinged:
 
 @dataclass(frozen=True)
 class FourBar:
-    """A four-bar: rocker on one part, and link to a point of the next part. ``side``: the side where both meet."""
+    """A four-bar: a rocker on one part, and a link to a point of the next part. They meet on ``side``."""
 
     rocker: str
     link: str

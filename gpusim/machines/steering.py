@@ -1,13 +1,13 @@
 """Steering racks with their tie rods, and hitches of trailers.
 
-Ackermann's condition: L is the wheelbase and T the distance between the kingpins. If all wheels of a vehicle roll about
-a common point on the line of the unsteered axle, at the distance R to the left of the axle's center, then
+L is the wheelbase, T the distance between the kingpins, and d the steering angle of the bicycle model's front wheel. By
+Ackermann's condition, all wheels roll about one point on the line of the unsteered axle. R is the distance of this
+point to the left of the axle's center:
 
     cot(d) = R/L,   cot(left) = (R - T/2)/L,   cot(right) = (R + T/2)/L
 
-where d is the steering angle of the bicycle model's front wheel. With angled steering arms (a trapezoid), the steering
-meets this condition exactly at one angle to each side, and approximately between these two angles. Parallel arms steer
-both wheels by d.
+With angled steering arms (a trapezoid), the steering meets this condition exactly at one angle to each side. Parallel
+arms steer both wheels by d.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STEEPEST = 1.5
 STEPS = 32
 """Number of steps of searches along the travel."""
 RACK_RADIUS = 0.02
-"""Radius of its picture, m."""
+"""Radius of the drawn rack, m."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class SteeringRack:
         return tuple(found)
 
     def steering_angle(self, corners: Sequence[Suspension], command: float) -> float:
-        """Return the analytic angle (rad) of the bicycle model's wheel: the mean of the wheels' cotangents gives it."""
+        """Return the analytic angle (rad) of the bicycle model's wheel, from the mean of the wheels' cotangents."""
         angles = self.angles(corners, command)
         if any(abs(angle) < 1e-12 for angle in angles):
             return 0.0
@@ -261,8 +261,8 @@ def add_trailer_hitch(
         b: the builder.
         tractor, trailer: body indices.
         at: position (m) of the hitch in the tractor's frame.
-        kind: "ball": a ball coupling, the trailer yaws, pitches and rolls freely. "pin": an upright bolt, the trailer
-            only yaws.
+        kind: "ball" (the trailer yaws, pitches and rolls freely) or "pin" (the trailer only yaws, about an upright
+            bolt).
         limit: maximum angle (rad) to either side: the total rotation angle of a ball, the yaw angle of a pin.
         damping: viscous damping (N m s/rad).
         friction: dry friction (N m).

@@ -43,10 +43,9 @@ def lateral_tie_rod(
     """Return a tie rod along y from a rack to a steering arm. The rack slides along y, and the kingpin is upright.
 
     With parallel steering, the arms are along x, and both wheels have equal angles. With Ackermann steering, the arms
-    point roughly towards the center of the rear axle. Ackermann's condition is cot(outer) - cot(inner) =
-    track/wheelbase: both wheels roll about a common point on the line of the rear axle. The tie rod meets this
-    condition exactly at ``angle``, where both wheels have the angles of :func:`ackermann`. Below ``angle``, it meets
-    the condition approximately.
+    point roughly towards the center of the rear axle. Ackermann's condition for the wheel angles is cot(outer) -
+    cot(inner) = track/wheelbase. The tie rod meets this condition exactly at ``angle``, and approximately below
+    ``angle``.
 
     Args:
         kingpin: point on the kingpin at the height of the tie rod, in the corner's frame.
@@ -80,7 +79,7 @@ def lateral_tie_rod(
     inside, outside = ackermann(angle, base, track)
 
     def error(slant: float) -> float:
-        """Return the rack travel (m) for the inner wheel's angle minus the rack travel for the outer wheel's angle."""
+        """Return the difference of the rack travels (m) that the inner and the outer wheel's angle need."""
         return math.copysign(1.0, arm) * (_rack(rod(slant), start, inside) + _rack(rod(slant), start, -outside))
 
     steps = np.linspace(0.0, 1.0, 21)

@@ -137,7 +137,7 @@ class Idler(Wheel):
 
 @dataclass(frozen=True)
 class Roller(Wheel):
-    """A return roller, fixed to the chassis. The track rests on it if it protrudes beyond the other wheels' line.
+    """A return roller, fixed to the chassis, that carries the upper run.
 
     Attributes:
         at: position of the center.

@@ -1,10 +1,9 @@
 """Path of a track around its wheels: a closed polygon of equal links that touch the wheels but do not penetrate them.
 
 Points are (x, z) in the plane of the track. Links go counterclockwise: in the direction of x at the bottom, with the
-inside of the track to their left. A taut link that starts at a pin points as far to the left as the wheels allow. It
-therefore lies along the nearest tangent. The heading of the link is t - asin(R/D). D is the distance and t is the
-direction from the pin to the wheel's center. R is the distance from this center to the line through the pins of a link
-that lies on the wheel.
+inside of the track to their left. A taut link points as far to the left as the wheels allow, so it lies along the
+nearest tangent. Its heading is t - asin(R/D), where t is the direction and D the distance from its pin to the wheel's
+center. R is the distance from this center to a link that lies on the wheel.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from gpusim.typing import Array
 TOUCH = 1e-9
 """Angular tolerance for a tangent that a link already follows, rad."""
 LEAST_GAIN = 0.5
-"""Minimum growth of the track, in links, when the idler moves by two pitches. Two and more are usual."""
+"""Minimum growth of the track, in links, when the idler moves by two pitches."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ def gaps(path: Path, circle: Circle) -> tuple[float, float]:
 
 
 def _fits(wheels: Wheels, move: float, count: int) -> bool:
-    """Return whether ``count`` shoes close if the idler moves away from the sprocket by ``move``, m, and is free."""
+    """Return whether ``count`` shoes form a closed loop if the idler moves away from the sprocket by ``move``, m."""
     _, idler, *_ = _circles(wheels, move)
     others = (wheels.sprocket, *wheels.others)
     if any(math.hypot(idler.x - c.x, idler.z - c.z) < idler.radius + c.radius for c in others):
@@ -142,7 +141,7 @@ def _mirrored(wheels: Wheels) -> Wheels:
 
 
 def _entry_is_short(wheels: Wheels) -> bool:
-    """Return whether the run that enters the sprocket is shorter than the other. The longer one gets closed."""
+    """Return whether the run that enters the sprocket is shorter than the other."""
     return _run(wheels) < _run(_mirrored(wheels))
 
 
@@ -162,8 +161,7 @@ def _circles(wheels: Wheels, shift: float) -> list[Circle]:
 def _entry(wheels: Wheels, shift: float) -> tuple[Array, Circle, float]:
     """Return the first pin on the sprocket, the wheel from which links reach it, and their heading there, rad.
 
-    Of the common tangents of the sprocket and another wheel that have both on their left, the right one has all other
-    wheels on its left too.
+    The run that enters the sprocket is the common tangent with all wheels on its left.
     """
     hub, *others = _circles(wheels, shift)
     best: list[tuple[float, Circle, float]] = []
@@ -190,7 +188,7 @@ def _tangent(point: Array, circle: Circle, heading: float) -> float:
 
 
 def _walk(wheels: Wheels, shift: float) -> tuple[list[Array], Array, Array]:
-    """Return the pins from the sprocket to the run that returns to it, its first pin, and the idler's strands."""
+    """Return the pins up to the run that returns to the sprocket, this run's first pin, and the idler's strands."""
     circles = _circles(wheels, shift)
     end, _, first = _entry(wheels, shift)
     heading = first

@@ -19,7 +19,7 @@ SLOWEST = 1e-3
 
 @dataclass(frozen=True)
 class Track:
-    """A track. Indices and labels are those of the builder that made it, and are not updated by ``add_builder``.
+    """A track. Its indices and labels refer to the builder of ``add_track``. ``add_builder`` does not update them.
 
     Attributes:
         label: prefix of all labels.

@@ -1,9 +1,8 @@
 """The taut loop: the shape of a track under its tension.
 
-The neighboring links pull a link on a wheel at both pins. The link rotates until the lines of the two pulls and of the
-wheel's contact force meet in one point. Therefore a loop whose links all follow tangents (track_path.py) is slack. The
-taut loop maximizes the shift of the idler, for links of equal pitch that do not penetrate the wheels. The Lagrange
-multipliers of the link lengths are the tensions of the links.
+A loop whose links all follow tangents (track_path.py) is slack. The taut loop maximizes the shift of the idler, for
+links of equal pitch that do not penetrate the wheels. The Lagrange multipliers of the link lengths are the tensions of
+the links.
 
 The method is an augmented Lagrangian (Nocedal, Wright 2006, section 17.3) with Newton's method. The unit of length is
 the pitch.
@@ -17,13 +16,13 @@ from gpusim.machines.track_path import Path, Wheels
 from gpusim.typing import Array
 
 STIFFNESS, MOST_ROUNDS, MOST_STEPS = 1e3, 12, 50
-"""Stiffness of the penalty, per pitch for a unit push; maximum iterations of the outer and inner loop."""
+"""Penalty stiffness, and maximum numbers of outer and inner iterations."""
 CLOSED = 1e-12
 """Errors of lengths and gaps at which the iteration ends, in pitches."""
 EXACT, OVERLAP = 1e-10, 1e-7
 """Accepted errors if a link touches a wheel only at its end, where contact changes with round-off."""
 LEVEL = 1e-11
-"""Slope of the merit at convergence."""
+"""Maximum gradient of the merit function at convergence."""
 TOUCHING = 1e-6
 """Minimum force on a link that lies on the idler, relative to the idler's push."""
 NEAR = 1e-3
@@ -58,7 +57,7 @@ class _Loop:
         self.push = np.where(gaps < NEAR, 0.25 * (turns + np.roll(turns, -1))[:, None], 0.0)
 
     def errors(self, own: Array) -> tuple[Array, Array]:
-        """Return elongations of links over a pitch (..., n), and gaps to wheels (..., n, circles), from (..., n, 5)."""
+        """Return the links' elongations divided by the pitch (..., n), and gaps to wheels (..., n, circles)."""
         length, along, to = self._frames(own)
         side = along[..., None, 0] * to[..., 1] - along[..., None, 1] * to[..., 0]
         far = np.sum(along[..., None, :] * to, axis=-1)
@@ -142,7 +141,7 @@ def _solved(hessian: Array, slope: Array) -> Array:
 
 
 def tighten(wheels: Wheels, path: Path) -> Path | None:
-    """Return the taut loop with the same number of links as the closed loop ``path``, or None if the solve fails."""
+    """Return the taut loop with as many links as the closed loop ``path``, or None if the solve fails."""
     loop = _Loop(wheels, path)
     x = loop.start
     for _ in range(MOST_ROUNDS):

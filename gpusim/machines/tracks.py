@@ -40,7 +40,7 @@ from gpusim.machines.track_record import Track
 from gpusim.transform import Transform
 
 CLEARANCE = 1e-6
-"""Initial gap of wheels and shoes, m: less than ``SolverConfig.contact_slop``, or they would be pulled together."""
+"""Initial gap between wheels and shoes, m. It must be less than ``SolverConfig.contact_slop``."""
 BUSHING = 0.17
 """Radius of the round part of a shoe about its pin, relative to the pitch."""
 SWINGING = 60.0
@@ -129,10 +129,10 @@ def add_track(
         rollers: wheels that carry the upper run.
         shoe: the links. Default: ``Shoe()``.
         shoes: number of shoes. Default: the number that fits the path.
-        pins: resistance of the pins to rotation. Default: a damping that stops oscillations in seconds. ``Pin()``:
-            none.
-        surface_speed: add no shoes. The wheels are enlarged by the shoes and touch the ground. Gears to the sprocket
-            make their surfaces move at the speed of the track. Nothing supports the vehicle between the wheels.
+        pins: resistance of the pins to rotation. Default: a damping that stops oscillations in seconds. ``Pin()`` has
+            no resistance.
+        surface_speed: True: add no shoes. The wheels grow by the thickness of the shoes and touch the ground. Gears to
+            the sprocket make their surfaces move at the speed of the track.
         solver: solver of the pins with ``SolverConfig(joint_solver="auto")``: "direct" closes pins to micrometers,
             "colored" sweeps pins together with the contacts. See ``ModelBuilder.set_joint_solver``.
         label: prefix of all labels: ``left_shoe0``, joints ``left_pin0``, ``left_drive``, ``left_tension``,

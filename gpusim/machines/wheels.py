@@ -1,12 +1,11 @@
 """Wheels (a body on a hinge at the hub, with tire, drive and brake), and drive trains that drive several wheels.
 
-    v = w R,    one wheel
-    m = sum of w_i / n,   d = (sum of right w_i - sum of left w_i) / n,    a drive train
+    v = w R,   m = sum of w_i / n,   d = (sum of right w_i - sum of left w_i) / n
 
-A drive train acts on the sums m and d like open differentials. The drive motor distributes its torque evenly to all
-wheels, at any wheel speeds. The turn motor applies torques of opposite signs to the two sides. It acts through a
-clutch. If the clutch stayed engaged, it would hold the difference d like a locked differential, and the vehicle would
-hardly steer.
+v is the speed of a wheel with the radius R and the spin w. A drive train acts on the sums m and d like open
+differentials. The drive motor distributes its torque evenly to all n wheels, at any wheel speeds. The turn motor
+applies torques of opposite signs to the two sides, through a clutch. An engaged clutch holds d like a locked
+differential, so open the clutch to steer.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ SHAPES: dict[str, Callable[[float, float, float], dict[str, Any]]] = {
     "cylinder": lambda radius, width, edge: {"radius": radius, "half_length": 0.5 * width},
     "ellipsoid": lambda radius, width, edge: {"semi_axes": (radius, radius, 0.5 * width)},
 }
-"""Sizes of a wheel's shape, from radius, width and the rounding of its rim, m. Its axle is along z."""
+"""Function that returns the sizes of a wheel's shape from radius, width and edge radius (m). Its axle is along z."""
 RIM = 0.5
 """Inner radius of the ring that models a wheel's mass, relative to its radius."""
 SHAFT_LENGTH, SHAFT_RADIUS = 0.4, 0.02
@@ -222,7 +221,7 @@ def _shape_options(element: str, shape: str, radius: float, width: float, edge_r
 
 
 def _ring(mass: float, radius: float, width: float) -> tuple[float, float, float]:
-    """Return the inertia of a thick ring about y: m (R^2 + r^2)/2 about its axle, half of it and m w^2/12 across."""
+    """Return the inertia (kg m2) of a thick ring with its axle along y."""
     axle = 0.5 * mass * radius**2 * (1.0 + RIM**2)
     across = 0.5 * axle + mass * width**2 / 12.0
     return across, axle, across
@@ -252,8 +251,7 @@ class TurnDrive:
     Attributes:
         body: body index of the motor's shaft, ``<label>_turn_shaft``.
         shaft: joint of the shaft.
-        difference: tendon ``<label>_difference``. Its coordinate is the slip angle of the clutch: half of the
-            difference between the mean wheel angles of the two sides, minus the shaft's angle.
+        difference: tendon ``<label>_difference``. Its coordinate is the slip angle of the clutch.
         drive, clutch: actuators ``<label>_turn`` and ``<label>_turn_clutch``.
     """
 
@@ -279,9 +277,9 @@ def add_drive_train(
 ) -> DriveTrain:
     """Add a drive train: a motor for all wheels, through open differentials, and a motor for turning on the spot.
 
-    ``drive`` acts on the mean of all wheel spins. While the clutch is engaged, ``turn`` acts on half of the difference
-    between the two sides: the vehicle turns on the spot, to the left if positive. Speeds are wheel speeds, and torques
-    are torques at the wheels, after the gearbox. Each wheel gets 1/n of a torque.
+    ``drive`` acts on the mean of all wheel spins. While the clutch is engaged, ``turn`` rotates the vehicle on the
+    spot, to the left if positive. Speeds are wheel speeds, and torques are torques at the wheels, after the gearbox.
+    Each wheel gets 1/n of a torque.
 
     Args:
         b: the builder.
@@ -346,7 +344,7 @@ def _turn_drive(
     mass: float,
     before: str,
 ) -> TurnDrive:
-    """Add a motor on a shaft, and the clutch between it and the difference of the sides."""
+    """Add a motor on a shaft, and the clutch between the shaft and the difference of the sides."""
     start = Transform() if chassis == WORLD else b.bodies[chassis].xform
     middle = np.zeros(3) if chassis == WORLD else np.nan_to_num(np.asarray(b.bodies[chassis].com, float))
     place = Transform(start.apply(middle), start.rotation)

@@ -77,7 +77,7 @@ def _colored(mesh: Any, suffix: str) -> Coat:
 
 
 def _with_colors(corners: Array, paint: Paint, suffix: str) -> Coat:
-    """Return a coat of the colors of corners (m, 3, 3 or 4), uint8. Equal colors are one color."""
+    """Return a coat with colors of the corners (m, 3, 3 or 4), uint8, or with one color if all are equal."""
     rgb = np.ascontiguousarray(corners[..., :3])
     if suffix in _GLTF:
         rgb = np.rint(255.0 * _encoded(rgb / 255.0)).astype(np.uint8)
@@ -120,7 +120,7 @@ def _physical(visual: Any, material: Any, suffix: str, textures: Textures) -> Co
 
 
 def _finish(material: Any, name: str, channel: int, gltf: bool) -> float | None:
-    """Return roughness or metallic. A picture of it counts with its mean."""
+    """Return roughness or metallic. For a texture, return its mean."""
     value = getattr(material, name)
     if not gltf:  # from shininess; trimesh returns the square of the roughness
         unknown = value is None or (name == "roughnessFactor" and value == _ROUGHEST) or name == "metallicFactor"

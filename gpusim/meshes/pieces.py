@@ -16,7 +16,7 @@ from gpusim.meshes.polytope import solid
 from gpusim.typing import Array
 
 _BACKWARD = -0.2
-"""Cosine between a corner's normal and its face's below which the normal points inward."""
+"""If the cosine between a corner's normal and the face's normal is lower, the corner's normal points inward."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,7 +68,7 @@ def _qhull(scaled: Array) -> Any:
 
 
 def _outward(points: Array, hull: Any) -> Array:
-    """Return the hull's triangles, counterclockwise seen from outside."""
+    """Return the hull's triangles with corners counterclockwise, seen from outside."""
     triangles: Array = hull.simplices.copy()
     a, b, c = (points[triangles[:, k]] for k in range(3))
     inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
@@ -107,7 +107,7 @@ def _in_plane(corners: Array, origin: Array, normal: Array, cross: Array) -> boo
 
 
 def _outlines(triangles: Array) -> list[list[int]]:
-    """Return the outline of a group of triangles as one loop of vertices, or the triangles if it is not one loop."""
+    """Return the outline of a group of triangles if it is one loop of vertices, else the triangles."""
     edges = {(int(t[k]), int(t[(k + 1) % 3])) for t in triangles for k in range(3)}
     border = {a: b for a, b in edges if (b, a) not in edges}
     start = min(border, default=-1)

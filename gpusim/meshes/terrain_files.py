@@ -12,7 +12,7 @@ from gpusim import validate
 from gpusim.typing import Array
 
 _PIXEL_SCALE, _NO_DATA = 33550, 42113
-"""Tags of GeoTIFF: size of a pixel, and the number that stands for a missing height."""
+"""Tags of GeoTIFF: size of a pixel, and the number that marks a missing height."""
 
 
 def read_terrain(element: str, source: Any) -> tuple[Array, tuple[float, float] | None]:

@@ -2,9 +2,9 @@
 
 The tables are int32. They are built once and shared by all worlds. The boxes of the tree are rounded outward to a grid
 of 65536 steps along each side of the mesh's bounding box. A node takes four numbers: six box sides of 16 bits each, and
-a link. The nodes are in depth-first order, so a traversal needs no stack. If the query hits the box of a node, the next
-node follows, otherwise the node that the link names. The link of a leaf is -1 minus the leaf's index. Leaf i has the
-triangles from LEAF i to LEAF (i + 1) - 1.
+a link. The nodes are in depth-first order, so a traversal needs no stack. If a query hits the box of a node, the
+traversal continues at the next node. Otherwise it continues at the node's link. The link of a leaf is -1 minus the
+leaf's index. Leaf i has the triangles from LEAF i to LEAF (i + 1) - 1.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ LEAF = 4
 """Triangles in a leaf."""
 GRID = 65535
 _ROOM = 1e-6
-"""Steps of the grid by which boxes are widened, for round-off."""
+"""Margin of boxes against round-off, in steps of the grid."""
 _MOST_SHARING = 8
-"""Triangles at one edge that are compared. Real meshes have two, or three where walls meet a floor."""
+"""Maximum number of triangles at one edge that are compared."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def _neighbors(vertices: Array, triangles: Array) -> Array:
 
 
 def _sorted_edges(triangles: Array, vertices: int) -> tuple[Array, Array]:
-    """Return a sorted number for each edge of each triangle, equal for edges that share both ends, and their order."""
+    """Return sorted keys of all edges of triangles, and their order. Edges with the same ends have equal keys."""
     here, there = triangles.ravel(), triangles[:, [1, 2, 0]].ravel()
     key = np.minimum(here, there).astype(np.int64) * vertices + np.maximum(here, there)
     if vertices * vertices * len(key) >= 2**63:
@@ -236,7 +236,7 @@ def _sorted_edges(triangles: Array, vertices: int) -> tuple[Array, Array]:
 
 
 def _flattest(vertices: Array, edges: Array, tips: Array) -> Array:
-    """Return for each triangle at an edge the tip of the other one that continues it best, (e, n)."""
+    """Return, for each triangle at an edge, the opposite vertex of the neighbor with the smallest bend, (e, n)."""
     from_edge = vertices[edges[:, 0]][:, None]
     along = vertices[edges[:, 1]][:, None] - from_edge
     away = vertices[tips] - from_edge

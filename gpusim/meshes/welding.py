@@ -11,7 +11,7 @@ from gpusim.meshes.pieces import mesh_triangles
 from gpusim.typing import Array
 
 WELD = 1e-7
-"""Vertices are rounded to this fraction of the mesh's extent, the resolution of float32, before they are compared."""
+"""Before a comparison, vertices are rounded to this fraction of the mesh's extent (the resolution of float32)."""
 _THIN = 1e-7
 """A triangle whose height is a smaller fraction of its longest edge is degenerate."""
 _CHUNK = 1 << 16
@@ -64,7 +64,7 @@ def _welded(vertices: Array, triangles: Array) -> tuple[Array, Array]:
 
 
 def _with_area(vertices: Array, triangles: Array) -> tuple[Array, Array, Array]:
-    """Drop triangles without an area, and of several with the same corners all but the first."""
+    """Drop triangles without an area, and triangles that repeat an earlier one."""
     if not len(triangles):
         return vertices, triangles, np.zeros(0, dtype=bool)
     kept = np.concatenate([_has_area(vertices[part]) for part in chunks(triangles)])
@@ -91,7 +91,7 @@ def _has_area(corner: Array) -> Array:
 
 
 def _repeated(triangles: Array) -> Array:
-    """Return the indices of triangles whose corners an earlier one has."""
+    """Return the indices of triangles that repeat an earlier one."""
     low, high = triangles.min(axis=1), triangles.max(axis=1)
     middle = triangles.sum(axis=1) - low - high
     key = _mixed(low, middle, high)

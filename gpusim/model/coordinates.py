@@ -42,9 +42,9 @@ from the centers of mass (m), axis, second axis of ordered rotations, and joint 
 class Coordinates:
     """Table of n coordinates. Columns by name (COLUMNS), (n, ...) each.
 
-    ``of_joint`` lists the coordinates of each joint, at least one. ``of_axis`` has the coordinate of every axis row. If
-    a coordinate is a sum, ``part`` is the index of the sum in ``sums``. If it is a distance, ``part`` is the index of
-    its wrapped rope path in the topology, or -1.
+    ``of_joint`` lists the coordinates of each joint. ``of_axis`` has the coordinate of every axis row. If a coordinate
+    is a sum, ``part`` is the index of the sum in ``sums``. If it is a distance, ``part`` is the index of its wrapped
+    rope path in the topology, or -1.
     """
 
     columns: dict[str, Array]

@@ -6,11 +6,10 @@ z x x. The rates are therefore
 
     q1' = (x - s z)/(1 - s^2) . w,   q2' = (z x x)/|z x x| . w,   q3' = (z - s x)/(1 - s^2) . w
 
-This is the dual basis of the axes. Euler and Cardan angles are examples. The first and the last rotation are *outer*
-rotations: ``u`` is the axis of the rotation, and ``other`` is the axis of the other outer rotation. For the *middle*
-rotation, ``u`` is z and ``other`` is x. The middle angle is q2 = atan2(x . z, |x x z|), within +-90 degrees. At +-90
-degrees (gimbal lock) x and z are parallel, so the first and the last rotation have the same axis. The code bounds the
-directions for their rates.
+Euler and Cardan angles are examples. The first and the last rotation are *outer* rotations: ``u`` is the axis of the
+rotation, and ``other`` is the axis of the other outer rotation. For the *middle* rotation, ``u`` is z and ``other`` is
+x. The middle angle is q2 = atan2(x . z, |x x z|), within +-90 degrees. At +-90 degrees (gimbal lock) x and z are
+parallel, so the first and the last rotation have the same axis. The code bounds the directions for their rates.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from gpusim.typing import Array
 
 cross, dot, norm = rotations.cross, rotations.dot, rotations.norm
 LOCKED = 1e-6
-"""Minimum of 1 - s^2. Closer to gimbal lock (0.06 degrees), directions of outer rotations stop growing."""
+"""Minimum of 1 - s^2, which bounds the directions near gimbal lock."""
 
 
 def direction(u: Array, other: Array, component: Array) -> Array:

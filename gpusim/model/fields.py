@@ -211,7 +211,7 @@ WORK_FIELDS: tuple[Field, ...] = (
 
 
 def state_fields(kinds: Iterable[ActuatorType]) -> tuple[Field, ...]:
-    """Return the arrays of the state: those of every model, and those that ``kinds`` of actuators declare."""
+    """Return the arrays of the state, including those that ``kinds`` of actuators declare."""
     return (*STATE_FIELDS, *(f for kind in kinds for f in kind.state_fields))
 
 

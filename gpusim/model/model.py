@@ -21,7 +21,7 @@ from gpusim.typing import Array
 
 @dataclass(repr=False)
 class Model(Elements):
-    """Topology and default parameters of one world, and the number of worlds from the builder.
+    """Topology and default parameters of one world.
 
     ``parameters`` holds the arrays of fields.PARAMETER_FIELDS for one world. ``groups`` holds the actuators by kind.
     ``controls`` maps every command to its column in the control array. ``control_map`` (4, controls) holds the

@@ -1,4 +1,4 @@
-"""Paths through the elimination tree: the joint rows that respond to a load on a body. Contacts use them.
+"""Paths through the elimination tree: the joint rows that respond to a load on a body.
 
 The constraints on one body are all neighbors, so their pivots lie on one path to the root of the elimination tree. For
 a load r on the body, L^-1 r is nonzero only on this path, from its first pivot on (Liu 1990, The role of elimination
@@ -16,12 +16,12 @@ from gpusim.compiler.topology import Topology
 from gpusim.model.model import Model
 
 MOST_CONDENSED = 64
-"""Most numbers of the contact space in which Newton's method solves contacts (contact_newton.cuh)."""
+"""Maximum number of contact unknowns in a world for Newton's method (contact_newton.cuh)."""
 
 
 @dataclass(frozen=True)
 class Paths:
-    """Paths to the root of the elimination tree, as positions in the elimination order.
+    """Path of each body to the root of the elimination tree, as positions in the elimination order.
 
     Attributes:
         pivots: constraint at every position of the elimination order, level by level.
@@ -53,7 +53,7 @@ def find_paths(t: Topology) -> Paths:
 
 
 def room_for_paths(paths: Paths, contact: ContactTopology, places: int) -> int:
-    """Return the maximum number of pivots on the paths of both bodies, summed over ``places`` manifolds."""
+    """Return the maximum number of pivots on the paths of ``places`` manifolds."""
     if contact.candidates is None:
         return places * min(len(paths.pivots), 2 * max((len(p) for p in paths.bodies), default=0))
     pairs = [(int(contact.body[a]), int(contact.body[b])) for a, later in enumerate(contact.candidates) for b in later]

@@ -11,8 +11,8 @@ from gpusim.typing import Array
 COLUMNS = {
     "rope_axis": "int", "axis_rope": "int", "tension_start": "int", "tension_row": "int", "tension_weight": "double",
 }  # fmt: skip
-"""Columns and their C types: the axis of each rope, the rope of each axis or -1. For each joint with a tension: the
-rows whose impulses sum to it, and their weights."""
+"""Columns and their C types: the axis of each rope, and the rope of each axis or -1. The tension of a joint is a
+weighted sum of row impulses, so the other columns are rows and weights."""
 
 
 def pulling(model: Model) -> list[int]:
@@ -41,7 +41,7 @@ def rope_table(model: Model) -> dict[str, Array]:
 def _terms(model: Model, joints: list[int]) -> list[list[tuple[int, float]]]:
     """Return rows and weights of each joint: its own rows, and those of its tendons and couplings.
 
-    A factor above 1 counts parallel lines, each of which has the tendon's tension.
+    A factor above 1 stands for parallel lines, each with the tendon's tension.
     """
     own = _rows_of_joints(model)
     found = {joint: [(row, 1.0) for row in own.get(joint, ())] for joint in joints}

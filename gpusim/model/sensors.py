@@ -1,4 +1,4 @@
-"""Tables of force sensors. With them, the step stores the loads of joints, and the readers read the loads."""
+"""Tables of force sensors, for the step and the signal readers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ COLUMNS = {
     "joint_sensor_constraint": "int", "joint_sensor_coordinate": "int", "joint_sensor_break": "double",
     "axis_sensor": "int", "contact_sensor_body": "int", "contact_sensor_site": "int",
 }  # fmt: skip
-"""Columns and their C types: constraint and any coordinate of a joint, the force (N) and torque (N m) at which its
-limits break (infinite: never), the sensor that breaks an axis or -1, body and reference site of a contact sensor."""
+"""Columns and their C types: constraint and a coordinate of the joint, break force (N) and break torque (N m) of a
+latch or infinity, the sensor that breaks an axis or -1, body and site of a contact sensor."""
 BREAKS = ("break_force", "break_torque")
-"""Parameters of a joint with limits that break."""
+"""Parameters of a latch that can break."""
 
 
 def of_kind(model: Elements, kind: str) -> list[SensorSpec]:
@@ -26,7 +26,7 @@ def of_kind(model: Elements, kind: str) -> list[SensorSpec]:
 
 
 def breaking_sensors(model: Elements) -> dict[int, int]:
-    """Return the index, among joint sensors, of the first sensor of each joint that can break."""
+    """Return the index of the first joint sensor of each joint that can break."""
     found: dict[int, int] = {}
     for index, sensor in enumerate(of_kind(model, JOINT_SENSOR)):
         if BREAKS[0] in model.joints[sensor.element_index].params:

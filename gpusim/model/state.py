@@ -20,7 +20,7 @@ from gpusim.model.sensors import of_kind
 from gpusim.typing import Array
 
 OVERRIDE = "override"
-"""State array of overridden commands, (num_worlds, 2 commands): a mark for each that is held, then the held values."""
+"""State array of overridden commands, (num_worlds, 2 commands): marks of the held commands, then their values."""
 
 
 def hold_overridden(control: Array, state: State) -> None:

@@ -12,7 +12,7 @@ from gpusim.recording.layout import require
 SCHEMES = ("rerun+http", "rerun+https")
 EXAMPLE = "rerun+http://127.0.0.1:9876/proxy"
 _PATIENCE = 3.0
-"""How long a viewer may take to answer, s."""
+"""Timeout for a viewer's answer, s."""
 
 
 def is_address(path: str | os.PathLike[str]) -> bool:

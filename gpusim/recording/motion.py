@@ -1,8 +1,8 @@
 """Motions: poses of all bodies over time, recorded during a simulation and played without it.
 
-During recording a motion is a growing file ``NAME.npz.part``: a line of JSON (the header), then one block of fixed size
-per frame, written to the system at once. If the program ends for any reason, all complete frames can be played. Closing
-converts the growing file to ``NAME.npz``. If this fails, no partial NPZ file remains. The NPZ file has these arrays:
+A recorder writes a growing file ``NAME.npz.part``: a line of JSON (the header), then one block of fixed size per frame.
+If the program ends for any reason, you can play all complete frames. Closing the recorder converts the file to
+``NAME.npz``, with these arrays:
 
     header: text, JSON: see :class:`MotionHeader`
     time: (frames,) s
@@ -42,7 +42,7 @@ _ZIP = b"PK"
 
 @dataclass(frozen=True)
 class MotionHeader:
-    """Origin of a motion, enough to rebuild its model.
+    """Origin of a motion. It is sufficient to rebuild the model.
 
     Attributes:
         target: name of the scene, or path of the robot file. Empty for a model that a program built.
@@ -124,7 +124,7 @@ class MotionRecorder:
     """Recorder of the poses of a simulation. Call :meth:`sample` after steps.
 
     Args:
-        sim: the simulation (anything with ``model`` and ``read_state()``).
+        sim: the simulation, or an object with ``model`` and ``read_state()``.
         path: path of the recording, which ends in .npz.
         target, parameters, fixed_base: see :class:`MotionHeader`. Without these arguments, the command line cannot play
             the motion.
@@ -133,8 +133,7 @@ class MotionRecorder:
 
     Attributes:
         frames: number of recorded frames.
-        rescued: new path of an unfinished recording with this name from an earlier run, which you can still play. None
-            if there was no such file.
+        rescued: new path of an unfinished recording with this name from an earlier run, or None.
 
     Raises:
         ModelError: the path does not end in .npz, or cannot be written.
@@ -177,7 +176,7 @@ class MotionRecorder:
         self._stream.write(self.header.text().encode() + b"\n")
 
     def next_time(self) -> float:
-        """Return the time (s) at which the next frame is due, on the clock that :meth:`sample` gets."""
+        """Return the time (s) of the next frame, on the clock that :meth:`sample` gets."""
         return self._next
 
     def sample(self, time: float, half_step: float = 0.0) -> bool:
@@ -185,7 +184,7 @@ class MotionRecorder:
 
         Args:
             time: simulated time since the start of the recording (s). It must not decrease.
-            half_step: half of the time step (s). With this value, a frame shows the step nearest to the frame's time.
+            half_step: half of the time step (s). If given, a frame shows the step nearest to the frame's time.
 
         Returns:
             Whether a frame was recorded.
@@ -238,7 +237,7 @@ class MotionRecorder:
 
 
 def _diagram_wires(sim: Any) -> list[tuple[str, dict[str, tuple[int, ...]]]]:
-    """Return for each diagram its array of the state, and the columns of its wires by signal name."""
+    """Return the state array of each diagram, and the columns of its wires by signal name."""
     runtime = getattr(sim, "runtime", None)
     running = runtime.running if runtime is not None else ()
     return [(one.name, {wire.name: wire.at for wire in one.program.wires}) for one in running]
@@ -303,7 +302,7 @@ def load_motion(path: str | os.PathLike[str]) -> Motion:
 
 
 def _good_frames(motion: Motion) -> int:
-    """Return the number of frames before the first whose time does not increase or whose poses are not finite."""
+    """Return the number of frames before the first invalid one. Times must increase and poses must be finite."""
     good = np.isfinite(motion.time)
     good[1:] &= np.diff(motion.time) > 0.0
     for start in range(0, len(motion), _AT_ONCE):  # a long recording may not fit into memory
@@ -370,7 +369,7 @@ def _load_finished(file: Path) -> Motion:
 
 
 def _without_poses(file: Path, names: Sequence[str]) -> ModelError:
-    """Explain why an archive without a header cannot be drawn: it is usually from ``gpusim run --out``."""
+    """Return the reason why an archive without a header cannot be drawn."""
     if "time" not in names:
         return _no_recording(file, "it holds other arrays")
     return ModelError(

@@ -108,9 +108,7 @@ class MotionPlayer:
         return {"position": position, "orientation": orientation}
 
     def read_signals(self) -> dict[str, Array]:
-        """Return the values of the diagram wires (worlds, numbers) by signal name.
-
-        The values are from the last frame at or before the current time.
+        """Return the diagram wires (worlds, numbers) at the last frame before the current time, by signal name.
 
         The result is empty if the recording has no wires.
         """

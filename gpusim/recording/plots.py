@@ -1,4 +1,4 @@
-"""Plots of a recording with matplotlib: one panel per plot, units on the axes, no screen needed."""
+"""Plots of a recording with matplotlib. No screen is needed."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:  # matplotlib takes a second to import, and only drawing needs
 
 PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 MAX_WORLDS = 8
-"""Maximum number of worlds in a panel, for readability. The first ones are drawn."""
+"""Maximum number of worlds in a panel. The first ones are drawn."""
 
 _COMPONENTS = {3: ("x", "y", "z"), 4: ("x", "y", "z", "w"), 6: ("fx", "fy", "fz", "tx", "ty", "tz")}
 _LEGEND_LINES = 10
-"""Maximum number of lines that a legend names. More would cover the panel."""
+"""Maximum number of lines in a legend."""
 
 _LARGEST = 1e30
 _HEADING_WIDTH = 80  # characters over one column of panels
@@ -104,7 +104,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write a figure as .png, .pdf or .svg. If this fails, no partial file remains.
 
     Raises:
-        ModelError: the suffix is another one, or the folder is not writable.
+        ModelError: the suffix is not supported, or the folder is not writable.
     """
     target = check_plot_file(path)
     with atomic_file(target) as stream:
@@ -170,6 +170,6 @@ def _draw_worlds(axes: Axes, time: np.ndarray, samples: np.ndarray, label: str, 
 
 
 def _plain(text: str) -> str:
-    """Return text that matplotlib neither parses as a formula nor hides from a legend."""
+    """Return text that matplotlib does not parse as a formula and does not hide from a legend."""
     text = text.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text

@@ -22,7 +22,7 @@ class Recorder:
     """Sampler of signals of a simulation. Call :meth:`sample` whenever a sample is due.
 
     Args:
-        sim: the simulation (anything with ``num_worlds``, ``signals()`` and ``read(name, numpy=True)``).
+        sim: the simulation, or an object with ``num_worlds``, ``signals()`` and ``read(name, numpy=True)``.
         signals: names of the signals to record. Duplicates are recorded once.
         capacity: initial buffer capacity in samples. When the buffer is full, it is copied to a larger one.
 
@@ -52,7 +52,7 @@ class Recorder:
     def sample(self) -> None:
         """Append the current time and the current value of every signal.
 
-        The time is the time of the running worlds. A failed world keeps its last good state.
+        A failed world keeps its last valid state.
         """
         if self._count == len(self._time):
             self._make_room()

@@ -36,10 +36,9 @@ _MEMORY, _MOST = 1 << 23, 1024
 """Maximum buffered bytes and samples of a block."""
 _TIME = "sim.time"
 _OPEN: WeakValueDictionary[Path, StreamRecorder] = WeakValueDictionary()
-"""Recorders of this process that still write, by the path of their growing file."""
+"""Path of a growing file -> recorder of this process that writes the file."""
 _LIVE_EVERY, _LIVE_PAUSE = 0.05, 4.0
-"""Shortest real time between two blocks for a viewer, s and in durations of the last one, so that it does not slow down
-the run."""
+"""Minimum pause between two blocks for a viewer: real time (s), and a multiple of the last block's duration."""
 
 
 class StreamRecorder:
@@ -48,8 +47,8 @@ class StreamRecorder:
     Args:
         sim: the simulation.
         signals: names or wildcards of the signals, see :meth:`Simulation.observe`.
-        path: path of the recording: .npz, .parquet, .mcap, .csv or .rrd. Or the address of a running Rerun viewer, e.g.
-            rerun+http://127.0.0.1:9876/proxy, which shows the data during the run.
+        path: path of the recording (.npz, .parquet, .mcap, .csv or .rrd), or the address of a running Rerun viewer,
+            e.g. rerun+http://127.0.0.1:9876/proxy.
         worlds: worlds to record, as in :meth:`Simulation.write`. None: all.
         dtype: type of the numbers in the file, "float64" or "float32".
 
@@ -103,7 +102,7 @@ class StreamRecorder:
         self._closed = False
 
     def _take_path(self) -> None:
-        """Raise ModelError if another recorder of this process writes the same file."""
+        """Reserve the path. Raise ModelError if another recorder of this process writes the same file."""
         if self._part is None:
             return
         other = _OPEN.get(self._part.resolve())
@@ -136,7 +135,7 @@ class StreamRecorder:
     def sample(self) -> None:
         """Append the current time and the current value of every signal.
 
-        The time is the time of the running worlds. A failed world keeps its last good state.
+        A failed world keeps its last valid state.
 
         Raises:
             OSError: writing to the disk fails, or the viewer was closed. The growing file keeps the blocks written
@@ -154,7 +153,7 @@ class StreamRecorder:
             self.flush()
 
     def flush(self) -> None:
-        """Write the samples so far as a block. If the process ends for any reason, this block is kept."""
+        """Write the buffered samples to the file. They remain even if the process is killed later."""
         if self._count:
             block = Block(self._time[: self._count], self._values[: self._count], self._turns[: self._count])
             began = time.monotonic()
@@ -185,7 +184,6 @@ class StreamRecorder:
             _remove(self._part)
 
     def _stop(self) -> None:
-        """Take no more samples."""
         self._closed = True
 
     def __enter__(self) -> StreamRecorder:
@@ -203,7 +201,7 @@ class StreamRecorder:
 
 
 class SteppedRecorder(StreamRecorder):
-    """Recorder that takes samples whenever its simulation steps, see :func:`record`."""
+    """Recorder that takes samples when its simulation steps, see :func:`record`."""
 
     def __init__(self, sim: Simulation, path: Any, signals: Any, rate: float | None, worlds: Any, dtype: str) -> None:
         self._sampler = RegularSampler("recording", rate, sim.config.dt, self.sample)
@@ -234,8 +232,8 @@ def record(
 
     Args:
         sim: the simulation.
-        path: path of the recording: .npz, .parquet, .mcap, .csv or .rrd. Or the address of a running Rerun viewer, e.g.
-            rerun+http://127.0.0.1:9876/proxy, which shows the data during the run.
+        path: path of the recording (.npz, .parquet, .mcap, .csv or .rrd), or the address of a running Rerun viewer,
+            e.g. rerun+http://127.0.0.1:9876/proxy.
         signals: names or wildcards, see :meth:`Simulation.observe`.
         rate: samples per second of simulated time, taken at the nearest steps. None: a sample for every step.
         worlds: worlds to record, as in :meth:`Simulation.write`. None: all.

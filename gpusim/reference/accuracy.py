@@ -1,13 +1,14 @@
-"""Residuals of the solve, and the worlds that exceed an accuracy limit. Stage drift computes them at negligible cost.
+"""Residuals of the solve, and the worlds that exceed an accuracy limit.
 
-Joints: stage prepare computes the position errors of the rigid constraint rows at the start of the substep. They are
-the residual of the previous substep. So errors of poses that the user has just set do not count. Contacts: the residual
-is the greatest change of an impulse in the last sweep, divided by the greatest normal impulse. Modes and laws: see
-``not_converged`` in model/fields.py. Oil: voids (actuators/cavitation.py) are not solver errors and may be normal for
-the machine. Prescribed motions: the greatest distance over which a joint jumped to reach its prescribed path.
+* Joints: the residual is the position error of the rigid rows at the start of the substep. Poses that the user has just
+  set do not count.
+* Contacts: the residual is the greatest change of an impulse in the last sweep, divided by the greatest normal impulse.
+* Modes and laws: see ``not_converged`` in model/fields.py.
+* Voids: the oil of a cylinder can have voids (actuators/cavitation.py). They may be normal for the machine.
+* Motions: the value is the greatest distance over which a joint jumped to reach its prescribed path.
 
-The last bits of each maximum hold the index of its constraint. So the kernels find both the maximum and its constraint
-with one atomic operation. The index changes the value by a relative error of at most 1e-8.
+The last bits of each maximum hold the index of its constraint, so the kernels find both with one atomic operation. The
+index changes the value by a relative error of at most 1e-8.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 MODES, JOINTS, CONTACTS, VOIDS, JUMPS = 4, 8, 16, 32, 64
-"""Bits of the state's ``inexact``, as in ``sim.health``: which limits a world has exceeded since the start or reset."""
+"""Bits of the state array ``inexact``. They show which limits a world has exceeded since the start or reset."""
 TAG_MASK = (1 << 24) - 1
 
 
 def share(w: StepBuffers, change: Array, load: Array) -> Array:
-    """Return ``change`` / ``load``, or 0 if there is no load or the change is too small to move a body."""
+    """Return ``change`` / ``load``. Without load, or if the change is too small to move a body, return 0."""
     counts = (load > 0.0) & (change > change.dtype.type(w.accuracy_limits["contact_change_least"]))
     return np.asarray(np.where(counts, change / np.where(counts, load, 1.0), 0.0).astype(change.dtype))
 
@@ -56,7 +57,7 @@ def measure(w: StepBuffers) -> None:
 
 
 def measure_voids(w: StepBuffers) -> None:
-    """Update the greatest void in the oil, tagged with its index. Stage advance_actuators calls this."""
+    """Update the greatest void in the oil, tagged with its index."""
     peak = w.state.arrays["void_peak"]
     for group in w.groups.values():
         for name, first in group.type.voids.items():
@@ -65,7 +66,7 @@ def measure_voids(w: StepBuffers) -> None:
 
 
 def measure_jumps(w: StepBuffers) -> None:
-    """Update the greatest jump of a prescribed motion. Stage advance_actuators calls this."""
+    """Update the greatest jump of a prescribed motion."""
     peak = w.state.arrays["jump_peak"]
     for group in w.groups.values():
         ways = group.type.jump(group, w)

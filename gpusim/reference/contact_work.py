@@ -26,14 +26,14 @@ _OVER_WORLDS = (
 
 
 class ContactWork:
-    """Work arrays of CONTACT_WORK_FIELDS (description/contact_fields.py) by their names, with shapes (num_worlds, ...).
+    """Work arrays of CONTACT_WORK_FIELDS (description/contact_fields.py), with shapes (num_worlds, ...).
 
-    The arrays are allocated once. As in the kernels, entries of a list beyond its count keep their old values.
+    Entries of a list beyond its count are not valid.
 
     Attributes:
         sizes: dimensions by name ("pairs", "shapes", ...).
         shapes: the shapes as objects of the narrow phase.
-        overflowed: how often the close pairs exceeded the buffer capacity, summed over worlds and steps.
+        overflowed: number of worlds and steps in which the close pairs exceeded the buffer capacity.
     """
 
     def __init__(self, model: Model, num_worlds: int, config: SolverConfig, real: Any) -> None:

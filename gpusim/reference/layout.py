@@ -9,14 +9,14 @@ from gpusim.compiler.topology import OUTER, Topology
 from gpusim.typing import Array
 
 ROW_GAP, ROW_TURN = 1, 2
-"""Kinds of rigid rows: gaps in meters (linear dots and lines), and rotations and couplings."""
+"""Kinds of rigid rows: gaps (m), and rotations or couplings."""
 
 
 class Layout:
     """Positions of elements, constraint rows and sides in the flat arrays.
 
-    A *slot* of a constraint holds one of its bodies. A *side* is one slot of one constraint, with the number constraint
-    * slots + slot. A row of a side has the number side * block + index of the row in the constraint.
+    A *slot* of a constraint holds one of its bodies. A *side* is one slot of one constraint, with the index constraint
+    * slots + slot. The row k of a side has the index side * block + k.
     """
 
     def __init__(self, t: Topology) -> None:
@@ -66,7 +66,7 @@ class Layout:
         return rotations.matvec(rotation[:, self.side_body], self.side_arm.astype(rotation.dtype))
 
     def _side_arms(self) -> Array:
-        """Return the levers in body axes: those of a constraint's first element that pulls along a line."""
+        """Return the levers in body axes, from the first element of each constraint that pulls along a line."""
         t = self.topology
         arms = np.zeros((self.num_sides, 3))
         tables = ((t.dot, self.dots, t.dot.linear > 0.5), (t.line, self.lines, np.ones(t.line.length.size, bool)))

@@ -1,8 +1,8 @@
 """Constraint rows of bodies that are far lighter than their neighbors, such as links between two imported joints.
 
-The light body dominates the response of such a row to an impulse. After elimination, only the response of the heavy
-bodies remains, which is a small share of the whole. So the threshold for weak pivots and the softening (factor.py) must
-be shares of the response of the heavy bodies.
+The light body dominates the response of such a row to an impulse. After elimination, only the small response of the
+heavy bodies remains. So the threshold for weak pivots and the softening (factor.py) must be shares of the response of
+the heavy bodies.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 LIGHT = 1e-4
-"""A body is light if its mass is below this share of a jointed body's mass. Its light neighbors compare with the same
-heavy body."""
+"""A body is light if its mass is below this share of a jointed body's mass."""
 CARRIED = 0.1
-"""A light body counts with this share of the heavy mass, for a pivot that is small although no row depends."""
+"""Share of the heavy mass that replaces the mass of a light body."""
 LEAST = 1e-5
-"""Least share. Pivots of a smaller share of their row are round-off."""
+"""Least share. Smaller pivots are round-off."""
 
 
 def heavy_share(model: Model) -> Array:

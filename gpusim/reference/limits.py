@@ -9,23 +9,23 @@ from gpusim.reference.layout import Layout
 
 JOINT_SHARE = 0.01
 """A joint counts as open if its points are further apart than this share of the usual lever. It also counts as open if
-a locked rotation is off by this many rad. The usual lever is the median distance of the joints from their bodies'
-centers of mass."""
+a locked rotation has an error of this many rad. The usual lever is the median distance of joints from centers of
+mass."""
 USUAL_LEVER = 0.1
-"""m, used if all joints are at centers of mass."""
+"""Lever (m) for models with all joints at centers of mass."""
 CONTACT_SHARE, CONTACT_STREAK = 0.1, 50
-"""Contacts count as unconverged if the last sweep changes impulses by more than this share of the greatest load, for
-CONTACT_STREAK consecutive substeps. Impacts and new contacts settle after a few substeps."""
+"""Contacts count as unconverged if the last sweep changes impulses by more than CONTACT_SHARE of the greatest load.
+This must happen in CONTACT_STREAK consecutive substeps, because impacts settle after a few substeps."""
 
 OPEN_LEVERS, OPEN_SUBSTEPS = 100.0, 10
 """A loop cannot close if one of its joints is apart by more than OPEN_LEVERS usual levers for OPEN_SUBSTEPS consecutive
-substeps. A step through a singular pose may open it for one or two."""
+substeps."""
 LEAST_SPEED = 1e-6
-"""m/s. Impulse changes that give the lightest body less speed than this are ignored."""
+"""Impulse changes that give the lightest body less speed than this (m/s) do not count."""
 
 
 def accuracy_limits(model: Model) -> dict[str, float]:
-    """Return the limits by the names of the kernels' settings. Their units are m, rad, N s, 1, and substeps."""
+    """Return the limits by the names of the kernels' settings."""
     t, layout = model.topology, Layout(model.topology)
     levers = np.linalg.norm(layout.side_arm, axis=1)
     levers = levers[(levers > 0.0) & (layout.side_body < t.num_bodies)]

@@ -38,7 +38,7 @@ class PairTables:
         return np.where(row >= 0, own, a), np.where(row >= 0, own, b)
 
     def rubbing_surfaces(self, a: Array, b: Array) -> tuple[Array, Array, Array]:
-        """Return the two :meth:`surfaces` whose friction counts, and the rule to combine it, (n,) each."""
+        """Return the two :meth:`surfaces` that define the friction, and the combination rule, (n,) each."""
         rule = np.concatenate([self.t.rule, np.zeros(len(self.t.materials), np.int64)])
         above = (rule[a] >> 2) - (rule[b] >> 2)
         alone = (a == b) | (above != 0)

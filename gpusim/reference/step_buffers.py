@@ -31,8 +31,7 @@ from gpusim.typing import Array
 class StepBuffers:
     """Arrays of one substep over all worlds, with shapes (num_worlds, ...).
 
-    ``kick_time`` is the time over which stage kick applies forces (H of docs/architecture.md). ``h`` is the step of the
-    drift.
+    ``kick_time`` is the time over which stage kick applies forces. ``h`` is the step of the drift.
     """
 
     def __init__(
@@ -194,7 +193,7 @@ class StepBuffers:
         self.law.terms[group.type.name] = (group, self.broadcast(impulse), self.broadcast(slope))
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
-        """Set the terms ``clamp(Ps - Ds u, -S, S)`` of a group of actuators. Actuators without a limit have zeros.
+        """Set the terms ``clamp(Ps - Ds u, -S, S)`` of a group of actuators. S = 0 means no term.
 
         Raises:
             ModelError: the kind of actuator does not declare itself ``clamped``.
@@ -236,7 +235,7 @@ class StepBuffers:
         return total
 
     def damper_law(self, damping: Array) -> tuple[Array, Array]:
-        """Return P and D of viscous damping on every axis. See actuator_kinds.py for the velocity at t_n."""
+        """Return P and D of viscous damping on every axis."""
         if self.scheme == "semi_implicit":
             return np.zeros_like(self.rate), self.kick_time * damping
         known = LAST * self.rate + BEFORE_LAST * self.rate_old
@@ -250,7 +249,7 @@ class StepBuffers:
         return self.layout.sum_slots(sides)
 
     def axis_response(self, axes: Array) -> Array:
-        """Return the rate change of each axis row from a unit impulse on this row alone, (num_worlds, n)."""
+        """Return the rate change of each axis row by a unit impulse on this row, (num_worlds, n)."""
         own = self.layout.sum_slots(rotations.dot(self.jacobian, self.mass_jacobian))
         return np.asarray(own.reshape(self.num_worlds, -1)[:, self.topology.axis_row[axes]])
 

@@ -1,9 +1,9 @@
 """Balance on contacts: zero-moment point, support polygon and margin, batched over worlds.
 
-At the zero-moment point (center of pressure on level ground), the moment of the ground forces is normal to the ground
-plane (Vukobratovic 1972; Sardain and Bessonnet 2004): p = (n x M)/(n . F) relative to a point of the plane. n is
-the normal of the plane, F is the total force, and M is the moment about this point. As long as the feet neither tip nor
-stick, the zero-moment point lies in the support polygon. The support polygon is the convex hull of the contact points.
+At the zero-moment point p, the moment of the ground forces is normal to the ground plane (Vukobratovic 1972; Sardain
+and Bessonnet 2004): p = (n x M)/(n . F) relative to a point of the plane. n is the normal of the plane, F is the total
+force, and M is the moment about this point. As long as the feet neither tip nor stick, the zero-moment point lies in
+the support polygon. The support polygon is the convex hull of the contact points.
 """
 
 from __future__ import annotations
@@ -123,10 +123,10 @@ def zmp(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) -> Zmp
 
 
 def zmp_of_motion(tree: Tree, q: Any, v: Any, a: Any, height: float = 0.0) -> Array:
-    """Compute the zero-moment point (worlds, 3) (m) that a motion requires, from the rates of its momentum.
+    """Compute the zero-moment point (worlds, 3) (m) that a motion requires.
 
     Args:
-        tree: tree of the robot. Its gravity is included and defines up (z without gravity).
+        tree: tree of the robot. Its gravity defines up (z without gravity).
         q, v, a: postures, velocities, accelerations.
         height: height (m) of the ground along up.
 
@@ -140,7 +140,7 @@ def zmp_of_motion(tree: Tree, q: Any, v: Any, a: Any, height: float = 0.0) -> Ar
 
 
 def _no_moment(up: Array, force: Array, moment: Array) -> Array:
-    """Return the offset normal to ``up`` from a moment's point to where it vanishes, NaN without a pressing force."""
+    """Return the offset, normal to ``up``, from the reference point of a moment to the zero-moment point."""
     pressing = dot(up, force)
     safe = np.where(pressing > 0.0, pressing, np.nan)
     return np.asarray(cross(np.broadcast_to(up, moment.shape), moment) / safe[:, None])

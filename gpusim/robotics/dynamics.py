@@ -1,8 +1,7 @@
 """Dynamics of a tree in generalized velocities: M(q) a + b(q, v) = tau + sum of J^T f.
 
-In world axes about one fixed point, the recursions of Featherstone (Rigid Body Dynamics Algorithms, 2008, chapters 5
-and 6) become sums. Accelerations are summed from the root to each body (Newton-Euler). Forces and inertias are summed
-over the subtree of each body (composite rigid bodies).
+The algorithms are recursive Newton-Euler and composite rigid bodies (Featherstone, Rigid Body Dynamics Algorithms,
+2008, chapters 5 and 6). In world axes about one fixed point, their recursions become sums over paths and subtrees.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ class Bodies:
         return np.asarray(lower + np.tril(lower, -1).swapaxes(-1, -2))
 
     def _spatial(self) -> Array:
-        """Return (worlds, nodes, 6, 6), the map from a twist at the reference point to momentum about it."""
+        """Return the spatial inertias about the reference point, (worlds, nodes, 6, 6)."""
         mass = np.broadcast_to(self.inertias.mass, self.arm.shape[:2])[..., None, None]
         shift = rotations.skew(self.arm)
         out = np.empty((*self.arm.shape[:2], 6, 6))
@@ -112,7 +111,7 @@ class Bodies:
         return motion.twist[..., :3] + cross(w, self.arm), w
 
     def outer_wrench(self, motion: Motion, acceleration: Array) -> Array:
-        """Return the external wrench that the accelerations need in addition to gravity, (worlds, 6).
+        """Return the external wrench for given accelerations, without gravity, (worlds, 6).
 
         The wrench is a force (N) and a moment (N m) about the center of mass.
         """
@@ -121,7 +120,7 @@ class Bodies:
         return np.concatenate([force.sum(axis=1), about.sum(axis=1)], axis=-1)
 
     def _loads(self, motion: Motion, acceleration: Array, gravity: Array) -> tuple[Array, Array]:
-        """Return the required forces at the centers of mass and torques, (worlds, nodes, 3) each."""
+        """Return the forces at the centers of mass and the torques for a motion, (worlds, nodes, 3) each."""
         spatial = motion.bias + np.matmul(self.k.masks.path, self.k.columns * acceleration[..., None])
         v, w = self.velocities(motion)
         angular = spatial[..., 3:]

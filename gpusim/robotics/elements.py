@@ -1,8 +1,7 @@
 """Scalar functions of the poses of two bodies of a tree: values, Jacobian rows, and drifts.
 
-They describe the constraint rows of joints (description/joint_kinds.py), and coordinates that have an inertia. For a
-function f with the Jacobian row J(q), f' = J v and f'' = J a + drift. A vector u fixed in a body has u' = w x u and u''
-= w' x u + w x (w x u), where w' is taken at a = 0.
+These functions are the constraint rows of joints (description/joint_kinds.py), and coordinates that have an inertia. A
+function f with the Jacobian row J(q) has the rates f' = J v and f'' = J a + drift.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class Ends:
 
 
 class Pair:
-    """Points and axes of two nodes in given postures. With a ``motion``, also velocities and accelerations."""
+    """Points and axes of two nodes in given postures, and with a ``motion`` also their rates."""
 
     def __init__(self, k: Kinematics, ends: Ends, motion: Motion | None) -> None:
         self.k, self.ends, self.motion = k, ends, motion
@@ -130,7 +129,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Turn:
-    """Rotation rate of body b relative to body a, about an axis fixed in a or b. Its value is always 0."""
+    """Rotation rate of body b relative to body a, about an axis fixed in a or b. ``evaluate`` returns zero values."""
 
     ends: Ends
     axis: Array

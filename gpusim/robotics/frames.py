@@ -21,7 +21,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame on a node (-1: the world): origin (m), and axes as matrix (3, 3) and as xyzw, in the body frame."""
+    """A frame on a node (-1: the world): origin (m), rotation matrix (3, 3) and quaternion (xyzw) in the body frame."""
 
     node: int
     point: Array

@@ -21,11 +21,11 @@ from gpusim.robotics.tree import Tree
 from gpusim.typing import Array
 
 LOOP_WEIGHT = 1e4
-"""Weight of the rows of closed loops, which are level 0."""
+"""Weight of the rows of closed loops."""
 BACKENDS = ("numpy", "native", "cuda")
 """Implementations of the solver."""
 SETTLED = 1e-9
-"""Step, m or rad, below which a world has converged."""
+"""A world has converged if its step is below this (m or rad)."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Report:
 
     Attributes:
         error: errors (worlds, n) (m and rad) of each task by name: target minus value.
-        residual: norm (worlds,) of each task's error components with nonzero weight. Angles (rad) count like lengths
-            (m).
+        residual: norm (worlds,) of the error of each task, without components of zero weight. Angles (rad) count like
+            lengths (m).
         loops: (worlds,) largest residual of closed loops and couplings, 0 without loops and couplings.
         step: (worlds,) largest component (m or rad) of the last step.
         at_limit: (worlds, freedoms) True if a coordinate is at a limit.
@@ -65,7 +65,7 @@ class IK:
         tree: tree of the robot.
         tasks: tasks with different names.
         damping: minimum damping. A joint hardly moves if its lever arm (m, or 1 for rotations) times sqrt(weight) is
-            less than ``damping``.
+            below ``damping``.
         limits: respect the joints' limits.
         locked: labels of joints, or of floating bodies, that must keep their positions.
 
@@ -128,8 +128,8 @@ class IK:
             q: starting postures, (worlds, size) or (size,). One posture applies to all worlds of the targets.
             targets: target of every task by name, each (numbers,) for all worlds or (worlds, numbers). The target of a
                 PostureTask is optional.
-            iterations: number of steps. A reachable target that is far away takes 5 to 10 steps. From the solution of
-                the last control step, 1 or 2 steps are enough.
+            iterations: number of steps. A distant target takes 5 to 10 steps. If ``q`` is the solution of the last
+                control step, 1 or 2 steps are enough.
             backend: "numpy". "native": compiled code with parallel threads (needs a C++ compiler), equal to "numpy" up
                 to round-off. "cuda": GPU 0 with one thread per world, bit-identical to "native". All arrays are on the
                 host.
@@ -208,14 +208,14 @@ class IK:
         return np.concatenate(errors, axis=1), np.concatenate(jacobians, axis=1)
 
     def _pull(self, q: Array, aims: dict[str, Array]) -> Array:
-        """Return the postures' weights times the differences to them, (levels, worlds, freedoms)."""
+        """Return the weights of posture tasks times the differences to their postures, (levels, worlds, freedoms)."""
         out = np.zeros((self.layout.levels, q.shape[0], self.tree.freedoms))
         for t in self.postures:
             out[self.level_of[t.priority]] += t.weight * self.tree.difference(q, aims[t.name])
         return out
 
     def _room(self, q: Array) -> tuple[Array, Array]:
-        """Return each coordinate's distances to its limits, (worlds, freedoms), at most zero and at least zero."""
+        """Return the changes of the coordinates to the lower and the upper limits, (worlds, freedoms) each."""
         at, rate = self.single.T
         low = np.full((q.shape[0], self.tree.freedoms), -np.inf)
         high = -low

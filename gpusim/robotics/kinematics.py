@@ -1,10 +1,9 @@
 """Kinematics of a tree in given postures: body poses and Jacobian columns, batched over worlds.
 
-Every generalized velocity of the tree has a *column*: the spatial velocity that a unit velocity gives to all bodies
-that it moves, in world axes. A column contains the velocity at the reference point, and the angular velocity. The
-reference point is fixed in space near the robot, to keep numbers small. The Jacobian of a body's point contains the
-columns of all velocities that move the body, shifted to the point. See Featherstone, Rigid Body Dynamics Algorithms
-(2008), chapters 2 and 4.
+Every generalized velocity of the tree has a *column*: the spatial velocity (velocity at the reference point, and
+angular velocity) of the bodies that a unit velocity moves, in world axes. The reference point is fixed in space near
+the robot, for accuracy. The Jacobian of a body's point contains the columns of all velocities that move the body,
+shifted to the point. See Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 2 and 4.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ class Kinematics:
         self.reference: Array = self.origin[:, 0].copy()
 
     def _place(self, i: int, node: Node) -> None:
-        """Compute a node's pose from its carrier's pose: into the joint frame, through its motions, and out of it."""
+        """Compute the pose of a node from the pose of its parent node and the motions of its joint."""
         worlds = self.posture.shape[0]
         frame, point = node.before[1], node.before[0]
         if node.parent >= 0:

@@ -78,7 +78,7 @@ def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: st
 
 
 def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum, float | None]]:
-    """Return the sums that gears and mimics keep constant, and their values (None: the value in the initial pose).
+    """Return the weighted sums that couplings keep constant, and their values (None: the value in the initial pose).
 
     Couplings with joints of other trees are omitted.
     """
@@ -92,7 +92,7 @@ def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum,
 
 @dataclass(frozen=True)
 class Reflected:
-    """Axes of the model that have an inertia (such as a rotor): functions of the coordinates, and indices."""
+    """Axis rows of the model that have an inertia (such as a rotor): their elements and indices."""
 
     elements: list[Element]
     axes: Array

@@ -26,7 +26,7 @@ NONE = np.zeros(3)
 
 
 def _of_nodes(forest: Forest) -> dict[str, Array]:
-    """Return tables of nodes and motions, with motions in the order of traversal."""
+    """Return tables of nodes and motions."""
     motions = [(n, m) for n in forest.nodes for m in (reversed(n.motions) if n.reverse else n.motions)]
     starts = np.cumsum([0, *(len(n.motions) for n in forest.nodes)])
     frames = {
@@ -93,7 +93,7 @@ class Problem(Protocol):
 
 
 class KernelSolver(ABC):
-    """Base class of kernel solvers. It builds an :class:`IK`'s tables once. :meth:`solve` runs worlds in parallel."""
+    """Base class of kernel solvers."""
 
     def __init__(self, ik: Problem) -> None:
         self.ik, self.tree, self.layout = ik, ik.tree, ik.layout
@@ -157,7 +157,7 @@ class KernelSolver(ABC):
         return columns | starts | {"goal_row": rows}
 
     def _groups(self) -> list[list[int]]:
-        """Return the groups of rows that each velocity may move, rising."""
+        """Return the groups of rows that each velocity affects, in ascending order."""
         masks, moved = self.tree.masks, list[Array]()
         none = np.zeros(self.tree.freedoms, bool)
 
@@ -178,7 +178,7 @@ class KernelSolver(ABC):
         return [np.flatnonzero(column).tolist() for column in np.array(moved).reshape(-1, self.tree.freedoms).T]
 
     def _runs(self, moved: list[list[int]]) -> tuple[Array, Array, Array]:
-        """Merge adjacent rows of each velocity's groups on one level: return its runs, their starts and ends."""
+        """Merge adjacent groups of rows on one level into runs. Return the runs of each velocity, starts and ends."""
         group, level = self.layout.group, self.layout.level
         found: list[list[tuple[int, int]]] = []
         for groups in moved:
@@ -199,8 +199,7 @@ class KernelSolver(ABC):
 
         Args:
             robot: parameters of the kernel. The method writes the addresses of the arrays into ``robot``.
-            arrays: input and output arrays of all worlds, without ``_tables``. After the call, they contain the
-                outputs.
+            arrays: input and output arrays of all worlds. After the call, they contain the outputs.
         """
 
     def solve(

@@ -2,7 +2,7 @@
 
 A joint that carries a body is a chain of elementary motions in the joint frame. An elementary motion is a translation
 along an axis, a rotation about an axis, or a free rotation (ball). If the joint's child carries the joint's parent, the
-chain is traversed backwards.
+order of the chain is reversed.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class Node:
         joint: index in the model, -1 for a floating body.
         reverse: True if the joint's child carries the joint's parent.
         motions: elementary motions of the joint, in the order from the joint's parent to its child.
-        before, after: position (3,) and rotation (3, 3). ``before``: of the joint frame in the carrying body.
-            ``after``: of this body's frame in the joint frame at the other end.
+        before: position (3,) and rotation (3, 3) of the joint frame in the carrying body. ``after`` is the same for
+            this body's frame in the joint frame at the other end.
         at, rate: first index in the posture, and first index in the velocities.
-        held: True for a kinematic body, which forces do not move.
+        held: True for a kinematic body.
     """
 
     body: int
@@ -122,7 +122,7 @@ def _within(joint: JointSpec, chosen: set[int]) -> bool:
 
 
 def _group_of(model: Model, body: int) -> set[int]:
-    """Return the bodies that holding joints connect with a body, not through the world."""
+    """Return the bodies that joints connect with a body, except connections through the world."""
     joined: dict[int, set[int]] = {}
     for spec in model.joints:
         if joint_type(spec.kind).holds and WORLD not in (spec.parent, spec.child):
@@ -155,7 +155,7 @@ def _float(forest: Forest, number: dict[int, int], model: Model, body: int) -> N
 
 
 def _grow(forest: Forest, number: dict[int, int], model: Model, touching: dict[int, list[int]], start: int) -> None:
-    """Add all bodies connected with a body. Among usable joints, the one added first to the model comes next."""
+    """Add all bodies that joints connect with a body, in the order of the model's joints."""
     waiting = list(touching.get(start, ()))
     heapq.heapify(waiting)
     while waiting:
@@ -198,6 +198,6 @@ def _carry(forest: Forest, number: dict[int, int], model: Model, joint: int, rev
 
 
 def _snapped(axis: Array) -> Array:
-    """Remove the round-off of a rotation and its inverse from an axis."""
+    """Remove round-off from an axis."""
     near = np.where(np.abs(axis) < 1e-15, 0.0, axis)
     return np.asarray(np.where(np.abs(np.abs(near) - 1.0) < 1e-15, np.sign(near), near))

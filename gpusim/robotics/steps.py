@@ -1,26 +1,25 @@
 """Steps of inverse kinematics: damped least squares over priority levels, with limits, batched over worlds.
 
-A step dq of one level minimizes sum w (e - J dq)^2 + sum p (dq - d)^2 + sum D (dq - dq_above)^2 (tasks, posture,
-damping). It keeps the result of the levels above (with higher priority): J dq = J dq_above for the rows of these
-levels. In dual form, with the diagonal G = 1/(D + p):
+A step dq of one level minimizes sum w (e - J dq)^2 + sum p (dq - d)^2 + sum D (dq - dq_above)^2. The three sums belong
+to tasks (errors e, weights w), posture tasks (differences d, weights p) and damping (weights D). dq_above is the step
+of the levels above (with higher priority). The step keeps their result: J dq = J dq_above for their rows. In dual form,
+with the diagonal G = 1/(D + p):
 
     (C G C^T + diag(c)) y = r - C g,   dq = g + G C^T y,   g = G (p d + D dq_above)
 
 C contains the rows of the levels above (r = C dq_above, c almost zero) and the rows of the level itself (r = e, c =
-1/w). y are forces: the forces w e of unreachable tasks, and the forces that keep the result of the levels above against
-this level.
+1/w). y are the forces on these rows.
 
-If forces remain, Gauss-Newton steps oscillate. They neglect the errors' second derivatives, which the forces multiply
-in the Lagrangian. These derivatives are at most the lever arms, |column of J|. With D = damping^2 + sum of share
-|force| |column|, the model is more than half as stiff as the exact Hessian, so steps contract to the nearest pose. D
-vanishes with the forces, so convergence is quadratic for a reachable target (Levenberg-Marquardt with error-dependent
-damping: Sugihara 2011; Fan and Yuan 2005). Forces on kept rows are those of the previous step.
+If a target is unreachable, forces remain, and undamped Gauss-Newton steps oscillate. With D = damping^2 + sum of share
+|force| |column of J|, steps contract to the nearest pose. For a reachable target, D vanishes with the forces, so
+convergence is quadratic (Levenberg-Marquardt with error-dependent damping: Sugihara 2011; Fan and Yuan 2005). Forces on
+kept rows are those of the previous step.
 
 A level keeps the errors of the levels above only to first order. With several priorities, the levels therefore run one
-after the other. Each level handles the joint limits itself, and its contribution to the step is shortened. The errors
-of the levels above, evaluated in the resulting posture, may differ from the linear ones by at most ``LEAK`` plus a
-fraction of their improvement. The last two steps of the second level, the last four of the third, and so on have a far
-smaller allowance. Disturbances by unreachable tasks are thus corrected before the end, in order of priority.
+after the other. Each level handles the joint limits itself and shortens its contribution to the step. The errors of the
+levels above may then differ from the linear ones by at most ``LEAK`` plus a fraction of their improvement. In the last
+steps of each level, this allowance is far smaller. So the levels correct the disturbances by unreachable tasks, in
+order of priority.
 """
 
 from __future__ import annotations
@@ -34,23 +33,24 @@ from gpusim import rotations
 from gpusim.typing import Array
 
 KEPT = 1e-12
-"""Compliance of rows that lower levels must keep, as a fraction of their diagonal."""
+"""Compliance of rows of higher levels, as a share of the matrix diagonal."""
 OWN_CURVATURE = 0.1
-"""Share of w |e| |column| in the damping of a task's own level."""
+"""Share of w |e| |column| in the damping, for rows of the level itself."""
 KEPT_CURVATURE = 0.25
-"""Share of |y| |column| in the damping for rows that a level must keep."""
+"""Share of |y| |column| in the damping, for rows of higher levels."""
 RAISED, LOWERED, MAX_CAUTION = 2.0, 0.95, 64.0
-"""Factors for these shares, from 1 on: raise after a step that reverses the last one, lower otherwise, maximum."""
+"""Factor that scales these shares: increase after a step that reverses the last one, decrease otherwise, and
+maximum."""
 MAX_PASSES = 4
-"""Most solves per step. Each one fixes the limits that the previous one exceeded."""
+"""Maximum number of solves per step. Each one fixes the limits that the previous one exceeded."""
 LEAK, LEAK_SHARE = 1e-2, 0.5
-"""What a level may cost those above: m and rad, plus a fraction of their improvement."""
+"""Error (m and rad) that a level may cause in higher levels, and share of their improvement that it may undo."""
 FINISHING, FINER = 2, 1e-4
-"""Finishing steps per level above. The first two each reduce LEAK by FINER, and none allows LEAK_SHARE."""
+"""Number of last steps that protect each higher level strictly, and factor by which they reduce LEAK."""
 MAX_WAY = 1.0
 """Largest norm of the errors of a level below the first, m and rad. Longer errors are scaled down."""
 AT_LIMIT = 1e-9
-"""Coordinates closer than this to a limit are set to it, if levels find their own limits."""
+"""With several priorities, coordinates closer than this to a limit move to the limit."""
 MAX_TURN = 1.0
 """Largest rotation of a joint by one level below the first in a step, rad, with several priorities."""
 CONSTANTS = {
@@ -151,7 +151,7 @@ class Steps:
             pull: (levels, worlds, freedoms) products p d of the posture tasks.
             low, high: (worlds, freedoms) minimum and maximum change of the coordinates, low <= 0 <= high.
             levels: number of levels to use.
-            late: function of a level that returns the number (from 1) of its finishing step, or 0 before these steps.
+            late: function that returns the number (from 1) of a level's finishing step, or 0 before these steps.
             tried: function that returns the errors after a step.
         """
         if self.layout.guarded:
@@ -223,7 +223,7 @@ class Steps:
         return step
 
     def _shortened(self, error: Array) -> Array:
-        """Scale down errors of levels below the first to the norm ``MAX_WAY``."""
+        """Scale down errors of lower levels to the norm ``MAX_WAY``."""
         o, out = self.layout, error.copy()
         for level in range(2, o.levels):
             own = slice(o.above(level), o.above(level + 1))
@@ -276,7 +276,7 @@ class Steps:
     def _level(
         self, level: int, error: Array, rows: Array, pull: Array, damping: Array, free: Array, fixed: Array, step: Array
     ) -> Array:
-        """Compute the step up to a level. ``fixed``: step of fixed coordinates. ``step``: step of the levels above."""
+        """Compute the step of a level. ``fixed``: step of fixed coordinates. ``step``: step of the levels above."""
         o, above, end = self.layout, self.layout.above(level), self.layout.above(level + 1)
         if above == end and not o.stiffness[level].any():
             return step

@@ -37,11 +37,11 @@ class Tree(NamesMoved):
     """The joints of a model as a tree. Its methods are pure functions of postures, batched over worlds.
 
     A posture ``q`` (worlds, size) holds the coordinates of the joints that carry bodies, like
-    ``joint.<label>.position``: one number each, or a quaternion (xyzw, any nonzero length) for a ball joint. A floating
-    body has the pose of its frame: position (3) and quaternion (4). Velocities ``v`` (worlds, freedoms) are like
+    ``joint.<label>.position``. A ball joint has a quaternion (xyzw, any nonzero length). A floating body has the pose
+    of its frame: position (3) and quaternion (4). Velocities ``v`` (worlds, freedoms) are like
     ``joint.<label>.velocity`` (three for a ball joint, about the parent's joint frame). A floating body has the
     velocity of its frame's origin and its angular velocity, world frame. Generalized forces are conjugate to these
-    velocities. A posture (size,) is one world. Units are SI, and vectors are in the world frame.
+    velocities. A posture (size,) stands for one world. Units are SI, and vectors are in the world frame.
 
     A joint that connects two bodies which other joints already carry closes a loop, see :meth:`loops`.
 
@@ -54,8 +54,8 @@ class Tree(NamesMoved):
     Attributes:
         carriers: labels of the joints that carry bodies and of floating bodies, in column order, for :meth:`slice` and
             :meth:`rate_slice`.
-        names: names of the numbers in a posture (not labels): ``"<joint>"`` for one number, ``"<joint>_0"`` ... for
-            several, ``"<joint>_qx"`` ... for a ball joint, ``"<body>_x"`` ... for a pose.
+        names: names of the numbers in a posture: ``"<joint>"`` for one number, ``"<joint>_0"`` ... for several,
+            ``"<joint>_qx"`` ... for a ball joint, ``"<body>_x"`` ... for a pose.
         rates: names of the velocities, also for Jacobian columns, mass matrix rows and columns, and forces:
             ``"<joint>"``, ``"<joint>_0"`` ..., ``"<joint>_wx"`` ..., ``"<body>_vx"`` ....
         size, freedoms: numbers of ``names`` and ``rates``.
@@ -91,7 +91,7 @@ class Tree(NamesMoved):
     # Structure.
 
     def slice(self, label: str) -> builtins.slice:
-        """Return the posture columns of a joint or floating body. They are also its indices in ``names``.
+        """Return the columns of a joint or floating body in postures and in ``names``.
 
         Raises:
             UnknownNameError: no joint or floating body with that label carries a body of the tree.
@@ -100,9 +100,7 @@ class Tree(NamesMoved):
         return builtins.slice(node.at, node.at + sum(4 if m.kind == BALL else 1 for m in node.motions))
 
     def rate_slice(self, label: str) -> builtins.slice:
-        """Return the velocity columns of a joint or floating body. They are also its indices in ``rates``.
-
-        They also select Jacobian columns, mass matrix rows and columns, and generalized forces.
+        """Return the columns of a joint or floating body in velocities, forces, Jacobians, mass matrix and ``rates``.
 
         Raises:
             UnknownNameError: no joint or floating body with that label carries a body of the tree.
@@ -321,8 +319,7 @@ class Tree(NamesMoved):
     def contact_wrench(self, q: Any, v: Any, a: Any) -> tuple[Array, Array, Array]:
         """Return the center of mass, external force (N), and external moment (N m) about it, (worlds, 3) each.
 
-        The accelerations ``a`` require this force and moment in addition to gravity: the rates of momentum minus the
-        weight.
+        Force and moment are the rates of momentum for the accelerations ``a``, minus the weight.
         """
         bodies, motion = self._moving(q, v)
         wrench = bodies.outer_wrench(motion, self._rows("acceleration", a, self.freedoms))

@@ -20,12 +20,11 @@ def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -
     """Add a force-torque sensor in a joint. It measures the wrench of the child on the parent.
 
     The signals ``sensor.<label>.force`` (3,) N and ``sensor.<label>.torque`` (3,) N m refer to the joint's point and
-    its frame on the parent. They are mean values over the last step, and include all constraint rows of the joint
-    (reaction, drives, limits, friction, bounces). Diagrams can read them. These signals are one step older than poses
-    and velocities.
+    its frame on the parent. They are mean values over the last step. They include the loads of reaction, drives,
+    limits, friction and bounces. Diagrams can read these signals, which are one step older than poses and velocities.
 
     Args:
-        joint: index of a joint that locks a direction or has a drive.
+        joint: index of a joint. It must lock a direction or have a drive.
         label: unique name, default ``sensor<index>``.
 
     Returns:

@@ -1,7 +1,7 @@
 """Measured sensors: an ideal measurement plus noise, bias, a sample rate and latency.
 
-Each sensor is a small block diagram. So its variables are part of the state, its parameters may differ between worlds,
-and kernels run it. Signals are ``sensor.<label>.<what>``. Parameters are ``sensor.<label>.<block>.<parameter>``.
+Each sensor is a small block diagram. Signals are ``sensor.<label>.<what>``. Parameters are
+``sensor.<label>.<block>.<parameter>``, and may differ between worlds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gpusim.renamed import checks_old_names
 
 @dataclass(frozen=True)
 class Latency:
-    """Latency of a sensor: ``time`` s. If ``most`` is given, the latency can be written up to ``most`` s."""
+    """Latency of a sensor: ``time`` s. If you give ``most``, you can write a latency of up to ``most`` s."""
 
     time: float
     most: float | None
@@ -93,8 +93,8 @@ def add_imu(
 ) -> SensorDiagram:
     """Add an IMU at a site: an accelerometer and a gyro along its axes.
 
-    The signals are ``sensor.<label>.acceleration`` (3,) in m/s2, which at rest is g upwards, and
-    ``sensor.<label>.angular_rate`` (3,) in rad/s. They are held between samples.
+    The signals are ``sensor.<label>.acceleration`` (3,) in m/s2 (at rest: g upwards) and
+    ``sensor.<label>.angular_rate`` (3,) in rad/s. They are constant between samples.
 
     Args:
         b: the builder.
@@ -150,7 +150,7 @@ def add_range_finder(
     """Add a range finder or lidar with noise, bias and latency. It measures with the rays of an ideal ray sensor.
 
     The signal is ``sensor.<label>.distance`` (n,) in m, from 0 to the range of the ray sensor. A distance equal to the
-    range means that the ray hit nothing. The signal is held between samples.
+    range means that the ray hit nothing. The signal is constant between samples.
 
     Args:
         b: the builder.

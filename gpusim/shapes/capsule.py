@@ -55,7 +55,7 @@ class Capsule(Round):
         return revolve(np.concatenate([low[0], high[0]]), np.concatenate([low[1] - half, high[1] + half]), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Return the span from the first entry into the tube or a ball to the last exit. Their union is convex."""
+        """Return the span from the first entry into the tube or a ball to the last exit."""
         radius, half = float(params["radius"]), float(params["half_length"])
         tube, low, high, span = (Span(line.start.size) for _ in range(4))
         tube.cut_tube(line, radius)

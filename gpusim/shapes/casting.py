@@ -55,7 +55,7 @@ class Span:
         self.cut_half(-line.origin[:, k] - half, -line.direction[:, k], 2 * k + 1)
 
     def cut_round(self, along: Array, square: Array, aside: Array, radius: float, whole: Array | bool = False) -> None:
-        """Keep |p + s d| <= radius, from p.d, |d|^2 and |p x d|^2 (avoids cancellation). Keep ``whole`` lines whole."""
+        """Keep the points of the lines with |p + s d| <= radius. Keep the ``whole`` lines unchanged."""
         within = square * (radius * radius) - aside
         hit, half = within >= 0.0, np.sqrt(within)
         enter, leave = (-along - half) / square, (half - along) / square
@@ -125,7 +125,7 @@ def walk_to(side: Side, line: Line, sign: float, start: Array, end: Array) -> Ar
 
 
 def first_side(side: Side, line: Line, bounds: Span) -> tuple[Array, Array]:
-    """Return what ``Span.first_end`` returns, for the shape inside a bounding shape and a smooth side."""
+    """Return the first hit and its face, as ``Span.first_end`` does, for a bounding shape with a smooth side."""
     met = ~bounds.empty & (bounds.leave >= line.start)
     s, face = np.full(met.size, np.inf), np.full(met.size, ROUND_SIDE)
     enter = np.where(met, bounds.enter, np.inf)

@@ -27,7 +27,7 @@ class _Ground:
         self.rate = line.direction[:, :2] / self.spacing
 
     def places(self, start: Array, end: Array) -> Array:
-        """Return ``start``, ``end`` and the triangle borders that each line crosses in between, rising, (n, places)."""
+        """Return where each line crosses triangle borders from ``start`` to ``end``, rising, with both, (n, places)."""
         grid = [(np.arange(n + 1) - self.at[:, k, None]) / self.rate[:, k, None] for k, n in enumerate(self.last)]
         diagonal = np.arange(-self.last[1], self.last[0] + 1)
         apart, rate = self.at[:, 0] - self.at[:, 1], self.rate[:, 0] - self.rate[:, 1]
@@ -49,7 +49,7 @@ class _Ground:
 
 
 def cast_field(heights: Array, spacing: Array, base: float, line: Line) -> tuple[Array, Array]:
-    """Return what ``ShapeType.cast`` returns, for the solid from z = ``base`` up to the surface ``heights``."""
+    """Cast rays, as in ``ShapeType.cast``, against the solid from z = ``base`` up to the surface ``heights``."""
     ground, count = _Ground(heights, spacing, line), line.start.size
     walls = Span(count)
     for k in range(2):

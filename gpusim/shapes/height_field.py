@@ -18,11 +18,11 @@ from gpusim.typing import Array, Vector
 
 _CREASE = 75.0
 _NEAR = 0.9963
-"""Cosine of 5 degrees. If all normals are this close to one of them, one manifold is enough."""
+"""Cosine of 5 degrees. If all normals are within 5 degrees of one normal, one manifold is enough."""
 _FLAT = 1e-6
 """Fraction of the spacing that the next triangle must rise to make a valley."""
 _BAND = 256
-"""Rows of heights that are looked at together."""
+"""Number of rows of heights that are processed together."""
 _SKIRT = 0.08
 """Height of the drawn walls below the lowest point, as a fraction of the field's width."""
 

@@ -9,11 +9,11 @@ from gpusim.meshes.triangle_tree import LEAF, TriangleTree
 from gpusim.typing import Array
 
 _INSIDE = 1e-12
-"""Share of a triangle by which a ray may pass its rim, so that no ray slips through an edge."""
+"""Tolerance at a triangle's edges, as a share of the triangle, so that no ray passes between two triangles."""
 
 
 def cast_mesh(tree: TriangleTree, line: Line) -> tuple[Array, Array]:
-    """Return what ``ShapeType.cast`` returns. The order of a triangle's corners gives its normal on both sides."""
+    """Cast rays, as in ``ShapeType.cast``. The order of a triangle's corners defines the normal on both sides."""
     count = line.start.size
     s, normal = np.full(count, np.inf), np.tile([0.0, 0.0, 1.0], (count, 1))
     for i in range(count):

@@ -23,7 +23,7 @@ EXPONENT_MIN, EXPONENT_MAX = 0.1, 1.9
 
 
 def _power_norm(a: Array, b: Array, p: float) -> tuple[Array, Array, Array]:
-    """Return (a^p + b^p)^(1/p) of non-negative numbers, and its derivatives by both."""
+    """Return (a^p + b^p)^(1/p) of non-negative numbers, and the derivatives with respect to a and b."""
     most = np.maximum(a, b)
     known = most > 0.0
     share = np.where(known, np.minimum(a, b), 0.0) / np.where(known, most, 1.0)

@@ -40,8 +40,8 @@ def add_terrain(
 
     Args:
         source: .png (8 or 16 bits), .tif (GeoTIFF) or .npy file, or an array (rows, columns). The first row of a PNG or
-            GeoTIFF is in the north (highest y), the first row of an array or .npy file in the south (lowest y). PNG and
-            TIFF files need the extra ``terrain``.
+            GeoTIFF is at the highest y. The first row of an array or .npy file is at the lowest y. PNG and TIFF files
+            need the extra ``terrain``.
         cell: distance between grid points (m): one number or (dx, dy). Default: the pixel scale of a GeoTIFF.
         size: length of the whole terrain along x and y (m), in place of ``cell``.
         height: height in m per unit of the source's values. The values of a PNG are from 0 (black) to 1 (white).
@@ -104,7 +104,7 @@ def _cell(
 
 
 def _triangles(heights: Array, dx: float, dy: float) -> tuple[tuple[Array, Array], Array]:
-    """Return a mesh of the cells without holes, and the cell of each triangle. Diagonals are those of height fields."""
+    """Return a mesh of the cells without holes, and the cell of each triangle. Diagonals are as in height fields."""
     rows, columns = heights.shape
     x, y = np.meshgrid((np.arange(columns) - 0.5 * (columns - 1)) * dx, (np.arange(rows) - 0.5 * (rows - 1)) * dy)
     hole = np.isnan(heights)

@@ -20,7 +20,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
 _NEAR = 0.9963
-"""Cosine of 5 degrees. If all normals are this close to one of them, one manifold is enough."""
+"""Cosine of 5 degrees. If all normals are within 5 degrees of one normal, one manifold is enough."""
 
 
 @register
@@ -104,7 +104,7 @@ def add_shape_triangle_mesh(
     """Add a mesh that collides as triangles, for the world or a kinematic body.
 
     Both sides of every triangle collide, so the mesh may be closed or open, and the order of the corners does not
-    matter. A penetrating shape is pushed out to the side on which more than half of its thickness lies. Equal vertices
+    matter. A penetrating shape is pushed out to the side that contains more than half of its thickness. Equal vertices
     are merged. Sliding shapes do not catch on edges between triangles.
 
     Args:

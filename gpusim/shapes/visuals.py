@@ -15,7 +15,7 @@ from gpusim.transform import Transform
 
 _METHOD = "add_shape_"
 _NO_SIZES = frozenset("self body xform material label group mask density max_vertices color".split())
-"""Parameters of ``add_shape_<kind>`` that do not affect the form, or that ``add_visual`` has itself."""
+"""Parameters of ``add_shape_<kind>`` that do not affect the form, or that ``add_visual`` also has."""
 
 
 @builder_method

@@ -39,7 +39,7 @@ def add_actuator_signals(runtime: Runtime, table: SignalTable) -> None:
 
 
 def _units(runtime: Runtime, group: Group, spec: ActuatorSpec) -> Callable[[str, str], str]:
-    """Return a function that gives the unit of an actuator's signal from its name and its declared unit."""
+    """Return a function from name and declared unit of a signal to the unit of the actuator's signal."""
     kind, joints = group.type, runtime.model.joints
     travels = False
     if kind.turns:

@@ -1,8 +1,8 @@
-"""Axis rows (constraint rows of joint coordinates) that are added when a parameter that needs one is first written.
+"""Axis rows (constraint rows of joint coordinates) that a first write of a parameter adds.
 
-A joint coordinate without limits, damping, friction, armature or actuator has no axis row, and so costs no time. When
-you write one of these parameters, the model is recompiled with the axis row of this coordinate. The simulation
-continues with the new model and keeps the state and the parameters of each row, axis and world.
+A joint coordinate without limits, damping, friction, armature or actuator has no axis row. When you write one of these
+parameters, gpusim recompiles the model with the axis row of this coordinate. The simulation continues with the new
+model and keeps its state and parameters.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Ar
 
 
 def write_length(runtime: Runtime, joint: int, worlds: Array, value: Array) -> None:
-    """Write the length of a rod, which sets both limits. The first write replaces the length's locked row by limits."""
+    """Write the length of a rod as both of its limits. The first write replaces its rigid row by limits."""
     key, element = (joint, LENGTH), runtime.model.joints[joint].element
     check_length(element, "length", value)
     if not np.all(np.isfinite(value)):
@@ -74,20 +74,20 @@ def row_keys(model: Model) -> frozenset[tuple[int, int]]:
 
 
 def set_rows(runtime: Runtime, rows: Set[tuple[int, int]]) -> None:
-    """Give the model the axis rows that it was built with, and rows for exactly these joint coordinates."""
+    """Rebuild the model with its original axis rows, and with added rows for exactly these joint coordinates."""
     old, new = runtime.model, with_axes(runtime.built, rows)
     parameters = carried_parameters(runtime.parameters, old, new)
     runtime.rebind(new, parameters, *(carried_state(state, runtime, old, new) for state in runtime.states()))
 
 
 def _axis_keys(model: Model) -> list[tuple[int, int]]:
-    """Return a key of each axis: (joint, coordinate), or (-1, number) of those without a joint, in their order."""
+    """Return a key of each axis: (joint, coordinate), or (-1, number) for an axis without a joint."""
     numbers = itertools.count()
     return [(a.joint, a.coordinate if a.joint >= 0 else next(numbers)) for a in model.axes]
 
 
 def _both(old: Model, new: Model) -> tuple[Array, Array, Array]:
-    """Return the axes that two models of the same elements share, as indices into each, and those only in ``new``."""
+    """Return the indices of the axes that two models share, in each model, and of the axes only in ``new``."""
     place, keys = {key: k for k, key in enumerate(_axis_keys(old))}, _axis_keys(new)
     common = [(place[key], k) for k, key in enumerate(keys) if key in place]
     before, after = np.array(common, dtype=np.int64).reshape(-1, 2).T
@@ -106,7 +106,7 @@ def _rigid_rows(model: Model, without: set[int]) -> Array:
 
 
 def _freed(old: Model, new: Model) -> list[int]:
-    """Return the axes of ``new`` along rods that had a locked row in ``old``."""
+    """Return the axes of ``new`` along rods that had a rigid row in ``old``."""
     return [new.axis_of[joint, 0] for joint in sorted(_moving(new) - _moving(old))]
 
 
@@ -162,7 +162,7 @@ def carried_state(old: State, runtime: Runtime, before: Model, model: Model) -> 
 
 
 def _hold_lengths(new: State, before: Model, model: Model) -> None:
-    """Start rods that become variable from their current length, or before the first step from any length."""
+    """Set the limits of rods that become adjustable to their current lengths."""
     axes = np.array(_freed(before, model), np.int64)
     length = np.stack([model.parameters[name][0, axes] for name in ("limit_lower", "limit_upper")], axis=-1)
     began = new.arrays["step_before"][:, None, None] > 0.0

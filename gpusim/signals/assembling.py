@@ -23,7 +23,7 @@ def assemble(runtime: Runtime, tolerance: float, iterations: int) -> Any:
 
 
 def project_velocities(runtime: Runtime, hold: str | Sequence[str], tolerance: float) -> Any:
-    """Make the velocities fit the loops; see :meth:`gpusim.Simulation.project_velocities`."""
+    """Project the velocities onto the loops; see :meth:`gpusim.Simulation.project_velocities`."""
     tolerance = validate.not_negative("Simulation.project_velocities", "tolerance", tolerance)
     table = runtime.signal_table().by_name
     nothing = isinstance(hold, Sequence) and not hold
@@ -34,7 +34,7 @@ def project_velocities(runtime: Runtime, hold: str | Sequence[str], tolerance: f
 
 
 def _start_here(runtime: Runtime, *names: str) -> None:
-    """Make a reset return to the current arrays of the state, in worlds that have not run yet."""
+    """Copy the current state to the reset state, in worlds that have not run yet."""
     start = np.flatnonzero(runtime.state.arrays["time"] == 0.0)
     for name in names:
         runtime.initial.arrays[name][start] = runtime.state.arrays[name][start]

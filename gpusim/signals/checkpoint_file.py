@@ -2,7 +2,7 @@
 
 Each member of the file is one array: ``header`` and ``model`` (UTF-8 JSON), ``commands``, and the arrays below
 ``state/``, ``actuators/``, ``parameters/``, ``programs/`` and ``first/``. The comment of the ZIP archive is the SHA-256
-of all bytes before the comment, so that gpusim detects any damage.
+of all bytes before the comment.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def _arrays(snapshot: Snapshot) -> dict[str, Array]:
 
 
 def _builder_of(model: Model) -> ModelBuilder:
-    """Return a builder with the complete elements of a model, whose groups of shapes are already bits."""
+    """Return a builder with the complete elements of a model."""
     builder = ModelBuilder(model.parameters["gravity"][0])
     for field in dataclasses.fields(Elements):
         setattr(builder, field.name, getattr(model, field.name))

@@ -39,9 +39,8 @@ class Checkpoints:
     def restore(self, snapshot: State, worlds: Any = None, source: Any = None) -> None:
         """Set worlds to a snapshot. From there they continue with bit-identical results.
 
-        Other worlds do not change. ``source`` can set a world to another world of the snapshot. It then continues like
-        that world, including the noise of the sensors. Python functions in ``python`` blocks keep their own variables,
-        which are not restored.
+        Other worlds do not change. ``source`` can set a world to another world of the snapshot, including the noise of
+        the sensors. Python functions in ``python`` blocks keep their own variables, which are not restored.
 
         Args:
             snapshot: result of :meth:`snapshot` of a simulation of an equal model.
@@ -86,8 +85,8 @@ class Checkpoints:
             launch, threads, device, specialize: as in :class:`Simulation`.
 
         Raises:
-            ModelError: the file is missing, damaged, not a checkpoint, from another version of gpusim or for another
-                model. Or the file holds no model and you gave none, or the backend does not work on this machine.
+            ModelError: the file is invalid, from another version of gpusim, for another model, or holds no model. Or
+                the backend does not work on this machine.
         """
         found = read_checkpoint(path)
         make: Any = cls

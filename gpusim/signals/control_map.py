@@ -31,7 +31,7 @@ def check_free(runtime: Runtime, label: str) -> None:
 
 
 def offered(runtime: Runtime, pattern: str) -> list[str]:
-    """Return the commands among which a name or wildcard is looked up.
+    """Return the commands that a name or wildcard can match.
 
     A name can be any command. A wildcard matches operator commands. If it matches no operator command, it matches
     internal commands that no diagram sets.

@@ -4,9 +4,8 @@ If an actuator has a ``delay``, or a command has an activation x, the usual name
 values that act now have the name ``<name>.applied``. A lag is x' = (command - x) / time_constant, solved exactly over a
 step. An integrator is x' = command. Both keep x within its range, and the mean of x over the step acts. A program
 (description/program.py), as for a diagram, computes the applied values. It runs after all diagrams, so it also delays
-the commands that diagrams set. The commands of the last steps are part of the state. An override replaces these past
-commands by its values, so that no earlier command acts later. Integrators keep their activation during an override.
-Delays are rounded to whole steps.
+the commands that diagrams set. The commands of the last steps are part of the state. An override also replaces these
+past commands. Integrators keep their activation during an override. Delays are rounded to whole steps.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ LABEL = "delays of commands"
 LONGEST = 10_000
 """Maximum delay, steps."""
 _NEXT = HEAD
-"""Index of the number that holds the write position of the rings."""
+"""Index of the state variable with the write position of the rings."""
 _FIRST = _NEXT + 1
 """Index of the first ring."""
 
@@ -174,7 +173,7 @@ def _runner(
     wanted: list[int], applied: list[int], delay: list[int], lag: list[int], integrates: list[bool], room: int,
     dt: float,
 ) -> Any:  # fmt: skip
-    """Return the NumPy version of _CPP, over all worlds."""
+    """Return the NumPy version of _CPP."""
     ring = _FIRST + room * np.arange(len(wanted))
     lags = _FIRST + room * len(wanted) + np.arange(len(wanted))
     law, rates = np.array(lag), np.array(integrates)

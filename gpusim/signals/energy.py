@@ -15,9 +15,7 @@ from gpusim.typing import Array
 def kinetic_energy(w: StepBuffers) -> Array:
     """Return the energy of bodies, rotors and pistons (J), (num_worlds,), after stage forward.
 
-    An energy audit needs more accuracy than a velocity signal. This function uses the mean of the velocities before and
-    after the trial velocity update (kick). If accelerations double from step to step, this mean is three times as
-    accurate as the velocities in the state.
+    For accuracy, the function uses the mean of the velocities before and after the trial velocity update (kick).
     """
     after = 0.0 if w.scheme == "semi_implicit" else (w.h_prev / (w.h_prev + w.real.type(w.h)))[:, :, None]
     twist = w.twist_before + after * (w.twist - w.twist_before)

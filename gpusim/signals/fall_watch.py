@@ -1,7 +1,6 @@
 """Warning about bodies that fell past every shape of the world. It appears once per simulation.
 
-The watch checks the bodies after a call of the backend if the number of steps has doubled since the last check. So a
-run of a million steps copies the state from the device only 13 times.
+The watch checks the bodies only if the number of steps has doubled since the last check.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 FIRST = 128
-"""Steps before the first look."""
+"""Number of steps before the first check."""
 DROP = 1.0
-"""Least way below every shape of the world, m."""
+"""Minimum distance below every shape of the world, m."""
 FREE = 0.9
-"""Least speed as a share of that of a free fall from the lowest shape: a load on a rope is slower."""
+"""Minimum speed, as a share of the speed of a free fall from the lowest shape."""
 
 
 class FallWatch:
@@ -65,7 +64,7 @@ class FallWatch:
             self._warn(np.where(falls, fell, 0.0))
 
     def _below(self, shape: ShapeSpec, position: Array, down: Array) -> Array:
-        """Return how far each loose body is below a shape, (worlds, bodies) in m; inf if the shape cannot catch it."""
+        """Return how far each loose body is below a shape, (worlds, bodies) in m, inf if the shape cannot catch it."""
         points = position[:, self._loose]
         if np.isinf(shape_type(shape.kind).radius(shape.params)):  # a half space
             normal, origin = shape.xform.matrix()[:, 2], np.asarray(shape.xform.position)

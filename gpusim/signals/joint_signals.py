@@ -122,7 +122,7 @@ class JointSignals:
         table.add(name, (), "rad", doc, read, write)
 
     def _parameter(self, prefix: str, suffix: str, k: int, name: str) -> Signal:
-        """Return the signal of a parameter. Without a row it reads the built value, and a new value adds the row."""
+        """Return the signal of a parameter. If the coordinate has no axis row, a write adds the row."""
         key, field = (self.index, k), name.removeprefix(prefix).removesuffix(suffix)
         moving = self.type.moving(self.spec.params) if field in ("limit_lower", "limit_upper") else None
 
@@ -159,7 +159,7 @@ class JointSignals:
         return total[:, 0] if self.count == 1 else total
 
     def _coupled(self, w: StepBuffers, axis: int) -> Array:
-        """Return the force of laws over several axes on one of them (N or N m), (num_worlds,)."""
+        """Return the force of coupled laws on one axis (N or N m), (num_worlds,)."""
         total, kick = np.zeros(self.runtime.num_worlds), np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1)
         for group in w.groups.values():
             if group.coupled is None:
@@ -170,7 +170,7 @@ class JointSignals:
         return total
 
     def reaction(self) -> Array:
-        """Return the wrench of the impulses in the last velocity update (kick), with drives and limits of the joint."""
+        """Return the wrench of the joint's impulses in the last kick, including drives and limits."""
         w, t = self.runtime.forward(), self.model.topology
         if self.constraint < 0:
             return np.zeros((self.runtime.num_worlds, 6))

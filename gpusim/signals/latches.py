@@ -28,7 +28,7 @@ def write_attached(runtime: Runtime, joint: int, worlds: Array, value: Array) ->
 
 
 def _broken(runtime: Runtime, joint: int) -> Array:
-    """Return the worlds in which a latch bore too much and has not been written since, (num_worlds,)."""
+    """Return the worlds in which a latch has broken and has not been written since, (num_worlds,)."""
     sensor = breaking_sensors(runtime.model).get(joint, -1)
     if sensor < 0:
         return np.zeros(runtime.num_worlds, bool)

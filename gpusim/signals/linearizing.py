@@ -18,8 +18,8 @@ from gpusim.typing import Array
 
 STATES = ("joint.*.position", "joint.*.velocity")
 KINK, LEAST_SLOPE = 0.1, 1e-6
-"""The state is at a kink if slopes above and below it differ by more than the share KINK of the larger one. Differences
-below LEAST_SLOPE are rounding."""
+"""The state is at a kink if the slopes on both sides differ by more than the share KINK. Smaller differences than
+LEAST_SLOPE are round-off."""
 _ELEMENT = "Simulation.linearize"
 
 
@@ -120,7 +120,7 @@ def _linearize(sim: Any, states: Any, commands: Any, steps: int, step: float, wo
 
 
 def _kinks(points: Array, after: Array) -> Array:
-    """Return the columns (n + m,) whose slopes above and below the state differ."""
+    """Return the columns (n + m,) at a kink."""
     up, down = after[0:-1:2] - after[-1], after[-1] - after[1:-1:2]
     above, below = (np.abs(np.diagonal(points[k:-1:2] - points[-1]))[:, None] for k in (0, 1))
     both = (above > 0.0) & (below > 0.0)

@@ -1,8 +1,8 @@
-"""One simulation with a different model in each world. The models may differ only in numbers that are stored per world.
+"""One simulation with a different model in each world.
 
-These are the parameters of bodies, joints, shapes and actuators, and the initial state. Everything else must be equal:
-topology, sizes of shapes, centers of mass, commands, diagrams, sensors. The results of world i are bit-identical to a
-simulation of model i.
+The models may differ in the parameters of bodies, joints, shapes and actuators, and in the initial state. Everything
+else must be equal: topology, sizes of shapes, centers of mass, commands, diagrams, sensors. The results of world i are
+bit-identical to a simulation of model i.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EQUAL = (
 _BODY = ("mass", "inertia", "xform", "linear_velocity", "angular_velocity", "gravity_scale")
 _JOINT = ("limit_lower", "limit_upper", "damping", "friction", "armature", "limit_restitution")
 _GROUP = ("specs", "params", "state", "derived")
-"""Numbers of elements that every world has for itself."""
+"""Numbers of elements that may differ between worlds."""
 
 
 def structure(model: Model, config: SolverConfig) -> str:

@@ -1,4 +1,4 @@
-"""Override of commands: holds chosen commands at given values, per world. An emergency stop uses it too.
+"""Override of commands: hold chosen commands at given values, per world. An emergency stop also uses the override.
 
 The override is part of the state (array OVERRIDE), so that copies, resets and replays include it.
 """
@@ -21,7 +21,7 @@ from gpusim.signals.runtime import Runtime
 from gpusim.typing import Array
 
 GIVEN, SAFE = 1.0, 2.0
-"""Marks of commands that are held: at a given value, or at their safe one."""
+"""Marks of commands that are held at a given value, and at their safe value."""
 ELEMENT = "Simulation.override"
 
 
@@ -94,7 +94,7 @@ class Override:
 
 
 def safe_commands(runtime: Runtime) -> Array:
-    """Return the safe values of all commands, (num_worlds, commands): a fixed value, or the reached position.
+    """Return the safe values of all commands, (num_worlds, commands): a fixed value, or the current position.
 
     For operator inputs of diagrams, the safe value is the default value.
     """

@@ -12,7 +12,7 @@ from gpusim.signals.runtime import Runtime
 
 
 class ProgramLoop:
-    """Loop over the steps of a simulation with diagrams: one backend call for many steps if possible, else for each."""
+    """Loop over the steps of a simulation with diagrams. If possible, one backend call runs many steps."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -37,7 +37,7 @@ class ProgramLoop:
 
 
 def samplings(runtime: Runtime) -> list[Sampling] | None:
-    """Return all diagrams for one call of many steps, or None if a diagram must be sampled in Python."""
+    """Return all diagrams for one call of many steps, or None if Python must sample a diagram."""
     found = list[Sampling]()
     for running in runtime.running:
         sampling = running.sampling()

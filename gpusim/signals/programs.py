@@ -1,8 +1,8 @@
-"""Diagrams at run time: the signals of diagrams, and the sampling of each diagram before the steps in which it is due.
+"""Diagrams at run time: their signals, and their samples before the steps.
 
 The state variables of diagrams are part of the state (``diagram.<label>``), so that copies, resets and replays include
-them. A sample launches a small kernel that is generated for the diagram (cuda_kernels/diagram.cu). The NumPy backend,
-and diagrams with Python blocks, run the same operations over all worlds.
+them. A sample launches a generated kernel of the diagram (cuda_kernels/diagram.cu). The NumPy backend, and diagrams
+with Python blocks, run the same operations in NumPy.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from gpusim.signals.signal import SignalInfo, SignalTable
 from gpusim.typing import Array
 
 _BOUNDS = {"lower": "upper", "upper": "lower"}
-"""Parameters of blocks that bound each other."""
+"""Pairs of block parameters with a lower and an upper bound."""
 
 
 def state_name(label: str) -> str:
@@ -79,13 +79,13 @@ class RunningProgram:
         return Sampling(self.program, inputs, self.parameters, self.name, isinstance(self.program, Delays))
 
     def _due(self) -> Array:
-        """Return the mask of worlds with a due sample, or with another period than at the last one."""
+        """Return the mask of worlds with a due sample or a changed sample period."""
         arrays, periods = self._backend.read_state().arrays, self.program.periods(self.parameters)
         numbers = arrays[self.name]
         return np.asarray(is_due(numbers, arrays["time"], periods) | has_new_period(numbers, periods))
 
     def _somewhere_due(self) -> bool:
-        """Return whether any world has work. One world needs no arrays, which would take longer."""
+        """Return whether any world has a due sample."""
         if self._runtime.num_worlds > 1 or self.program.rate_at is not None:
             return bool(self._due().any())
         arrays, period = self._backend.read_state().arrays, self.program.period
@@ -122,7 +122,7 @@ class RunningProgram:
         self, own: Array, commands: Array, now: Array, par: Array, time: Array, periods: Array, due: Array,
         final: bool,
     ) -> Array:  # fmt: skip
-        """Take one sample of the ``due`` worlds, the last one if ``final``. Return those with another one due."""
+        """Take one sample in the ``due`` worlds. Return the worlds in which another sample is due."""
         some, period, at = own[due], periods[due], time[due]
         share, given, kept = reading_share(some, at, period)[:, None], now[due], some[:, len(self.program.initial) :]
         given = np.where(share < 1.0, kept + share * (given - kept), given)
@@ -145,7 +145,7 @@ class RunningProgram:
         self.parameters[worlds, tuned.at] = values
 
     def _check_bound(self, name: str, worlds: Array, values: Array) -> None:
-        """Check that a lower bound of a block stays below its upper one."""
+        """Check that the lower bound of a block stays below its upper bound."""
         block, _, own = name.rpartition(".")
         partner = self.program.tuned.get(f"{block}.{_BOUNDS[own]}") if own in _BOUNDS else None
         if partner is None:
@@ -169,7 +169,7 @@ def start_programs(runtime: Runtime) -> dict[str, str]:
     """Start all sensors, then the diagrams in the order in which they were added, then the delays of commands.
 
     Returns:
-        For each command that a diagram sets: the label of the diagram, by label of the command.
+        The label of the diagram that sets each command, by the label of the command.
     """
     model, dt = runtime.model, runtime.config.dt
     commands = {label: ui_hints.unit for label, ui_hints in command_steering(model).items()}

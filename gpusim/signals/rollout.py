@@ -57,7 +57,7 @@ class Rollouts(ABC):
 
 
 class _Rollout:
-    """A number of steps with commands, whose signals are recorded. See :meth:`gpusim.Simulation.rollout`."""
+    """One rollout. See :meth:`gpusim.Simulation.rollout`."""
 
     def __init__(
         self, runtime: Runtime, steps: Any, commands: Mapping[str, Any] | None, record: str | Sequence[str], every: Any
@@ -104,7 +104,7 @@ class _Rollout:
         return plan.record.array
 
     def _plan(self) -> StepPlan | None:
-        """Return the plan for one call of the backend, or None if Python has to do something between the steps."""
+        """Return the plan for one call of the backend, or None if Python must run code between the steps."""
         programs, record = samplings(self._runtime), self._observation.reading(self._steps // self._every)
         if programs is None or record is None or self._runtime.samplers:
             return None

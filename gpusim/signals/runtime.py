@@ -30,7 +30,7 @@ class Runtime:
 
     Args:
         model, config: model and settings after the choice of joint solvers.
-        built: the model as given, without the rows that parameter writes add.
+        built: the model without the rows that parameter writes add.
         state: initial state, (num_worlds, ...).
         parameters: copies of the model's parameters by name.
         backend: backend of the model.
@@ -43,7 +43,7 @@ class Runtime:
         drivers: the diagram that writes each command, by label.
         running: the diagrams (``RunningProgram``), in the order of their samples.
         steps: number of steps requested so far.
-        samplers: observers, such as recordings, that take samples at certain steps.
+        samplers: observers that take samples at certain steps, such as recordings.
         rebound: functions to call after :meth:`rebind`.
         compiled: cache of observations and writers by their signals. :meth:`rebind` empties the cache.
     """
@@ -141,10 +141,9 @@ class Runtime:
         return self.config.dt if last in (0.0, usual) else last * self.config.substeps
 
     def forward(self) -> StepBuffers:
-        """Return the work arrays with forces at the current time. They are computed once per state (stage ``forward``).
+        """Return the work arrays with forces at the current time (stage ``forward``).
 
-        Forces are known only as impulses over a step. So this method computes the velocities of the next step with the
-        current step size, keeps the forces, and discards the velocities.
+        The method computes a trial step, keeps the forces, and discards the velocities. It does so once per state.
         """
         if self._forward is None:
             self._forward = self.backend.run_forward(self.step_size / self.config.substeps)

@@ -23,8 +23,8 @@ class SignalInfo:
     Attributes:
         shape: shape of the value in one world: () for a number, (3,) for a vector.
         writable: whether ``sim.write`` can write the signal.
-        forward: whether a read needs a trial velocity update. One trial per state serves any number of signals.
-        device: whether kernels can read the signal on backends with kernels. Other signals pass through the host.
+        forward: whether a read needs a trial step. One trial per state is enough for all signals.
+        device: whether kernels can read the signal. The host reads all other signals.
     """
 
     name: str
@@ -52,16 +52,16 @@ class Signal:
     at: tuple[int, ...] = ()
     target: Target | None = None
     kept: tuple[str, tuple[int, ...]] | None = None
-    """Array of the state, and its columns, for values that a program stored there."""
+    """Array of the state and its columns, for values that a program stores there."""
     shared: tuple[SharedWriter, str] | None = None
-    """Writer of several parameters of one actuator, which checks them together, and the name of this one."""
+    """Writer of all parameters of one actuator, and the name of this parameter."""
 
 
 SharedWriter = Callable[[Array, dict[str, Array]], None]
 """Function that gets world indices (n,) and values (n,) by parameter."""
 Writer = Callable[[Array, Array], None]
 Maker = Callable[[str], Signal]
-"""Function that makes the signal of a name."""
+"""Function that makes a signal from its name."""
 
 
 def host_signal(
@@ -79,10 +79,7 @@ def host_signal(
 
 
 class SignalsByName(Mapping[str, Signal]):
-    """Mapping of names to signals, in the order of the model. Some signals are made on first access.
-
-    A model of thousands of joints has a hundred thousand parameters, and most of them are never read.
-    """
+    """Mapping of names to signals, in the order of the model. Some signals are made on first access."""
 
     def __init__(self) -> None:
         self._entries: dict[str, Signal | Maker] = {}
@@ -92,7 +89,7 @@ class SignalsByName(Mapping[str, Signal]):
         self._entries[name] = entry
 
     def also(self, name: str, other: str) -> None:
-        """Add an alias that is not listed. If a signal has the same name, the signal takes precedence."""
+        """Add an unlisted alias. A signal of the same name takes precedence."""
         self._others[other] = name
 
     def __getitem__(self, name: str) -> Signal:
@@ -136,7 +133,7 @@ class SignalTable:
         kept: tuple[str, tuple[int, ...]] | None = None,
         shared: tuple[SharedWriter, str] | None = None,
     ) -> None:
-        """Add a signal that the host reads, or whose value is stored (``kept``) in the state."""
+        """Add a signal that the host reads, or whose value the state stores (``kept``)."""
         made = host_signal(name, shape, unit, doc, read, write, forward=forward)
         self.by_name[name] = replace(made, kept=kept, shared=shared) if kept or shared else made
 
@@ -155,7 +152,7 @@ class SignalTable:
         shape: tuple[int, ...] | None = None,
         unit: str = "",
     ) -> None:
-        """Add a signal that kernels can read: the value of one element, or values of several, joined to ``shape``."""
+        """Add a signal that kernels can read: the value of one element, or of several elements with ``shape``."""
         one = quantity.shape if shape is None else shape
         info = SignalInfo(name, one, unit or quantity.unit, quantity.doc, write is not None, device=True)
         now, indices = self._now, np.array(at)

@@ -28,7 +28,6 @@ from gpusim.signals.writing import chosen_worlds
 from gpusim.typing import Array
 
 _FIRST = ("position", "orientation", "linear_velocity", "angular_momentum", "angle")
-"""Writable arrays of the state that a reset returns to."""
 _BY_ROWS = {"constraints", "block", "axes", "couplings", "ropes"}
 """Dimensions that change with the rows that joints get during a run (added_rows.py)."""
 ELEMENT = "Simulation.restore"
@@ -114,7 +113,7 @@ def _kept_group(group: Group) -> Group:
 
 
 def _taken_from(kept: Snapshot, source: Any, worlds: Array, num_worlds: int) -> Snapshot:
-    """Return a snapshot whose chosen worlds (n,) are the worlds ``source`` of another one, one for all or (n,)."""
+    """Return a copy of a snapshot, with the worlds ``source`` in place of the chosen worlds (n,)."""
     taken = chosen_worlds(f"{ELEMENT}: source", source, kept.num_worlds)
     if taken.size not in (1, worlds.size):
         rule = f"source = {source!r} has {taken.size} worlds, and {worlds.size} are to be restored"
@@ -145,7 +144,7 @@ def check_model(element: str, model: Model, digest: Mapping[str, str]) -> None:
 
 
 def _check(live: LiveState, kept: Snapshot) -> None:
-    """Raise if the snapshot does not fit, before anything changes."""
+    """Raise if the snapshot does not fit."""
     runtime = live.runtime
     check_model(ELEMENT, runtime.built, kept.digest)
     if kept.num_worlds != live.num_worlds:
@@ -164,7 +163,7 @@ def _check(live: LiveState, kept: Snapshot) -> None:
 
 
 def _kinds_of_arrays(state: State) -> dict[str, str]:
-    """Describe type and shape of every array; of arrays whose shape follows from the rows only the type."""
+    """Return type and shape of every array, without shapes that depend on the axis rows."""
     by_rows = {f.name for f in fields.STATE_FIELDS if _BY_ROWS & {str(d) for d in f.dims}}
     arrays = state.variables()
     return {
@@ -173,7 +172,7 @@ def _kinds_of_arrays(state: State) -> dict[str, str]:
 
 
 def _restore(runtime: Runtime, kept: Snapshot, worlds: Array) -> None:
-    """Set chosen worlds (n,) to a snapshot that fits."""
+    """Set chosen worlds (n,) to a checked snapshot."""
     rows = row_keys(runtime.model)
     wanted = kept.rows if worlds.size == runtime.num_worlds else kept.rows | rows
     if wanted != rows:
@@ -222,7 +221,7 @@ def _restore_actuators(runtime: Runtime, kept: Snapshot, worlds: Array) -> None:
 
 
 def _written(current: Array, kept: Array, worlds: Array, num_worlds: int) -> Array:
-    """Return parameters, (1 or num_worlds, ...), with a snapshot's in chosen worlds, or ``current`` if none differ."""
+    """Return parameters, (1 or num_worlds, ...), with those of a snapshot in chosen worlds."""
     wide, given = (np.broadcast_to(x, (num_worlds, *x.shape[1:])) for x in (current, kept))
     if np.array_equal(wide[worlds], given[worlds], equal_nan=True):
         return current

@@ -58,7 +58,7 @@ class RegularSampler:
 
 
 def pieces(samplers: list[StepSampler], n: int, dt: float) -> Iterator[int]:
-    """Yield numbers of steps to take at once, such that each sample is taken after the right step."""
+    """Yield numbers of steps to run without a sample in between."""
     while n > 0:
         count = min([n, *(sampler.steps_until_sample(dt) for sampler in samplers)])
         yield count

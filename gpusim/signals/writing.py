@@ -18,9 +18,9 @@ from gpusim.signals.signal import SharedWriter, Signal
 from gpusim.typing import Array
 
 MAY_BE_INFINITE = ("limit_lower", "limit_upper", "cone_limit", "effort_limit", "hose_bulk_modulus")
-"""Parameters for which infinity means "none"."""
+"""Parameters that may be infinite."""
 JUMPS = 3
-"""Steps in a row with a new velocity of a kinematic body after which the writer warns."""
+"""The writer warns after this number of consecutive steps with a new velocity of a kinematic body."""
 MOST_NAMED = 6
 """Maximum number of signals of a wildcard that a message lists."""
 _LIMITS = (".limit_lower", ".limit_upper")
@@ -28,7 +28,7 @@ _QUATERNIONS = ("orientation", "quaternion", "pose")
 
 
 class Part:
-    """One entry of a write: one signal, or all signals that match a wildcard, with their numbers joined.
+    """One entry of a write: one signal, or all signals that match a wildcard.
 
     Raises:
         ModelError: a signal cannot be written.
@@ -72,7 +72,7 @@ class Part:
         return filled.reshape(count, self.size)
 
     def _matched(self) -> str:
-        """Return the signals that match a wildcard, in words."""
+        """Return the signals that match a wildcard, as text for a message."""
         names = [s.info.name for s in self.signals]
         if names == [self.name]:
             return ""
@@ -107,7 +107,7 @@ class StateWriter:
         self._jumps = JumpWatch(runtime, [target for target, _ in targets])
         names = {signal.info.name for part in parts for signal in part.signals}
         self._ranges = [name for name in names if _LIMITS[1] in name and name.replace(*_LIMITS[::-1]) in names]
-        """Upper limits that are written together with their lower ones."""
+        """Upper limits whose lower limits are written at the same time."""
 
     @property
     def moves(self) -> bool:
@@ -166,10 +166,10 @@ class StateWriter:
         self._runtime.invalidate()
 
     def _limits_in_order(self, others: list[tuple[Signal, Array]], worlds: Array) -> list[tuple[Signal, Array]]:
-        """Order writes of limits such that no lower limit exceeds its upper one after any of them.
+        """Order the writes of limits, so that no lower limit exceeds its upper limit after any write.
 
         Raises:
-            ModelError: a new lower limit is above its new upper one; nothing has changed then.
+            ModelError: a new lower limit is above its new upper limit. Nothing changes then.
         """
         named = {signal.info.name: (signal, value) for signal, value in others}
         first = []
@@ -183,7 +183,7 @@ class StateWriter:
 
 
 def _shared(others: list[tuple[Signal, Array]]) -> dict[SharedWriter, dict[str, Array]]:
-    """Return the parameters of actuators by writer and name, because those of one actuator are checked together."""
+    """Return the parameters of actuators by writer and name."""
     found: dict[SharedWriter, dict[str, Array]] = {}
     for signal, value in others:
         if signal.shared is not None:
@@ -193,7 +193,7 @@ def _shared(others: list[tuple[Signal, Array]]) -> dict[SharedWriter, dict[str, 
 
 
 class JumpWatch:
-    """Watch that warns once if you write a new velocity of a kinematic body with sites in step after step."""
+    """Watch that warns once if you write a new velocity of a kinematic body with sites in many consecutive steps."""
 
     def __init__(self, runtime: Runtime, targets: Sequence[writes.Target]) -> None:
         bodies = runtime.model.bodies

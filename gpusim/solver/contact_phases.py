@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpusim.solver.nodes import Phase
 
 RECORDS, RECORD_ROOM = "record_items(w)", "w.record_places() / ITEM_LANES"
-"""Number of groups of manifold records (ITEM_LANES each) that are in use, and their capacity."""
+"""Number of used groups of manifold records, and their capacity. A group has ITEM_LANES records."""
 
 CONTACT_PHASES = (
     Phase("start_search", reads="search_owner", writes="searching"),

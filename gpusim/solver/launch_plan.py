@@ -1,7 +1,7 @@
 """Launch plan: the schedule as lists of kernel launches, for large worlds (staged launch).
 
-A *segment* is a list of launches between which the host decides nothing. The CUDA backend captures each segment in a
-CUDA graph. Conditions that each world evaluates are passed to a launch as a bit mask of FLAGS (solver/schedule.py).
+A *segment* is a list of launches that need no decision by the host. The CUDA backend captures each segment in a CUDA
+graph. A launch gets the conditions that each world evaluates as a bit mask of FLAGS (solver/schedule.py).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Launch:
         condition: bit mask of the conditions that a world must fulfill.
         level: level of the elimination tree, or color.
         stage: name of the launch in profiles.
-        items: maximum number of items in a world, None if unknown. If it is 0, one block works on a whole world.
-        turns: whether several blocks per world share the work by tickets (cuda_kernels/tickets.cuh).
+        items: maximum number of items in a world, None if unknown, 0 if one block works on a whole world.
+        turns: whether several blocks share the work of a world (cuda_kernels/tickets.cuh).
     """
 
     phase: str
@@ -63,13 +63,13 @@ Plan = tuple[Part, ...]
 _JOINED = (Run, Lists, If, Sweeps, Later, Routine)
 """Nodes that a joined launch can contain."""
 PUBLISH_ACTIVE = [Launch("publish_active")]
-"""Sets the flag ``active`` if a world has passes left."""
+"""Launch that sets the flag ``active`` if a world has passes left."""
 LOAD = Stage("start", (If(schedule.JOINTS, (Whole("clear_rows"),)), Whole("load_state")))
 STORE = Routine("store", (*schedule.run("conclude"), Whole("store_healthy")), label="store")
 
 
 class LaunchPlan:
-    """The plans of a model: a step in three parts, a trial substep, the poses, and every stage alone.
+    """The launch plans of a model: a step, a trial substep, the poses, and every stage alone.
 
     Args:
         sizes: sizes from tables.model_tables, and the settings of the run ("semi_implicit", "direct", ...).
@@ -149,13 +149,13 @@ class LaunchPlan:
                 self._add_all(node.body, mask, number, label, parts)
 
     def _joins(self, node: If) -> bool:
-        """Return whether one launch can run a whole node: no phases by level, and blocks that run in parallel."""
+        """Return whether one launch can run a whole node."""
         parts = list(reached(node, self.sizes))
         by_level = any(isinstance(part, Run) and part.by_level for part in parts)
         return self.sizes["incident_places"] > 0 and not by_level and all(isinstance(part, _JOINED) for part in parts)
 
     def _most(self, node: If) -> int:
-        """Return the number of items of the largest phase in a node. Lists count all pairs."""
+        """Return the maximum number of items of a phase in a node."""
         sizes = {**self.sizes, "PARTS": PARTS}
         runs = (part.phase for part in reached(node, self.sizes) if isinstance(part, Run))
         return max([self.sizes["pairs"], *(phase.most(sizes) or 0 for phase in runs)])
@@ -168,7 +168,7 @@ class LaunchPlan:
 def launched_levels(sizes: Sizes, direct: bool) -> int:
     """Return how many levels of the elimination tree a staged solve launches one by one.
 
-    The number is 0 if one block does the whole solve of a world. This is so if bodies with joints have contacts.
+    The number is 0 if bodies with joints have contacts, because then one block solves a whole world.
     """
     together = schedule.SOLVE.together
     assert together is not None

@@ -112,7 +112,7 @@ class Run(Node):
 
 @dataclass(frozen=True)
 class TicketRun(Run):
-    """A phase ``name(w)`` whose work several blocks per world share by tickets (cuda_kernels/tickets.cuh).
+    """Run a phase ``name(w)`` whose work several blocks per world share (cuda_kernels/tickets.cuh).
 
     Only the staged launch runs it.
     """
@@ -129,9 +129,8 @@ class Whole(Node):
 class If(Node):
     """Nodes that run if a condition holds.
 
-    ``joined``: name of one launch that runs all of these nodes for large worlds on a GPU. Its blocks share the work by
-    tickets. So only one launch is needed even if there is no work. The number of items of a phase must not depend on
-    arrays that these nodes write.
+    ``joined``: name of one launch that runs all of these nodes for large worlds on a GPU. Its blocks share the work
+    (cuda_kernels/tickets.cuh). The number of items of a phase must not depend on arrays that these nodes write.
     """
 
     when: Condition
@@ -158,7 +157,7 @@ class Sweeps(Node):
 
 @dataclass(frozen=True)
 class Later(Node):
-    """Nodes that only some sweeps run: not the first one, and none after number ``last``."""
+    """Nodes that run in all sweeps except the first one and those after number ``last``."""
 
     body: tuple[Node, ...]
     last: int | None = None
@@ -179,7 +178,7 @@ class Lists(Node):
 
     phase: Phase
     add: Phase
-    """Sums the contributions of the manifolds without a color over each body."""
+    """Phase that sums the contributions of the manifolds without a color over each body."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +202,7 @@ class Stage(Routine):
         reference: the NumPy function in gpusim/reference/ ("joints.kick.kick"), which takes the StepBuffers. By default
             it is the function in stages.py with the name of the stage. The kernels can use the CONSTANTS of its file by
             name.
-        kernels: the file in cuda_kernels/ that has the phases of the stage, if no other file includes this file.
+        kernels: the file in cuda_kernels/ with the phases of the stage, unless another file includes it.
     """
 
     together: Condition | None = None
@@ -234,7 +233,7 @@ def reached(node: Node, sizes: Sizes) -> Iterator[Node]:
 
 
 def phases(node: Node, build: Build | None = None) -> list[tuple[Phase, str]]:
-    """Return the phases in a node in order of first use, each with its form: "item", "level" or "turns"."""
+    """Return the phases in a node in order of first use, each with its form ("item", "level" or "turns")."""
     found: dict[str, tuple[Phase, str]] = {}
     for part in walk(node, build):
         if isinstance(part, TicketRun):

@@ -1,9 +1,8 @@
 """The schedule: all stages of a step and their phases, in order.
 
-The following is generated from the schedule: the order within the fused kernel and the kernels of the staged launch
-(backends/codegen/schedule_source.py), the launches (solver/launch_plan.py), the NumPy step (solver/step.py), the arrays
-that parity tests check, and the names in profiles. STEP, at the end of this file, shows the whole step on one screen.
-docs/architecture.md describes the stages.
+The kernels (backends/codegen/schedule_source.py), the launches (solver/launch_plan.py) and the NumPy step
+(solver/step.py) follow from the schedule. STEP, at the end of this file, has the whole step. docs/architecture.md
+describes the stages.
 
 To add a phase, add a row to solver/phases.py, a node here, code to the NumPy stage, and a kernel function.
 """
@@ -400,7 +399,7 @@ CHECK = Stage("check", run("start_check check_body check_actuator check_start"))
 
 CONTACTS = (BROAD_PHASE, NARROW_PHASE, COLOR_CONTACTS)
 IMPULSES = (PREPARE, PREPARE_CONTACTS, ACTUATE, KICK, SOLVE)
-"""Velocities from t - h_prev/2 to t + h/2."""
+"""Nodes that advance the velocities from t - h_prev/2 to t + h/2."""
 SUBSTEP = (
     *IMPULSES,
     If(SEMI_IMPLICIT, (SPLIT_IMPULSES,)),  # a displacement that corrects position errors
@@ -417,7 +416,7 @@ STEP = (
     CHECK,
 )
 TRIAL = (*CONTACTS, *IMPULSES, FORWARD)
-"""Forces at the current time. The state does not change."""
+"""Nodes that compute the forces at the current time without a change of the state."""
 
 
 def stages(nodes: tuple[Node, ...] = (*STEP, FORWARD, POSE)) -> Iterator[Stage]:

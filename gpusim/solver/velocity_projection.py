@@ -2,7 +2,7 @@
 
 The rigid rows and the held rates allow velocities v' with C v' = d. For given velocities v, the projection computes the
 allowed v' that minimizes ``(v' - v)^T M (v' - v)``. M contains the masses and inertias of the bodies, and the inertias
-along axes (rotors). Redundant rows of loops are allowed.
+of rotors. Loops may have redundant rows.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from gpusim.solver.assembly import AssemblyReport, by_label
 from gpusim.typing import Array
 
 PASSES = 3
-"""Passes of the solve. The second and third correct the round-off of the first."""
+"""Number of passes of the solve. Later passes correct the round-off of the first pass."""
 LEAST_SHARE = 1e-11
-"""Singular values below this share of the greatest one belong to redundant rows."""
+"""Singular values below this share of the greatest singular value belong to redundant rows."""
 
 
 def project(w: StepBuffers, state: State, now: StateReader, held: Sequence[Held], tolerance: float) -> AssemblyReport:
@@ -73,8 +73,8 @@ def _moving(w: StepBuffers, rows: Array) -> Array:
 class Held:
     """Rates that the projection keeps.
 
-    If ``body`` < 0, these rates are those of the coordinates ``numbers``. Otherwise, they are three columns of the
-    twist of body ``body``, from column ``first`` on.
+    If ``body`` < 0, they are the rates of the coordinates ``numbers``. Otherwise, they are three columns of the twist
+    of this body, from column ``first`` on.
     """
 
     numbers: tuple[int, ...]

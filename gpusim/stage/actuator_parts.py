@@ -24,10 +24,10 @@ _COIL_SLENDERNESS = 0.11
 
 
 def actuator_parts(model: Model, machine: MachineParts) -> list[Part | Span]:
-    """Return the drawn parts of all actuators of a model. Kinds of actuators without a picture are skipped.
+    """Return the drawn parts of all actuators of a model.
 
     Raises:
-        UnknownNameError: a kind of actuator has selected an unknown picture.
+        UnknownNameError: an actuator type selects an unknown picture.
         ModelError: an actuator lacks a parameter that its picture needs.
     """
     pieces: list[Part | Span] = []
@@ -45,7 +45,7 @@ def actuator_parts(model: Model, machine: MachineParts) -> list[Part | Span]:
 
 
 def _ends(model: Model, actuator: ActuatorSpec) -> tuple[int, int, Array, Array, float]:
-    """Return bodies, points from their centers of mass, and the distance in the initial poses, m."""
+    """Return the two bodies, the two points (relative to the centers of mass, m) and the initial distance (m)."""
     p = actuator.params
     a, b = int(p["body_a"]), int(p["body_b"])
     places = [
@@ -57,7 +57,7 @@ def _ends(model: Model, actuator: ActuatorSpec) -> tuple[int, int, Array, Array,
 
 
 def _coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """Return a coil, a damper inside it if the spring has one, and a plate if one end is on the world."""
+    """Return a coil, a damper inside the coil if the spring has damping, and a plate at an end on the world."""
     a, b, point_a, point_b, length = _ends(model, actuator)
     length = max(length, 0.3 * float(actuator.params.get("rest_length", 0.0)), 1e-6)
     radius = min(max(_COIL_SLENDERNESS * length, 0.012 * machine.size), 0.06 * machine.size)
@@ -79,7 +79,7 @@ def _coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[P
 
 
 def _barrel_and_rod(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """Return barrel, rod and gland with radii from the piston areas, and a pin at each end."""
+    """Return barrel, rod and gland, and a pin at each end. The piston areas define the radii."""
     a, b, point_a, point_b, _ = _ends(model, actuator)
     p = actuator.params
     shortest, longest = (float(p["length_offset"]) + float(p[f"stroke_{end}"]) for end in ("min", "max"))
@@ -108,13 +108,13 @@ def _barrel_and_rod(model: Model, machine: MachineParts, actuator: ActuatorSpec)
 
 
 def _buried(machine: MachineParts, body: int, point: Array) -> float:
-    """Return the length of a rod's end that is inside the body it moves, m."""
+    """Return the length (m) of the rod inside the body that the rod moves."""
     solid = None if body == WORLD else machine.solids[body]
     return float(solid.half.min()) if solid is not None and solid.holds(point) else 0.0
 
 
 def _across(model: Model, machine: MachineParts, a: int, b: int) -> Array:
-    """Return the world direction of a cylinder's pins: a hinge axis of its bodies, or y without a hinge."""
+    """Return the world direction of a cylinder's pins: the axis of a hinge at its bodies, or y without a hinge."""
     for joint in model.joints:
         if is_hinge(joint) and {joint.parent, joint.child} & ({a, b} - {WORLD}):
             axis: Array = joint_frames(joint).axes_a[:, 2]
@@ -154,4 +154,4 @@ _DRAWERS: dict[str, Callable[[Model, MachineParts, ActuatorSpec], list[Part | Sp
     "motor_can": _motor_can,
     "torsion_coil": _torsion_coil,
 }
-"""Functions by the picture names that actuator kinds select; see ``ActuatorType.picture``."""
+"""Picture name -> function that draws it; see ``ActuatorType.picture``."""

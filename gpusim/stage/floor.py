@@ -1,4 +1,4 @@
-"""Grounds: the planes of a model, or a floor below everything if none is level."""
+"""Grounds: the planes of a model, or an added floor if the model has no horizontal plane."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from gpusim.stage.solids import attachments
 from gpusim.typing import Array
 
 _PATCH = 8.0
-"""Half the edge of a tilted plane, in radii of the scene."""
+"""Half edge of a drawn tilted plane, in radii of the scene."""
 _MARGIN = 0.02
-"""Distance of the floor below everything, in sizes of the machine."""
+"""Gap between the added floor and the lowest point, in sizes of the machine."""
 _LEVEL = 1e-3
-"""A plane tilted by less than this (sine) extends to the horizon. Others are drawn as squares."""
+"""Maximum tilt (sine) of a plane that is drawn to the horizon. Other planes are drawn as squares."""
 _SAME = 1e-6
-"""Two planes with at most this gap (m) and angle (sine) are one."""
+"""Maximum gap (m) and angle (sine) between two planes that count as one."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Ground:
         body: index of the body that the plane is fixed to, -1 for the world.
         point: point on the plane, relative to the body's center of mass, in body axes (m).
         axes: (3, 3) columns: two axes in the plane, and its normal, in body axes.
-        level: whether the plane is horizontal. It is then drawn to the horizon.
+        level: whether the plane is horizontal and drawn to the horizon.
         solid: True for a shape of the model, False for a floor added by the viewer.
         half: half the edge (m) of the drawn square if the plane does not extend to the horizon.
         finish: color of the plane if it is a visual. None: draw the viewer's ground with grid lines.
@@ -56,7 +56,7 @@ class Ground:
     texture: Texture | None = None
 
     def seen_from(self, height: float) -> bool:
-        """Return whether the plane is drawn for an eye at this height above it (m).
+        """Return whether the plane is drawn for a camera at this height above the plane (m).
 
         From below, only a level plane of the model is drawn.
         """
@@ -64,7 +64,7 @@ class Ground:
 
 
 def place_of(ground: Ground, poses: Poses, world: int) -> tuple[Array, Array]:
-    """Return a point of a ground (m) and its axes (columns) in one of the worlds, in the world frame."""
+    """Return a point of a ground (m) and the ground's axes (columns) in one of the worlds, in the world frame."""
     rotation = poses.rotation[world, ground.body]
     return poses.position[world, ground.body] + rotation @ ground.point, rotation @ ground.axes
 
@@ -72,7 +72,7 @@ def place_of(ground: Ground, poses: Poses, world: int) -> tuple[Array, Array]:
 def find_grounds(
     model: Model, parts: list[Part], machine: MachineParts, up: Array, visuals: bool = True
 ) -> list[Ground]:
-    """Return the planes of a model, plus a floor if none of them is level.
+    """Return the planes of a model, and an added floor if none of them is level.
 
     Args:
         parts: all drawn parts of the model.
@@ -94,7 +94,7 @@ def find_grounds(
 
 
 def _coincide(shape: ShapeSpec, picture: VisualSpec) -> bool:
-    """Return whether two planes of a body lie in each other."""
+    """Return whether two planes of a body coincide."""
     normal = shape.xform.matrix()[:, 2]
     gap = float(normal @ (picture.xform.position - shape.xform.position))
     turned = float(np.linalg.norm(np.cross(normal, picture.xform.matrix()[:, 2])))
@@ -102,7 +102,7 @@ def _coincide(shape: ShapeSpec, picture: VisualSpec) -> bool:
 
 
 def _looking(ground: Ground, picture: VisualSpec) -> Ground:
-    """Return a ground with the look of a visual. A cube of pictures has its mean color."""
+    """Return a ground with the look of a visual. A cube map is replaced by its mean color."""
     finish, texture = visual_finish(picture), picture.look.texture
     if texture is not None and texture.is_cube:
         mixed = np.multiply(finish.color, texture.mean())
@@ -113,7 +113,7 @@ def _looking(ground: Ground, picture: VisualSpec) -> Ground:
 
 
 def _plane(model: Model, shape: ShapeSpec | VisualSpec, machine: MachineParts, up: Array) -> Ground:
-    """Return the ground of a plane. A tilted plane is a square, below the scene's center if fixed to the world."""
+    """Return the ground of a plane. A tilted plane is a square, and on the world it is below the scene's center."""
     axes = _upright(shape.xform.matrix())
     point = shape.xform.position - com_of(model, shape.body)
     if shape.body == WORLD and float(np.linalg.norm(np.cross(axes[:, 2], up))) < _LEVEL:
@@ -142,7 +142,7 @@ def _axes_about(up: Array) -> Array:
 
 
 def _lowest(model: Model, parts: list[Part], up: Array) -> float:
-    """Return the height of the lowest point of everything in the initial poses, m; 0 for an empty scene."""
+    """Return the height of the lowest point of the initial poses, m; 0 for an empty scene."""
     heights = [_part_height(model, part, up) for part in parts]
     for body_a, point_a, body_b, point_b in attachments(model):
         heights += [height(model, body_a, point_a, up), height(model, body_b, point_b, up)]

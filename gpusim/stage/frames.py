@@ -1,4 +1,4 @@
-"""Poses of instances as position, rotation and scale, for renderers that take no affine transforms."""
+"""Poses of instances as position, rotation and scale, for renderers that do not accept affine transforms."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from gpusim.typing import Array
 
 _UPRIGHT = 0.95
 _LOOP = 0.8
-"""Share of a link's half length by which it may hang below the previous link in a loop, which holds both ends."""
+"""Maximum sag of a link below the previous link in a loop, as a share of its half length."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class _Branch:
 
 
 def lowest_reach_of(model: Model, machine: MachineParts, up: Array) -> float:
-    """Return a height along ``up`` (m) below which no body that swings on joints can move. Inf if no body swings.
+    """Return a height along ``up`` (m) below which no swinging body can move. Inf if no body swings.
 
-    A joint is never below the lowest position of its body. Bodies that are guided by an actuator with commands, a
-    slider or a vertical hinge count as fixed. A loop holds both ends of a link. So every link of a
-    loop after the first hangs below the previous link by at most 80 % of its half length (_LOOP).
+    Bodies that are guided by an actuator with commands, a slider or a vertical hinge count as fixed. In a loop, every
+    link
+    after the first hangs below the previous link by at most 80 % of its half length.
     """
     branches, loops = _tree(model)
     guided = _guided(model)
@@ -107,7 +107,7 @@ def _way_up(body: int, above: dict[int, int]) -> set[int]:
 
 
 def _beyond(machine: MachineParts, body: int, hold: Array) -> float:
-    """Return how far a body extends beyond its center of mass, seen from the point where it is held, m."""
+    """Return the distance (m) from a body's center of mass to its far end, opposite to the held point."""
     solid = machine.solids[body]
     length = float(np.linalg.norm(hold))
     own = 0.0 if solid is None else solid.reach(hold / length) if length > 0.0 else float(solid.half.max())
@@ -116,7 +116,7 @@ def _beyond(machine: MachineParts, body: int, hold: Array) -> float:
 
 
 def _slack(joint: JointSpec) -> float:
-    """Return the length of a rod or rope, m."""
+    """Return the length of a rod or rope joint, m. Other joints return 0."""
     if DISTANCE not in joint_type(joint.kind).kinds(joint):
         return 0.0
     rod = joint.params["rod"]

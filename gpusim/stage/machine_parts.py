@@ -37,11 +37,11 @@ _LINK_LEAST, _LINK_MOST = 0.008, 0.025
 
 
 class MachineParts:
-    """Parts and spans for all bodies and joints of a model that have no shape and no visual.
+    """Parts and spans for all bodies and joints of a model without shapes and visuals.
 
     Args:
         model: the model.
-        pictures: parts of the drawn visuals. Joints whose child body has a visual are not drawn, except ropes and rods.
+        pictures: parts of the drawn visuals. Only ropes and rods are drawn for joints whose child body has a visual.
 
     Attributes:
         pictured: indices of the bodies with visuals, without the world.
@@ -194,7 +194,7 @@ class MachineParts:
                 self.parts.append(cylinder_part(WORLD, foot, axis, 2.2 * radius, 1.2 * radius, FIXTURE))
 
     def _travel(self, joint: JointSpec) -> tuple[float, float]:
-        """Return the ends of a rail from the joint's point in the parent, m, from its limits or the machine's size."""
+        """Return the coordinates of a rail's ends, m. The joint's limits or the machine's size define them."""
         solid = None if joint.child == WORLD else self.solids[joint.child]
         own = solid.reach(joint_frames(joint).axes_b[:, 2]) if solid is not None else 0.05 * self.size
         start = _coordinate(self._model, joint)
@@ -207,7 +207,7 @@ class MachineParts:
         return min(low, self._foot(joint)), high
 
     def _foot(self, joint: JointSpec) -> float:
-        """Return the coordinate at the machine's lowest point of an upright rail on the world; inf for other rails."""
+        """Return the coordinate (m) of a vertical rail at the machine's lowest point. Inf for other rails."""
         axis, up = joint_frames(joint).axes_a[:, 2], up_of(self._model)
         if joint.parent != WORLD or axis @ up < 0.9:
             return math.inf
@@ -225,7 +225,7 @@ class MachineParts:
         self.spans.append(Span(ROD, joint.parent, joint.child, point_a, point_b, radius, finish, joint.child))
 
     def _add_wrapped_rope(self, joint: JointSpec) -> None:
-        """Add the pieces of a rope, and a sheave where it wraps around the outside of a cylinder that nothing shows."""
+        """Add the pieces of a wrapped rope, and a sheave if its cylinder is not drawn."""
         path: WrappedPath = joint.params["path"]
         wrap, index = path.wrap, sum(span.path >= 0 for span in self.spans) // (ARC_PIECES + 2)
         bodies, radius = (path.body_a, path.body_b), 0.5 * _LINK_LEAST * self.size
@@ -239,7 +239,7 @@ class MachineParts:
 
 
 def machine_extent(model: Model, solids: list[Solid | None], pictures: Sequence[Part]) -> tuple[Array, float]:
-    """Return the center (3,) and the half diagonal (m) of the box about bodies, visuals and attachments, as built."""
+    """Return the center (3,) and half diagonal (m) of the bounding box of the initial poses."""
     places = []
     for body, spec in enumerate(model.bodies):
         center, solid = spec.xform.apply(spec.com), solids[body]

@@ -64,10 +64,9 @@ MOTOR = Finish(_hex("2f5d62"), roughness=0.45, metal=0.2)
 
 _SHINIEST = 0.05
 BRIGHT, BRIGHTER = 0.45, 0.25
-"""Linear brightness of a mesh's color above which only this share counts. Files call white 1, which the key light would
-overexpose, so that white robots would have no shading. ``shaders/solid.frag`` does the same for textures."""
+"""Brightness limit (linear) of a mesh's color, and the share of the brightness above the limit that remains."""
 DIMMED_GROUND = 0.55
-"""Share of the brightness of a ground that has a visual."""
+"""Factor on the brightness of a ground that has a visual."""
 
 
 def dimmed(color: Array) -> Array:
@@ -78,7 +77,7 @@ def dimmed(color: Array) -> Array:
 
 
 def with_look(finish: Finish, look: Look) -> Finish:
-    """Return the finish, changed by those values of a visual's look that are given."""
+    """Return the finish with the values that a visual's look defines."""
     alpha = finish.alpha if look.alpha is None else look.alpha
     roughness = finish.roughness if look.roughness is None else max(look.roughness, _SHINIEST)
     metal = finish.metal if look.metallic is None else look.metallic
@@ -86,5 +85,5 @@ def with_look(finish: Finish, look: Look) -> Finish:
 
 
 def body_finish(body: int) -> Finish:
-    """Return the finish of a body by its index; -1 is the world."""
+    """Return the finish of a body by index. -1 is the world."""
     return STATIC if body < 0 else PALETTE[body % len(PALETTE)]

@@ -1,4 +1,4 @@
-"""Triangle meshes with normals: unit shapes, which each instance scales, and meshes of individual shapes."""
+"""Triangle meshes with normals: unit shapes that each instance scales, and individual meshes."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ class MeshSource:
     key: str
     make: Callable[[int], TriangleMesh] = field(compare=False)
     round: bool = field(default=True, compare=False)
-    """False: the number of segments has no effect."""
+    """Whether the number of segments has an effect."""
     open: bool = field(default=False, compare=False)
-    """True: the mesh encloses no volume, so both sides of its triangles are drawn."""
+    """Whether the mesh is open. Both sides of its triangles are then drawn."""
     texture: Texture | None = field(default=None, compare=False)
-    """Picture on the surface. It is part of the key."""
+    """Texture of the surface. It is part of the key."""
     colored: bool = field(default=False, compare=False)
-    """True: its vertices have colors."""
+    """Whether the vertices have colors."""
 
     @property
     def dressed(self) -> bool:
@@ -127,17 +127,17 @@ BALL = _source(Sphere(), {"radius": 1.0})
 BOX = _source(Box(), {"half_extents": np.ones(3)})
 CYLINDER = _source(Cylinder(), {"radius": 1.0, "half_length": 1.0})
 ROD = MeshSource("rod", lambda segments: smooth_mesh(*revolve(np.ones(2), np.array([0.0, 1.0]), segments)))
-"""Cylinder of radius 1 from z = 0 to 1, for parts between two points."""
+"""Cylinder of radius 1 from z = 0 to z = 1, for parts between two points."""
 
 
 def coil(aspect: float, turns: int) -> MeshSource:
-    """Return a coil spring of radius 1 around z from 0 to 1. The wire is round if z is scaled by ``aspect``."""
+    """Return a coil spring of radius 1 from z = 0 to z = 1. The wire is round if z is scaled by ``aspect``."""
     aspect = float(f"{aspect:.2g}")
     return MeshSource(f"coil {aspect:g} {turns}", lambda segments: _coil_mesh(aspect, turns, segments))
 
 
 def _coil_mesh(aspect: float, turns: int, segments: int) -> TriangleMesh:
-    """Return a tube along a helix with closed ends. The end turns are flat, as in a ground spring."""
+    """Return a tube along a helix with flat, closed ends."""
     wire = min(0.22, 0.3 * aspect / (turns + 1))
     steps = max(8, segments * 2 // 3) * turns + 1
     angle = np.linspace(0.0, 2.0 * np.pi * turns, steps)
@@ -161,8 +161,7 @@ def _coil_mesh(aspect: float, turns: int, segments: int) -> TriangleMesh:
 def shape_mesh(shape: ShapeSpec | VisualSpec, texture: Texture | None = None) -> tuple[MeshSource, Array]:
     """Return the mesh of a shape or visual, and its scale factors (3,) along the axes of its frame.
 
-    Do not use this function for grounds, which have a separate shader. With a texture the scale is 1, because texture
-    coordinates depend on the sizes.
+    Do not use this function for grounds. With a texture, the scale is 1.
     """
     kind = shape_type(shape.kind)
     if texture is not None:
@@ -194,11 +193,11 @@ def _texture_key(texture: Texture | None) -> str:
 
 @lru_cache(maxsize=512)
 def piece_mesh(piece: Piece, texture: Texture | None = None, colored: bool = False) -> MeshSource:
-    """Return the mesh for one piece (material) of a visual. Equal pieces share a mesh, so normals are computed once.
+    """Return the mesh for one piece (material) of a visual. Equal pieces share a mesh.
 
     Args:
         piece: triangles of the piece.
-        texture: texture of the surface, in place of the texture of the piece.
+        texture: texture that replaces the texture of the piece.
         colored: whether the vertices have the colors of the piece.
     """
     if texture is not None and piece.uv is None and not texture.is_cube:

@@ -24,7 +24,7 @@ from gpusim.typing import Array
 
 _Drawer = TypeVar("_Drawer")
 ARC_PIECES = 16
-"""Straight pieces of the arc of a wrapped path."""
+"""Number of straight pieces in the arc of a wrapped path."""
 
 
 @dataclass(frozen=True)
@@ -52,18 +52,18 @@ class Part:
 class Span:
     """Mesh from z = 0 to 1 stretched along the line from point a to point b.
 
-    ``start`` and ``end`` are pairs (length, share). The mesh starts and ends at length (m) + share * (line length)
-    from point a, clamped to the line. ((0, 0), (0, 1)) is the whole line, ((-0.3, 1), (0, 1)) its last 0.3 m.
+    ``start`` and ``end`` are pairs (length, share). The mesh starts and ends at the distance length (m) + share * (line
+    length) from point a. ((0, 0), (0, 1)) is the whole line. ((-0.3, 1), (0, 1)) is the last 0.3 m.
 
     Attributes:
         mesh: the mesh.
         body_a, body_b: indices of the bodies; -1 for the world.
-        point_a, point_b: end points relative to each body's center of mass, in its axes, m, (3,).
+        point_a, point_b: end points (3,) relative to the centers of mass, in body axes (m).
         radius: scale factor for the mesh's x and y coordinates (m).
         finish: color and surface finish.
         owner: body index for the segmentation.
-        path: wrapped path (index in the topology) that it is a piece of, -1 for none. The line then goes from point
-            ``piece`` of the drawn path to the next one.
+        path: index of the wrapped path that contains this span, -1 for none. The line then starts at point ``piece`` of
+            the path.
     """
 
     mesh: MeshSource
@@ -81,36 +81,36 @@ class Span:
 
 
 def com_of(model: Model, body: int) -> Array:
-    """Return the center of mass in the body frame, m, (3,); zero for the world."""
+    """Return the center of mass (3,) in the body frame, m. It is zero for the world."""
     return np.zeros(3) if body == WORLD else np.asarray(model.bodies[body].com, dtype=float)
 
 
 def world_place(model: Model, body: int, point: Array) -> Array:
-    """Return world positions, m, of points (n, 3) or one point, given from a body's center of mass, as built."""
+    """Return initial world positions (m) of one point or points (n, 3), given relative to a body's center of mass."""
     return point if body == WORLD else model.bodies[body].xform.apply(point + com_of(model, body))
 
 
 def frame_in_world(model: Model, poses: Poses, body: int, xform: Transform, world: int) -> tuple[Array, Array]:
-    """Return the position (m) and the axes (columns) of a frame given in the body frame, world frame, as drawn."""
+    """Convert a frame from the body frame to the world frame at the initial pose: position (m) and axes (columns)."""
     rotation = poses.rotation[world, body]
     position: Array = poses.position[world, body] + rotation @ (xform.position - com_of(model, body))
     return position, rotation @ xform.matrix()
 
 
 def up_of(model: Model) -> Array:
-    """Return the unit vector against gravity; z without gravity."""
+    """Return the unit vector (3,) against gravity. Without gravity, it is z."""
     gravity = np.asarray(model.parameters["gravity"][0], dtype=float)
     length = float(np.linalg.norm(gravity))
     return -gravity / length if length > 0.0 else np.array([0.0, 0.0, 1.0])
 
 
 def is_hinge(joint: JointSpec) -> bool:
-    """Return whether a joint has exactly one degree of freedom, a rotation."""
+    """Return whether a joint has exactly one rotation and no translation."""
     return joint_type(joint.kind).kinds(joint) == (ANGLE,)
 
 
 def drawer_of(spec: ActuatorSpec | JointSpec, picture: str, drawers: Mapping[str, _Drawer]) -> _Drawer:
-    """Return the function that draws the picture selected by a kind of joint or actuator.
+    """Return the function that draws a type of joint or actuator.
 
     Raises:
         UnknownNameError: unknown picture. The message names the element and similar pictures.

@@ -17,9 +17,9 @@ _WHITE = (1.0, 1.0, 1.0)
 
 
 def shape_parts(model: Model, pictured: Collection[int] = (), visuals: bool = False) -> list[Part]:
-    """Return parts for the shapes of all bodies except the bodies ``pictured``. Grounds are left out.
+    """Return parts for the shapes of all bodies except the bodies ``pictured``. Grounds are not included.
 
-    With ``visuals``, shapes that visuals cover are left out too.
+    With ``visuals``, shapes that visuals replace are not included either.
     """
     parts = []
     for index, shape in enumerate(model.shapes):
@@ -59,7 +59,7 @@ def _finish(shape: ShapeSpec) -> Finish:
 
 
 def _drawn(visual: VisualSpec) -> Iterator[tuple[MeshSource, Array | float, Finish]]:
-    """Yield the meshes of a visual, each with its stretch and finish."""
+    """Yield the meshes of a visual with their scales and finishes."""
     own = visual.look.texture
     if "pieces" not in visual.params:
         yield *shape_mesh(visual, own), visual_finish(visual)

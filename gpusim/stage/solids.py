@@ -1,7 +1,6 @@
 """Solids for bodies without shapes, estimated from mass and inertia.
 
-Inertia does not define a shape, and many models use round numbers. The solid is therefore limited to the space between
-the body's neighbors; see ``Surroundings``.
+Each solid is limited to the space between the body's neighbors, see ``Surroundings``.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from gpusim.typing import Array
 EQUAL = 0.02
 """Relative difference below which moments of inertia count as equal."""
 THINNEST = 0.03
-"""Minimum half extent of a solid, as a share of its maximum."""
+"""Minimum half extent of a solid, as a share of its maximum half extent."""
 _IRON = 7800.0  # kg/m3
 _THINNEST_DISK = 0.12
 _ROOM = 0.33
-"""Maximum half extent, as a share of the distance to the nearest neighbor."""
+"""Maximum half extent of a solid, as a share of the distance to the nearest neighbor."""
 
 
 @dataclass(frozen=True)
@@ -149,10 +148,7 @@ def solid_of(model: Model, body: int, around: Surroundings) -> Solid:
 
 
 def _is_lopsided(solid: Solid, around: Surroundings) -> bool:
-    """Return whether the solid is a bar that ends before the farthest attachment.
-
-    Most of the mass is then concentrated, for example at the tip of a boom.
-    """
+    """Return whether the solid is a bar that does not reach the farthest attachment."""
     if solid.half.max() < 4.0 * np.sort(solid.half)[1] or not len(around.points):
         return False
     farthest = float(np.linalg.norm(around.points, axis=1).max())
@@ -160,14 +156,14 @@ def _is_lopsided(solid: Solid, around: Surroundings) -> bool:
 
 
 def _weight(mass: float, around: Surroundings) -> Solid:
-    """Return a ball of iron with this mass. Its radius is limited to 0.3 times the farthest attachment."""
+    """Return an iron ball with this mass. Its radius is at most 0.3 times the distance of the farthest attachment."""
     radius = (0.75 * mass / math.pi / _IRON) ** (1.0 / 3.0)
     farthest = float(np.linalg.norm(around.points, axis=1).max())
     return Solid(BALL, np.eye(3), np.full(3, min(radius, 0.3 * farthest)))
 
 
 def _isotropic(moment: float, around: Surroundings) -> Solid:
-    """Return a solid for equal moments: a block if a slider guides it, a disk on a hinge, else a ball."""
+    """Return a solid for equal moments of inertia: a block on a slider, a disk on a hinge, else a ball."""
     if around.slides:
         return Solid(BOX, np.eye(3), np.full(3, math.sqrt(1.5 * moment)))
     if around.hinge is not None:
@@ -177,7 +173,7 @@ def _isotropic(moment: float, around: Surroundings) -> Solid:
 
 
 def _cylinder(axial: float, across: float) -> Array:
-    """Return the half extents of a cylinder from its moments per mass."""
+    """Return the half extents of a cylinder from its moments of inertia divided by the mass."""
     return np.array([math.sqrt(2.0 * axial)] * 2 + [math.sqrt(max(3.0 * (across - 0.5 * axial), 0.0))])
 
 
@@ -198,7 +194,7 @@ def _fitted(solid: Solid, around: Surroundings) -> Solid:
 
 
 def _hinges(model: Model) -> dict[int, Array]:
-    """Return the axes of hinges through bodies' centers of mass, body axes."""
+    """Return body -> axis of a hinge through its center of mass, body axes."""
     found: dict[int, Array] = {}
     for joint in model.joints:
         for body, xform in ((joint.parent, joint.parent_xform), (joint.child, joint.child_xform)):

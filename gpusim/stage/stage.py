@@ -1,7 +1,7 @@
 """Stage: all drawn objects of a model, and their poses in each frame.
 
-A stage is created once from a model. For each frame, it converts poses to one affine transform per instance, with a few
-NumPy operations for all instances together. Worlds lie next to each other in a square, and each has the same parts.
+A stage is created once from a model. For each frame, it converts poses to one affine transform per instance. Worlds are
+next to each other in a square grid.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from gpusim.typing import Array
 _TONES = 0.13
 _GAMMA = 2.2
 _WIDE = 1.5
-"""Half the edge of the square for a level ground, in radii of the scene."""
+"""Half edge of the square for a level ground, in radii of the scene."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Instances of one mesh: the indices from ``first`` up to (not including) ``first + count``.
+    """Instances of one mesh, with indices from ``first`` to ``first + count - 1``.
 
     ``mesh.make(segments)`` returns the triangles. Round shapes have this number of segments.
     """
@@ -53,7 +53,7 @@ class Batch:
 
     @property
     def picture(self) -> Texture | None:
-        """Texture that ``texcoords`` refer to. None for a cube map, whose mean color is in ``Stage.rgba``."""
+        """Texture of the batch. None for a cube map, whose mean color is in ``Stage.rgba``."""
         texture = self.mesh.texture
         return None if texture is None or texture.is_cube else texture
 
@@ -80,8 +80,8 @@ class Stage:
         color: (instances, 3) linear colors.
         alpha: (instances,) opacity, 0 to 1.
         dimmed: (instances,) whether the brightness is limited.
-        finish: (instances, 3) roughness, metalness, and brightness difference between the sectors around the mesh's z
-            axis.
+        finish: (instances, 3) roughness, metalness, and brightness difference of the sectors that make rotation
+            visible.
         fixed: (instances,) True for instances that are fixed to one body. False for springs, ropes and cylinders, which
             span two bodies.
         body: (instances,) body index, -1 for the world.
@@ -160,7 +160,7 @@ class Stage:
         return result
 
     def span_transforms(self, poses: Poses) -> Array:
-        """Return the :meth:`transforms` (n, 3, 4) of the instances that are not ``fixed``."""
+        """Return the affine transforms (n, 3, 4) of the instances that are not ``fixed``, see :meth:`transforms`."""
         if not self._spanning.size:
             return np.zeros((0, 3, 4))
         world = self.world[self._spanning]
@@ -169,10 +169,10 @@ class Stage:
         return result
 
     def span_courses(self, poses: Poses) -> Array:
-        """Return the :meth:`span_transforms` over time (samples, n, 3, 4), for a stage of one world.
+        """Return :meth:`span_transforms` for each sample (samples, n, 3, 4), for a stage of one world.
 
         Args:
-            poses: poses with one sample in place of each world.
+            poses: poses whose first axis is the sample, not the world.
         """
         return self._span.transforms(poses, np.arange(len(poses.position))[:, None])
 
@@ -202,7 +202,7 @@ class Stage:
     def ground_square(self, ground: Ground) -> Array:
         """Return the corners (4, 3) of a ground as a square, counterclockwise from above, in the body frame (m).
 
-        For a level ground, which extends to the horizon, the square lies below the center of the scene.
+        For a level ground, the square lies below the center of the scene.
         """
         point, (x, y, normal) = ground.point, ground.axes.T
         half = ground.half
@@ -215,7 +215,7 @@ class Stage:
     def ground_places(self, ground: Ground, poses: Poses) -> Iterator[tuple[int, Array, Array]]:
         """Yield each drawn copy of a ground: index of the world, a point (m), and axes (columns) in the world frame.
 
-        A level ground extends to the horizon below all worlds, so it is yielded only once.
+        A level ground is yielded only once, because all worlds share it.
         """
         for world in range(1 if ground.level else self.num_worlds):
             point, axes = place_of(ground, poses, world)
@@ -256,7 +256,7 @@ class Stage:
 
 
 class _PartArrays:
-    """Poses of parts in their bodies, one entry per instance."""
+    """Poses of parts in their bodies, with one entry for each instance."""
 
     def __init__(self, parts: list[Part], which: Array) -> None:
         self.body = np.array([p.body for p in parts], dtype=np.int64)[which]
@@ -271,7 +271,7 @@ class _PartArrays:
 
 
 class _SpanArrays:
-    """Ends of spans, one entry per instance."""
+    """Ends of spans, with one entry for each instance."""
 
     def __init__(self, spans: list[Span], which: Array, model: Model) -> None:
         self.body_a = np.array([s.body_a for s in spans], dtype=np.int64)[which]
@@ -296,7 +296,7 @@ class _SpanArrays:
         return turned + poses.position[world, body]
 
     def transforms(self, poses: Poses, world: Array) -> Array:
-        """Return (..., spans, 3, 4). ``world``: that of each span (spans,), or all worlds (worlds, 1) for all spans."""
+        """Return the transforms (..., spans, 3, 4). ``world`` is (spans,), or (worlds, 1) for all worlds."""
         a, b = self._points(poses, world, "a"), self._points(poses, world, "b")
         if (k := self.wrapped).size:
             points = polyline(find_paths(self.wraps, poses.position, poses.rotation), ARC_PIECES)
@@ -319,7 +319,7 @@ def _unit(vectors: Array) -> Array:
 
 
 def _tones(piece: Part | Span) -> float:
-    """Return the tone difference of sectors, which makes the rolling of round shapes visible."""
+    """Return the brightness difference of sectors that makes rolling visible."""
     shown = isinstance(piece, Part) and piece.shape >= 0 and piece.body != WORLD and piece.mesh.round
     return _TONES if shown else 0.0
 
@@ -336,9 +336,7 @@ def _repeated(poses: Poses, worlds: int) -> Poses:
 def grid_offsets(num_worlds: int, radius: float, up: Array) -> Array:
     """Return the offsets (num_worlds, 3) of worlds in a square grid perpendicular to ``up`` (m).
 
-    If there is only one world, its offset is zero.
-
-    World 0 is at the back left corner, like the first letter of a page.
+    World 0 is at the back left corner.
     """
     side = math.ceil(math.sqrt(num_worlds))
     number = np.arange(num_worlds)

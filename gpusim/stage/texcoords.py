@@ -8,9 +8,9 @@ from gpusim.description.looks import PROJECTED, Texture
 from gpusim.typing import Array
 
 _SEAM = 0.5
-"""A triangle whose longitudes differ by more than this share of a turn crosses the seam."""
+"""Minimum difference of longitudes, as a share of 360 degrees, in a triangle that crosses the seam."""
 _FLAT = 0.999
-"""Cosine to the z axis above which a triangle is an end face of a round shape."""
+"""Minimum cosine between normal and z axis for an end face of a round shape."""
 
 
 def corner_texcoords(texture: Texture, points: Array, uv: Array | None) -> Array:
@@ -53,7 +53,7 @@ def surface_uv(picture: str, corners: Array, normals: Array) -> Array:
 
 
 def _of_sides(share: Array, normals: Array) -> Array:
-    """Return coordinates within the sides of a box, each seen upright from outside (z, or y for top and bottom, up)."""
+    """Return coordinates on the sides of a box. Images are upright seen from outside."""
     direction = normals.sum(axis=1)
     axis = np.argmax(np.abs(direction), axis=1)
     sign = np.where(np.take_along_axis(direction, axis[:, None], axis=1) < 0.0, -1.0, 1.0)
@@ -65,10 +65,7 @@ def _of_sides(share: Array, normals: Array) -> Array:
 
 
 def _wrapped(corners: Array, height: Array) -> Array:
-    """Return longitude from the x axis and height, as shares.
-
-    Triangles across the seam continue beyond 1, and poles lie in between.
-    """
+    """Return longitude from the x axis and height, both as shares. Triangles across the seam continue beyond 1."""
     u = np.arctan2(corners[:, :, 1], corners[:, :, 0]) / (2.0 * np.pi) % 1.0
     distance = np.hypot(corners[:, :, 0], corners[:, :, 1])
     pole = distance < 1e-6 * distance.max()

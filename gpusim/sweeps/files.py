@@ -1,4 +1,4 @@
-"""Files of a sweep: a folder with a Parquet file for each finished group of points. The files are merged at the end."""
+"""Files of a sweep: a folder with a Parquet file for each finished group of points."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SweepFiles:
     """The growing folder ``NAME.parquet.part`` of a sweep.
 
     Args:
-        path: path of the final file. None: only make a table in memory.
+        path: path of the final file. None: create a table in memory.
         plan: settings of the sweep. A folder from a sweep with other settings is refused.
         points: points of the sweep.
 
@@ -57,7 +57,7 @@ class SweepFiles:
         return self._part / f"{group[0]:08d}.parquet"
 
     def add(self, group: Sequence[int], result: Result) -> None:
-        """Store the result of a group of points. If this fails, no partial file remains."""
+        """Store the result of a group of points."""
         table = _table(self._points, group, result)
         if self._part is None:
             self._memory[group[0]] = table

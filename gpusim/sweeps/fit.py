@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gpusim.model.model import Model
 
 _STEP = 1e-4
-"""Change of a parameter for the differences, as a share of its range."""
+"""Step of the finite differences, as a share of the parameter's range."""
 _MOST = 100
 """Maximum number of evaluations."""
 
@@ -63,12 +63,11 @@ def fit(
     config: SolverConfig | None = None,
     backend: str = "auto",
 ) -> Fit:
-    """Find the parameters with which a model reproduces a recorded trace best.
+    """Find the parameters with which a model best reproduces a recorded trace.
 
-    scipy's ``least_squares`` searches within the bounds. Each evaluation is one simulation. Its worlds are the current
-    point, and this point with each parameter increased and decreased. The Jacobian therefore needs no additional run.
-    The parameters change by 1e-4 of their range, and the central differences have an error of second order in this
-    change. Central differences also work for motions with contacts. The search finds a local minimum.
+    scipy's ``least_squares`` finds a local minimum within the bounds. Each evaluation is one simulation, which computes
+    the Jacobian by central differences in additional worlds. The parameters change by 1e-4 of their range. Central
+    differences also work for motions with contacts.
 
     Args:
         model: model whose initial state is the state at the start of the trace.
@@ -76,9 +75,9 @@ def fit(
             is used.
         parameters: bounds (low, high) by writable signal, for example ``{"body.load.mass": (50.0, 500.0)}``.
         signals: signals of the trace to reproduce. None: all.
-        commands: by label: values (samples,), each held from its sample to the next, or a function of the time (s).
-        scale: standard deviation of the noise of each signal. Without this argument, signals are weighted by their
-            spread, and the covariance is scaled by the residual.
+        commands: label -> values (samples,), held until the next sample, or a function of the time (s).
+        scale: standard deviation of the noise of each signal. Default: signals are weighted by their spread, and the
+            covariance is scaled by the residual.
         start: start values of the parameters. Default: the values in the model, clipped to the bounds.
         config: solver settings.
         backend: backend of the simulation.
@@ -121,7 +120,7 @@ def _covariance(jacobian: Array) -> Array:
 
 
 class _Search:
-    """Residuals and Jacobian at points of the parameters, as shares of their ranges."""
+    """Residuals and Jacobian as functions of the parameters, which are scaled to 0 to 1."""
 
     def __init__(
         self, model: Model, trace: Recording, names: list[str], parameters: dict[str, tuple[float, float]],
@@ -179,7 +178,7 @@ class _Search:
         return values
 
     def share(self, start: Mapping[str, float] | None) -> Array:
-        """Return the first point."""
+        """Return the scaled start values of the parameters."""
         own = {name: float(self._sim.read(name, numpy=True)[0]) for name in self._parameters}
         for name, value in (start or {}).items():
             if name not in own:
@@ -189,7 +188,7 @@ class _Search:
         return np.clip((values - self.low) / self.span, 1e-3, 1.0 - 1e-3)
 
     def _evaluate(self, point: Array) -> None:
-        """Run the point and its changes, and keep residuals and Jacobian."""
+        """Simulate a point and its finite differences, and store the residuals and the Jacobian."""
         if np.array_equal(point, self._last[0]):
             return
         size = len(point)

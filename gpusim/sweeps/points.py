@@ -13,7 +13,7 @@ from gpusim import validate
 from gpusim.errors import ModelError
 
 MOST_POINTS = 1_000_000
-"""A sweep keeps all its points in memory."""
+"""Maximum number of points, since a sweep keeps all points in memory."""
 Values = Sequence[Any] | tuple[float, float]
 Point = dict[str, Any]
 
@@ -26,7 +26,7 @@ def parse_values(name: str, text: str) -> Sequence[Any]:
     """Return the values in ``LO:HI:N`` (N numbers from LO to HI) or ``A,B,C``, or the Span in ``LO:HI``.
 
     Raises:
-        ModelError: the text is none of these. The message names the parameter.
+        ModelError: the text has another form.
     """
     parts = text.split(":")
     if len(parts) == 3 and parts[2].strip().isdecimal():
@@ -55,7 +55,7 @@ def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
     """Return every combination of values. The last parameter varies fastest.
 
     Raises:
-        ModelError: a parameter has no values, or has a range in place of values.
+        ModelError: a parameter has no values, or has a range instead of values.
     """
     for name, values in axes.items():
         if isinstance(values, Span):

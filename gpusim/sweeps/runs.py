@@ -49,7 +49,7 @@ class Result:
         columns: names of the numbers.
         time: (samples,) times (s).
         values: (points, samples, columns).
-        failed: (points,) whether the world failed. A failed world keeps its last good state.
+        failed: (points,) whether the world failed. A failed world keeps its last valid state.
     """
 
     columns: list[str]
@@ -59,7 +59,7 @@ class Result:
 
 
 class _NeedsWholeSimulation(Exception):
-    """A schedule uses more of a simulation than a world of a merged one offers."""
+    """Error: a schedule uses functions of the simulation that one world does not have."""
 
 
 class _Commands(MutableMapping[str, Any]):
@@ -96,7 +96,7 @@ class _Commands(MutableMapping[str, Any]):
 
 
 class _OneWorld:
-    """One world of a simulation, for a schedule that was written for a simulation of one world."""
+    """One world of a simulation, with the interface that a schedule uses."""
 
     num_worlds = 1
 
@@ -131,8 +131,8 @@ def grouped(build: Build, points: Sequence[Point], most: int) -> list[list[int]]
 def run_points(build: Build, points: Sequence[Point], plan: Plan) -> Result:
     """Run points whose models have the same structure, each as a world of one simulation.
 
-    The results for a point are bitwise identical to a run of this point alone. If the scene's schedule uses more of a
-    simulation than its time, signals and commands, every point runs alone.
+    The results for a point are bitwise identical to a run of this point alone. If the scene's schedule uses other
+    functions than time, signals and commands, every point runs alone.
     """
     scenes = [build(point) for point in points]
     models = [scene.builder.finalize() for scene in scenes]
@@ -173,7 +173,7 @@ def _run(sim: Simulation, worlds: Sequence[tuple[Scene, Any]], plan: Plan) -> Re
 
 
 def sample_steps(steps: int, dt: float, rate: float | None) -> list[int]:
-    """Return the steps after which samples are taken: the start, the steps nearest to multiples of 1/rate, and the end.
+    """Return the numbers of the steps at which samples are taken, including the start and the end.
 
     Raises:
         ModelError: the rate is not between 0 and the number of steps in a second.

@@ -122,7 +122,7 @@ def run_sweep(
     ray: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Any:
-    """Run points that are already chosen; see :func:`sweep`. ``name`` identifies the scene in the ".part" folder."""
+    """Run the given points, see :func:`sweep`. ``name`` identifies the scene in the ".part" folder."""
     validate.count("sweep", "together", together)
     path: Path | None = None if out is None else check_output_file(out, (".parquet",), "sweep")
     files = SweepFiles(path, [name, list(points), vars(plan), together], points)

@@ -18,9 +18,9 @@ def build(levels: int = 3, angle: float = 20.0, friction: float = 0.6) -> Scene:
     """Build the scene.
 
     Args:
-        levels: of leaning pairs, 1 to 10. The lowest level has this number of pairs, each level above one less.
-        angle: of the leaning cards from the vertical, deg, 5 to 30. Two cards stand if the friction is at least half
-            the tangent of this angle.
+        levels: number of levels, 1 to 10. It is also the number of card pairs in the lowest level.
+        angle: angle of the cards from the vertical, deg, 5 to 30. Two cards stand if the friction is at least half the
+            tangent of this angle.
         friction: coefficient of sliding friction, 0 or more.
     """
     require(1 <= levels <= 10, NAME, "levels", levels, "must be from 1 to 10")
@@ -63,7 +63,7 @@ def build(levels: int = 3, angle: float = 20.0, friction: float = 0.6) -> Scene:
 def _add_pair(
     b: gpusim.ModelBuilder, name: str, x: float, floor: float, lean: float, material: gpusim.Material
 ) -> None:
-    """Add two cards that lean against each other along the line above ``x``."""
+    """Add two cards that lean against each other above ``x``."""
     half = (0.5 * THICKNESS, 0.5 * WIDTH, 0.5 * LENGTH)
     for sign, side in ((-1.0, "left"), (1.0, "right")):
         turn = gpusim.Transform.from_axis_angle((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), -sign * lean)

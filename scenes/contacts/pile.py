@@ -26,11 +26,11 @@ def build(
 
     Args:
         count: number of bodies, 1 to 100000.
-        balls: share of balls among them, 0 to 1.
+        balls: share of balls, 0 to 1.
         size: maximum edge or diameter, m, above 0. Each body has 0.7 to 1 times this size.
         friction: coefficient of sliding friction, 0 or more.
-        restitution: 0 to 1. Bouncing bodies take longer to rest.
-        seed: of the random sizes and poses, 0 or more.
+        restitution: coefficient of restitution, 0 to 1.
+        seed: seed of the random sizes and poses, 0 or more.
     """
     require(1 <= count <= 100000, NAME, "count", count, "must be from 1 to 100000")
     require(0.0 <= balls <= 1.0, NAME, "balls", balls, "must be from 0 to 1")
@@ -72,7 +72,7 @@ def build(
 
 
 def _add_pit(b: gpusim.ModelBuilder, half: float, material: gpusim.Material) -> None:
-    """Add a floor and four walls around a square with edges of 2 ``half``, m."""
+    """Add a floor and four walls around a square with half edge ``half``, m."""
     b.add_shape_plane(-1, material=material, label="floor")
     for k in range(4):
         turn = gpusim.Transform.from_axis_angle((0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 0.5 * math.pi * k)

@@ -16,11 +16,11 @@ def build(height: int = 10, size: float = 1.0, space: float = 0.05, friction: fl
     """Build the scene.
 
     Args:
-        height: number of rows, 1 to 100. The lowest row has this number of boxes, each row above one less.
+        height: number of rows, 1 to 100. It is also the number of boxes in the lowest row.
         size: edge of a box, m, above 0.
-        space: between the boxes of a row, as a share of an edge, 0 to below 0.5.
+        space: gap between the boxes of a row, as a share of an edge, 0 to below 0.5.
         friction: coefficient of sliding friction, 0 or more.
-        mass: of a box, kg, above 0.
+        mass: mass of a box, kg, above 0.
     """
     require(1 <= height <= 100, NAME, "height", height, "must be from 1 to 100")
     require(size > 0.0, NAME, "size", size, "must be above 0")

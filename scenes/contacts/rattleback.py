@@ -21,13 +21,13 @@ INERTIA = (2e-4, 1.6e-3, 1.7e-3)
 
 
 def build(spin: float = -5.0, skew: float = -2e-5, tilt: float = 0.5, friction: float = 100.0) -> Scene:
-    """Build the scene: an ellipsoid whose principal axes of inertia are rotated relative to its own axes.
+    """Build the scene. The stone is an ellipsoid whose principal axes of inertia differ from its geometric axes.
 
     Args:
-        spin: about the vertical at the start, rad/s. With a negative ``skew``, a negative spin reverses.
+        spin: initial spin about the vertical, rad/s.
         skew: product of inertia Ixy, kg m2, between -5e-4 and 5e-4.
-        tilt: about both horizontal axes at the start, deg, -10 to 10.
-        friction: coefficient of sliding friction, 0 or more. With a large one the stone only rolls.
+        tilt: initial tilt about both horizontal axes, deg, -10 to 10.
+        friction: coefficient of sliding friction, 0 or more.
     """
     require(abs(skew) <= 5e-4, NAME, "skew", skew, "must be between -5e-4 and 5e-4")
     require(abs(tilt) <= 10.0, NAME, "tilt", tilt, "must be between -10 and 10")
@@ -66,7 +66,7 @@ def build(spin: float = -5.0, skew: float = -2e-5, tilt: float = 0.5, friction: 
 
 
 def _contact_arm(rotation: tuple[float, float, float, float]) -> tuple[np.ndarray, gpusim.Transform]:
-    """Return the vector from the center of mass to the ellipsoid's lowest point, world axes, and the resting pose."""
+    """Return the vector (world axes) from the center of mass to the contact point, and the initial pose."""
     turn = gpusim.Transform((0.0, 0.0, 0.0), rotation)
     down = turn.inverse().rotate(np.array([0.0, 0.0, -1.0]))
     lowest = SEMI_AXES**2 * down / np.linalg.norm(SEMI_AXES * down) + np.array([0.0, 0.0, HEIGHT])

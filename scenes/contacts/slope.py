@@ -1,6 +1,7 @@
 """A block on an incline sticks below the friction angle and slides above it.
 
-Reference case D02 in ``tests/reference/multibody``. At 30 degrees it slides with a friction of 0.5 and sticks with 0.6.
+Reference case D02 in ``tests/reference/multibody``. At 30 degrees, the block slides with friction 0.5 and sticks with
+friction 0.6.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ def build(angle: float = 30.0, friction: float = 0.5, mass: float = 2.0) -> Scen
     """Build the scene. The slope falls along x.
 
     Args:
-        angle: of the slope, deg, 0 to below 60. A steeper one tips the block.
+        angle: angle of the slope, deg, 0 to below 60. On a steeper slope, the block tips over.
         friction: coefficient of sliding friction, 0 or more.
-        mass: of the block, kg, above 0.
+        mass: mass of the block, kg, above 0.
     """
     require(0.0 <= angle < 60.0, NAME, "angle", angle, "must be from 0 to below 60")
     require(friction >= 0.0, NAME, "friction", friction, "must not be negative")
@@ -51,7 +52,7 @@ def build(angle: float = 30.0, friction: float = 0.5, mass: float = 2.0) -> Scen
 
 
 def _distance_check(angle: float, friction: float) -> Check:
-    """Return a check of the distance within 0.1 % of the closed form, or 1 um if the block sticks."""
+    """Return a check of the sliding distance. The tolerance is 0.1 %, or 1 um for a block that sticks."""
     pull = max(0.0, math.sin(angle) - friction * math.cos(angle))
 
     def passes(recording: Mapping[str, np.ndarray]) -> bool:

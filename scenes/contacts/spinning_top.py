@@ -31,13 +31,13 @@ def build(
     """Build the scene.
 
     Args:
-        free: a weightless body with principal moments 1, 2, 3 kg m2 instead of a disc on its tip.
-        spin: rate about the disc's axis (default 100), or about the middle axis if free (default 5), rad/s.
-        tilt: of the disc's axis from the vertical, rad; not used if free.
-        mass: kg, above 0.
-        radius: of the disc, m, above 0; not used if free.
-        height: of the disc's center above the tip, m, above 0; not used if free.
-        wobble: rate about the other two axes if free, rad/s.
+        free: use a weightless body with principal moments 1, 2, 3 kg m2 instead of a disc on its tip.
+        spin: rate about the disc's axis (default 100), or about a free body's middle axis (default 5), rad/s.
+        tilt: angle of the disc's axis from the vertical, rad; not used if free.
+        mass: mass of the body, kg, above 0.
+        radius: radius of the disc, m, above 0; not used if free.
+        height: height of the disc's center above the tip, m, above 0; not used if free.
+        wobble: rate of a free body about the other two axes, rad/s.
     """
     require(mass > 0.0, NAME, "mass", mass, "must be above 0")
     require(radius > 0.0, NAME, "radius", radius, "must be above 0")
@@ -67,7 +67,7 @@ def build(
 
 
 def _lagrange_top(spin: float, tilt: float, mass: float, radius: float, height: float) -> gpusim.ModelBuilder:
-    """Return a thin disc on a massless stem. The frame is at the tip, with z along the stem, tilted about x."""
+    """Return a thin disc on a massless stem. The frame is at the tip, with z along the stem."""
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
     pose = gpusim.Transform.from_axis_angle((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), tilt)
     across = 0.25 * mass * radius**2
@@ -84,7 +84,7 @@ def _lagrange_top(spin: float, tilt: float, mass: float, radius: float, height: 
 
 
 def _keeps_momentum(run: Recording) -> bool:
-    """Check that L_z (to 1e-4) and the spin (to 1e-5) are constant, because no torque acts about these axes."""
+    """Check that the vertical angular momentum and the spin are constant, because no torque acts about these axes."""
     turn = rotations.matrix_from_quaternion(run["body.top.orientation"])
     rate = rotations.matvec(turn.swapaxes(-1, -2), run["body.top.angular_velocity"])
     upright = rotations.matvec(turn, rate * np.array([0.0125, 0.0125, 0.005]))[..., 2]
@@ -92,7 +92,7 @@ def _keeps_momentum(run: Recording) -> bool:
 
 
 def _nods(run: Recording) -> bool:
-    """Check that the axis nutates between 30 and 33.219 degrees (elliptic functions) within 0.01."""
+    """Check that the axis nutates between 30 and 33.219 degrees within 0.01 (solution by elliptic functions)."""
     x, y = run["body.top.orientation"][..., 0], run["body.top.orientation"][..., 1]
     tilt = np.degrees(np.arccos(1.0 - 2.0 * (x**2 + y**2)))
     return near(tilt.min(axis=0), 30.0, 0.01) and near(tilt.max(axis=0), 33.218997431261, 0.01)

@@ -27,12 +27,12 @@ def build(
     """Build the scene.
 
     Args:
-        spin: rate about the top's axis at the start, rad/s. A slow top does not turn over.
-        tilt: of the axis from the vertical at the start, rad.
-        radius: of the ball, m, above 0.
-        offset: of the center of mass below the ball's center, m, 0 to below the radius.
-        mass: kg, above 0.
-        friction: coefficient of sliding friction, 0 or more. Friction raises the top.
+        spin: initial rate about the top's axis, rad/s. A slow top does not turn over.
+        tilt: initial angle of the axis from the vertical, rad.
+        radius: radius of the ball, m, above 0.
+        offset: distance of the center of mass below the ball's center, m, 0 to below the radius.
+        mass: mass of the top, kg, above 0.
+        friction: coefficient of sliding friction, 0 or more.
     """
     require(radius > 0.0, NAME, "radius", radius, "must be above 0")
     require(0.0 <= offset < radius, NAME, "offset", offset, "must be from 0 to below the radius")

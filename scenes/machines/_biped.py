@@ -1,7 +1,6 @@
 """Biped with 26 hinges, 50 kg and 1.45 m, driven by geared DC motors. Sizes follow the VirSim papers on bipeds.
 
-All body frames are at the joints. Their x axes point forward, y axes to the left, and z axes up. Feet are boxes of 22
-by 11 cm.
+All body frames are at the joints, with x forward, y to the left and z up.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 FOOT: Vector = (0.11, 0.055, 0.02)
 """Half extents of a sole, m."""
 FOOT_AHEAD = 0.03
-"""Distance of the sole's center ahead of the ankle, m."""
+"""Distance from the ankle forward to the sole's center, m."""
 SOLE: Vector = (FOOT_AHEAD, 0.0, -0.08)
 GRIP: Vector = (0.0, 0.0, -0.09)
 """Grip point in the hand frame, m."""
@@ -166,10 +165,7 @@ class Biped:
 
 
 def add_biped(b: ModelBuilder, posture: Posture, pelvis: Transform, friction: float = 0.8) -> Biped:
-    """Add the robot with sites ``l_sole``, ``l_grip`` ..., and force sensors in the wrists and under the feet.
-
-    Joint coordinates are zero in the straight pose.
-    """
+    """Add the robot with sites ``l_sole``, ``l_grip`` ..., and force sensors in the wrists and under the feet."""
     at, robot = poses(posture, pelvis), Biped(dict(posture))
     robot.bodies["pelvis"] = b.add_body(PELVIS_MASS, _box(PELVIS_MASS, PELVIS), (0, 0, 0), pelvis, label="pelvis")
     b.add_visual(robot.bodies["pelvis"], "box", PELVIS, label="pelvis")
@@ -202,7 +198,7 @@ def _box(mass: float, half: Vector) -> Vector:
 
 
 DRIVE = "max(-1, min(1, (kp * (wanted - q) - kd * rate + effort) / stall + rate / idle))"
-"""Motor voltage as a share of its maximum: PD law plus feedforward effort, with the back-EMF compensated."""
+"""Motor voltage as a share of its maximum, from PD law, feedforward effort and back-EMF compensation."""
 
 
 def add_joint_control(d: Any, wanted: str, effort: str | None = None) -> None:

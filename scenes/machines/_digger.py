@@ -31,7 +31,7 @@ ROAD = (-0.6, -0.3, 0.0, 0.3, 0.6)
 
 @dataclass(frozen=True)
 class Excavator:
-    """Result of add_excavator: the arm for analytic calculations, the swing, the tracks, and the stones' bodies."""
+    """Result of add_excavator: arm (for analytic calculations), swing, tracks and stones."""
 
     arm: m.BoomArm
     swing: m.Swing
@@ -42,7 +42,7 @@ class Excavator:
 def add_excavator(
     b: gpusim.ModelBuilder, undercarriage: str, stones: int, flow: float, pressure: float, power: float
 ) -> Excavator:
-    """Add the machine (117 bodies if on tracks) and the stones."""
+    """Add the machine and the stones."""
     soil = gpusim.Material(friction=0.8)
     b.add_shape_plane(-1, material=soil, label="ground")
     chassis, tracks = _add_undercarriage(b, undercarriage == "tracks")
@@ -118,7 +118,7 @@ def _add_arm(b: gpusim.ModelBuilder, upper: int, pack: m.PowerPack) -> m.BoomArm
 
 
 def _add_bucket_plates(b: gpusim.ModelBuilder, bucket: int) -> None:
-    """Add back, floor and lip between hinge and tip, and two side plates. The bucket opens towards -z of its frame."""
+    """Add the plates of the bucket, which opens towards -z of its frame."""
     corners, thick = (0.0 + 0.02j, 0.05 + 0.2j, 0.26 + 0.22j, 0.45 + 0.0j), 0.03
     for k in range(3):
         start, way = corners[k], corners[k + 1] - corners[k]

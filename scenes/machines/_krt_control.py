@@ -32,7 +32,7 @@ def krt_control(
     Args:
         radius: rolling radius of the wheels (m).
         full: speed at drive command 1 (m/s).
-        held: whether the drive has its own speed control.
+        held: whether the drive controls its speed.
         wheelbase: wheelbase of the robot (m).
         angles: ascending steering angles of the bicycle model's front wheel (rad).
         travels: travel of the steering rack for each of these angles (m).
@@ -50,7 +50,7 @@ def krt_control(
 
 
 def _add_states(d: Diagram, brakes: Sequence[str]) -> None:
-    """Add the states: parked with all brakes, driving while the stick is deflected, stopping, and standing."""
+    """Add the states: parked with all brakes, driving, stopping, and standing."""
     d.connect("stick", d.add("compare", "out", sign="!=", value=0.0)["a"])
     d.connect("out", d.add("logic", "released", operation="not"))
     d.connect("speed", d.add("abs", "pace"))
@@ -71,7 +71,7 @@ def _add_states(d: Diagram, brakes: Sequence[str]) -> None:
 
 
 def _add_drive(d: Diagram, full: float, held: bool) -> None:
-    """Add the rate-limited speed command, and the drive command from feedforward and speed error."""
+    """Add the rate-limited speed command and the drive command."""
     d.connect("stick", d.add("gain", "asked", gain=MOST_SPEED, unit="m/s"))
     d.connect("asked", d.add("rate_limiter", "wish", rise=GAINING, fall=LOSING))
     d.connect("wish", d.add("gain", "forward", gain=1.0 / full, unit="s/m"))
@@ -92,7 +92,7 @@ def _add_drive(d: Diagram, full: float, held: bool) -> None:
 
 
 def _add_steering(d: Diagram, wheelbase: float, angles: Sequence[float], travels: Sequence[float]) -> None:
-    """Add the steering: limited at speed, so that v2 tan(angle) / wheelbase stays bounded, and rate-limited."""
+    """Add the steering with a rate limit and a speed-dependent angle limit."""
     text = f"-wheel * min({max(angles)!r}, {ASIDE * wheelbase!r} / max(v * v, 0.1))"
     d.connect("wheel", d.add("expression", "angle", text=text, unit="rad")["wheel"])
     d.connect("speed", "angle.v")

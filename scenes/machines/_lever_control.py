@@ -13,7 +13,7 @@ CROSSED, PATIENCE = 0.04, 0.6
 
 
 def add_safety(d: Diagram, key: str = "Q") -> None:
-    """Add a switch ``enable``, without which no lever works."""
+    """Add a switch ``enable`` that enables all levers."""
     d.add("input", "enable", lower=0.0, upper=1.0, switch=True, keys=(key,))
 
 
@@ -32,10 +32,7 @@ def add_lever(d: Diagram, name: str, keys: tuple[str, str], axis: str = "", gain
 
 
 def add_cylinder(d: Diagram, source: str, command: str, stroke: float, overlap: float) -> None:
-    """Add the valve command of ``<command>_cylinder``.
-
-    The command is reduced near both ends of the stroke, and is zero MARGIN before each end.
-    """
+    """Add the valve command of ``<command>_cylinder``. It decreases near both ends of the stroke."""
     text = (
         "max(min(u, max(min((high - x) / band, 1), 0)), -max(min((x - low) / band, 1), 0))"
         .replace("high", repr(stroke - MARGIN)).replace("low", repr(MARGIN)).replace("band", repr(BAND))
@@ -55,7 +52,7 @@ def add_valve(d: Diagram, source: str, command: str, overlap: float) -> None:
 
 
 def add_swing(d: Diagram, source: str, overlap: float) -> None:
-    """Add the swing's valve and its brake, which engages after the lever has rested for a while."""
+    """Add the swing's valve and its brake, which engages some time after the lever is released."""
     add_valve(d, source, "swing", overlap)
     d.connect(source, d.add("compare", "swing_moves", sign="!=", value=0.0)["a"])
     d.connect("swing_moves", d.add("logic", "swing_rests", operation="not"))

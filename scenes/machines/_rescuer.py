@@ -33,7 +33,7 @@ HOOK = (0.3, 0.05)
 
 @dataclass(frozen=True)
 class Rescuer:
-    """Result of add_rescuer: tracks and outriggers by name, the swing, and the arm for analytic calculations."""
+    """Result of add_rescuer: tracks, outriggers, swing and arm (for analytic calculations)."""
 
     tracks: dict[str, m.Track]
     legs: dict[str, m.Outrigger]
@@ -44,7 +44,7 @@ class Rescuer:
 def add_rescuer(b: gpusim.ModelBuilder, load: float) -> Rescuer:
     """Add the machine with its track shoes on the ground z = 0.
 
-    The command "load" 1 pulls the bucket down with the force ``load`` (N).
+    The command "load" scales the force ``load`` (N) that pulls the bucket down.
     """
     place = Transform((0, 0, -_add_track(gpusim.ModelBuilder(), -1, "probe", (0.0, 0.0)).lowest))
     chassis = b.add_body(450.0, (45.0, 130.0, 150.0), com=(0, 0, 0.35), xform=place, label="chassis")

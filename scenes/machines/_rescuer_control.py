@@ -18,16 +18,17 @@ def rescuer_control(
 ) -> Diagram:
     """Return the operator control of the machine.
 
-    Inputs range from -1 to 1, right and forward positive. ``left_x`` swings to its side, ``left_y`` forward extends the
-    stick, ``right_x`` to the right empties the bucket, ``right_y`` forward lowers the boom, ``rocker`` moves the jib.
-    ``ahead`` and ``aside`` drive the tracks, ``outriggers`` (m) sets their travel, and ``enable`` is a switch.
+    Inputs range from -1 to 1, right and forward positive. Positive inputs have these effects: ``left_x`` swings to the
+    right, ``left_y`` extends the stick, ``right_x`` empties the bucket, ``right_y`` lowers the boom. ``rocker`` moves
+    the jib, ``ahead`` and ``aside`` drive the tracks, and ``outriggers`` (m) sets the outriggers' travel. ``enable`` is
+    a switch.
 
     Args:
         strokes: strokes of the cylinders (m).
         drives: names of the track commands on each side.
         legs: names of the outrigger commands.
         travel: maximum travel of the outriggers (m).
-        turns: of the sprockets, rad/m.
+        turns: rotation of a sprocket per track travel, rad/m.
     """
     d = Diagram("cab")
     add_safety(d)
@@ -48,7 +49,7 @@ def rescuer_control(
 
 
 def _add_outriggers(d: Diagram, legs: Sequence[str], travel: float) -> None:
-    """Add the slow common motion of all outriggers. The setpoint is held while the machine is disabled."""
+    """Add the common motion of all outriggers. While the machine is disabled, the setpoint is constant."""
     d.add("input", "outriggers", lower=0.0, upper=travel, unit="m")
     d.connect("outriggers", d.add("sample_hold", "wanted")["in"])
     d.connect("enable", "wanted.sample")
@@ -57,7 +58,7 @@ def _add_outriggers(d: Diagram, legs: Sequence[str], travel: float) -> None:
 
 
 def _add_tracks(d: Diagram, drives: Mapping[str, Sequence[str]], turns: float) -> None:
-    """Add the track control: each side gets the sum or difference of two sticks, and zero on extended outriggers."""
+    """Add the track control: sum and difference of two inputs. On extended outriggers, the commands are 0."""
     add_lever(d, "ahead", ("DOWN", "UP"))
     add_lever(d, "aside", ("LEFT", "RIGHT"))
     for side, sign in (("left", "+"), ("right", "-")):

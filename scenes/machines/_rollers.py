@@ -17,7 +17,7 @@ from gpusim.scenes._bodies import box_inertia
 from gpusim.scenes._checks import Recording, near
 
 PATH_END = (1.54898, 2.15577)
-"""End position of a platform that follows the default commands without delay, m."""
+"""End position of a platform that follows the default commands exactly, m."""
 RADIUS = 0.1
 #: Contacts carry load from a gap of 10 um on (contact_slop). The platform would rise by that amount once, so it
 #: starts there.
@@ -45,11 +45,7 @@ HOLD, HOLD_TURN = 2000.0, 200.0
 
 
 def least_rollers() -> int:
-    """Return the minimum number of rollers that form a closed circle.
-
-    The ends of a roller are half a pitch from its center. Its radius there is smaller by R (1 - cos(pi/n)), and must be
-    above zero.
-    """
+    """Return the minimum number of rollers that form a closed circle."""
     return math.floor(math.pi / math.acos(1.0 - (1.0 - THINNEST) * ROLLER_RADIUS / RADIUS)) + 1
 
 
@@ -92,7 +88,7 @@ def add_wheels(
 
 
 def add_drives(b: gpusim.ModelBuilder, wheels: Sequence[OmniWheel], drive: Drive) -> None:
-    """Add servos for the platform's three motions, DC motors for the wheels, or torque motors."""
+    """Add the drives: servos for the platform, DC motors for the wheels, or torque motors."""
     together = add_omni_drive(b, wheels)
     if drive == "speeds":
         for name in MOTIONS:
@@ -108,12 +104,12 @@ def add_drives(b: gpusim.ModelBuilder, wheels: Sequence[OmniWheel], drive: Drive
 
 
 def commands(speed: float) -> dict[str, Schedule]:
-    """Return the schedules of forward, left and turn."""
+    """Return the schedules of the commands forward, left and turn."""
     return {name: Schedule([(t, speed * v) for t, v in points]) for name, points in MOTIONS.items()}
 
 
 def schedule(wheels: Sequence[OmniWheel], drive: Drive, speed: float) -> Callable[[gpusim.Simulation, float], None]:
-    """Return a schedule for the drives: velocities of the servos, no-load voltages of the motors, or torques."""
+    """Return a schedule for the drives: servo velocities, motor voltages or torques."""
     tables = commands(speed)
     idle = MOTOR["no_load_speed"] / MOTOR["gear_ratio"]
 
@@ -145,7 +141,7 @@ def plots(count: int) -> list[Plot]:
 
 
 def around(count: int, distance: float) -> list[gpusim.Transform]:
-    """Return wheel frames on a circle, the first at the left. Each wheel rolls along the circle."""
+    """Return wheel frames on a circle, the first one at the left. Each wheel rolls along the circle."""
     frames = []
     for k in range(count):
         angle = 0.5 * math.pi + 2.0 * math.pi * k / count
@@ -155,7 +151,7 @@ def around(count: int, distance: float) -> list[gpusim.Transform]:
 
 
 def checks(off: float) -> list[Check]:
-    """Return the checks for a platform with default parameters: it stops within ``off`` (m) of the end of its path."""
+    """Return the checks for a platform that stops within ``off`` (m) of its path's end."""
 
     def arrives(run: Recording) -> bool:
         place = run["body.platform.position"][:, 0, :2]
@@ -165,7 +161,7 @@ def checks(off: float) -> list[Check]:
         return near(run["body.platform.position"][:, :, 2], RADIUS, 1e-4)
 
     def moves_aside(run: Recording) -> bool:
-        """Compare means over several rollers."""
+        """Check the mean sideways velocity."""
         t = (run["time"] > 3.0) & (run["time"] < 4.4)
         aside = np.mean(run["body.platform.linear_velocity"][t, 0, 1])
         return near(aside, 0.5, 0.01) and near(np.mean(run["body.platform.angular_velocity"][t, 0, 2]), 0.0, 0.01)

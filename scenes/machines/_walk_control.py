@@ -1,11 +1,12 @@
-"""Control of the walking biped: the plan's tables, balance by the feet, inverse kinematics, and feedforward efforts.
+"""Control of the walking biped: balance, inverse kinematics, and feedforward efforts.
 
-The error of the divergent component of motion (A. Hof, 2008; T. Takenaka et al., 2009)
+The error of the divergent component of motion (DCM; A. Hof, 2008; T. Takenaka et al., 2009)
 
     e = (x - x_plan) + (v - v_plan)/w
 
-shifts the desired zero-moment point by ``GAIN`` e, which moves the center of mass back. The joint efforts balance each
-foot's share of the ground force and the weight of the legs. PD laws correct the remaining error.
+shifts the desired zero-moment point (ZMP) by ``GAIN`` e. x and v are position and velocity of the center of mass, and w
+is the pendulum frequency. Joint efforts balance each foot's share of the ground force and the legs' weight. PD laws
+correct the remaining error.
 """
 
 from __future__ import annotations
@@ -30,32 +31,32 @@ from gpusim.scenes.machines._walk_plan import GRAVITY, GRID, LEG, LIFT, Plan
 from gpusim.typing import Array
 
 GAIN = 3.0
-"""Gain from the error of the divergent component to the desired zero-moment point."""
+"""Gain from the DCM error to the desired ZMP."""
 KNOT = 0.05
-"""Knot spacing of the plan's curves, s."""
+"""Knot spacing of the plan's splines, s."""
 MASS = PELVIS_MASS + sum(link.mass for link in LINKS)
 ROOM = (FOOT[0] - 0.02, FOOT[1] - 0.01)
-"""Maximum distance of the pressed point from the center of a sole, m."""
+"""Maximum distance of the desired ZMP from the center of a sole, m."""
 UPRIGHT, CALM = 1200.0, 60.0
-"""Stiffness, N m/rad, and damping, N m s/rad, of the pelvis lean in the hips of a supporting leg."""
+"""Stiffness (N m/rad) and damping (N m s/rad) of the pelvis orientation."""
 SMOOTH = 0.01
 """Filter time of the pelvis velocity, s."""
 CATCH = 0.5
-"""Gain from the error of the divergent component to the landing position of a foot."""
+"""Gain from the DCM error to the landing position of a foot."""
 SHIFTS = 0.1
-"""Rate limit of this shift, m/s."""
+"""Rate limit of the landing position, m/s."""
 LAST = 0.15
-"""Time before landing from which on the landing position does not change, s."""
+"""Time before landing after which the landing position is fixed, s."""
 CLEAR = 0.6 * LIFT
-"""Planned height of a rising foot above which the height of its last ground contact is discarded, m."""
+"""Planned height of a rising foot at which an early contact is reset, m."""
 TOUCH, YIELDS = 25.0, 0.5
-"""Force at which a swinging foot has touched the ground, N, and rate limit of its height correction, m/s."""
+"""Force that detects ground contact of a swinging foot (N), and rate limit of its height correction (m/s)."""
 LEVER, DAMPING = 0.3, 3e-3
-"""Inverse kinematics: weight of rotation relative to translation, m/rad, and least-squares damping."""
+"""Inverse kinematics: weight of rotation relative to translation (m/rad), and damping of least squares."""
 FAR = 0.12
-"""Maximum distance of the pressed point from the planned one, m."""
+"""Maximum distance of the desired ZMP from the planned one, m."""
 AT_ONCE = 1e-6
-"""Filter time of derivatives, s: short enough for differences between samples."""
+"""Filter time of derivatives, s."""
 
 
 def walk_control(b: ModelBuilder, plan: Plan, posture: Posture) -> Diagram:
@@ -78,7 +79,7 @@ def walk_control(b: ModelBuilder, plan: Plan, posture: Posture) -> Diagram:
 
 
 def _formula(d: Diagram, name: str, text: str, unit: str = "-", **inputs: str) -> None:
-    """Add an expression. Its inputs come from blocks with the same names, or from those in ``inputs``."""
+    """Add an expression whose inputs are blocks with the same names, or the blocks in ``inputs``."""
     d.add("expression", name, text=text, unit=unit)
     for port in d.ports(name)[0]:
         d.connect(inputs.get(port, port), f"{name}.{port}")
@@ -113,14 +114,14 @@ def _held(d: Diagram, name: str, source: str, sample: str) -> None:
 
 
 def _seen(d: Diagram, name: str, source: str, position: str, orientation: str, vector: bool = False) -> None:
-    """Add a transformation of a point, or a vector, to a frame."""
+    """Add the transformation of a point or a vector to a frame."""
     d.connect(source, d.add("to_frame", name, vector=vector)["in"])
     d.connect(position, f"{name}.position")
     d.connect(orientation, f"{name}.orientation")
 
 
 def _add_plan(d: Diagram, plan: Plan) -> None:
-    """Add splines of pelvis, yaw, center of mass and feet, and tables of zero-moment point and foot support."""
+    """Add splines of pelvis, center of mass and feet, and tables of ZMP and foot support."""
     every = round(KNOT / GRID)
     last = (len(plan.time) - 1) // every * every
     knots = slice(0, last + 1, every)
@@ -146,13 +147,13 @@ def _add_plan(d: Diagram, plan: Plan) -> None:
 
 
 def _bends(lines: Array) -> list[int]:
-    """Return the samples at which straight lines bend, and both ends."""
+    """Return the indices at which a polyline bends, and both ends."""
     turned = np.abs(np.diff(lines, 2, axis=0)).max(axis=-1) > 1e-9
     return [0, *(np.flatnonzero(turned) + 1).tolist(), len(lines) - 1]
 
 
 def _add_error(d: Diagram, frequency: float) -> None:
-    """Add the distance between pelvis and plan, and the error of the divergent component."""
+    """Add the position error of the pelvis and the DCM error."""
     for name in ("position", "orientation", "linear_velocity"):
         d.add("signal", name, signal=f"body.pelvis.{name}")
     _less(d, "apart_by", "position", "place")
@@ -168,7 +169,7 @@ def _add_error(d: Diagram, frequency: float) -> None:
 
 
 def _add_lean(d: Diagram) -> None:
-    """Add the lean (yaw, roll and pitch errors in the robot's own directions) and the moments that correct it."""
+    """Add the orientation error of the pelvis and the moments that correct it."""
     d.add("signal", "turning", signal="site.imu.angular_rate")
     for k, axis in enumerate("xyzw"):
         _part(d, f"q{axis}", "orientation", k)
@@ -182,7 +183,7 @@ def _add_lean(d: Diagram) -> None:
 
 
 def _add_pressed(d: Diagram, frequency: float) -> None:
-    """Add the point that the soles press, and the ground force from there to the center of mass."""
+    """Add the desired ZMP and the ground force."""
     _formula(d, "pressed", f"zmp + max(-{FAR!r}, min({FAR!r}, {GAIN!r} * divergent))", "m")
     _formula(d, "push", f"{MASS * frequency**2!r} * (com + miss - pressed)", "N")
     _pack(d, "force", "push", MASS * GRAVITY)
@@ -190,7 +191,7 @@ def _add_pressed(d: Diagram, frequency: float) -> None:
 
 
 def _add_places(d: Diagram) -> None:
-    """Add pressed point, force and soles in an upright pelvis frame with planned yaw, and the planned soles."""
+    """Add the desired ZMP, the ground force and the soles in an upright frame at the pelvis."""
     d.add("constant", "flat", value=[0.0, 0.0])
     _formula(d, "yaw_sin", "sin(0.5 * yaw)")
     _formula(d, "yaw_cos", "cos(0.5 * yaw)")
@@ -210,8 +211,7 @@ def _add_places(d: Diagram) -> None:
 def _add_wrench(d: Diagram) -> None:
     """Add the ground's wrench about the center of the supporting soles, and each sole's share of it.
 
-    In double support, the left share depends on the pressed point's position along the line between the soles. Its
-    offset from that line produces the moment, as far as the soles reach.
+    In double support, the left share depends on the position of the desired ZMP between the soles.
     """
     _less(d, "apart", "l_spot", "r_spot")
     _less(d, "over", "near_spot", "r_spot")
@@ -235,10 +235,7 @@ def _add_wrench(d: Diagram) -> None:
 
 
 def _add_landing(d: Diagram, side: str) -> None:
-    """Add the target of a foot relative to the pelvis: its planned world position, or farther towards a fall.
-
-    The shift fades while the foot is the only support, which moves only the pelvis.
-    """
+    """Add the target of a foot relative to the pelvis: its planned position plus a shift from the DCM error."""
     other = "r" if side == "l" else "l"
     d.add("delay", f"{side}_last", samples=1)
     text = "astray if free else (0 if bears and not other else last)"
@@ -250,7 +247,7 @@ def _add_landing(d: Diagram, side: str) -> None:
 
 
 def _add_meeting(d: Diagram, side: str) -> None:
-    """Add the early contact of a foot: it keeps the height where it met the ground until it is lifted again."""
+    """Add the early ground contact of a foot. The foot keeps its height until the next swing."""
     wires = {"bears": f"{side}_bears", "v": f"{side}_sinks", "high": f"{side}_high", "load": f"{side}_bearing"}
     _formula(d, f"{side}_early", f"not bears and v < 0 and load > {TOUCH!r}", **wires)
     _formula(d, f"{side}_gone", f"not bears and v > 0 and high > {CLEAR!r}", **wires)
@@ -298,7 +295,7 @@ def _add_leg(d: Diagram, b: ModelBuilder, posture: Posture, side: str) -> None:
 
 
 def _add_joints(d: Diagram, posture: Posture) -> None:
-    """Add all joints in order. The upper body keeps its posture. Add the drives' load for display."""
+    """Add all joints in order. The upper body keeps its posture."""
     for name, joints in {"upper": NAMES[:2], "l_arm": NAMES[8:14], "r_arm": NAMES[20:26]}.items():
         d.add("constant", name, value=[posture.get(joint, 0.0) for joint in joints])
         d.add("constant", f"{name}_effort", value=[0.0] * len(joints))
@@ -309,7 +306,7 @@ def _add_joints(d: Diagram, posture: Posture) -> None:
 
 
 def _add_soles(d: Diagram) -> None:
-    """Add the forces on the soles and, for display, the margin of the pressed point in the more loaded sole."""
+    """Add the forces on the soles and the margin of the desired ZMP in the more loaded sole."""
     for side, _ in SIDES:
         d.add("signal", f"{side}_ground", signal=f"sensor.{side}_foot.force")
         _part(d, f"{side}_bearing", f"{side}_ground", 2)

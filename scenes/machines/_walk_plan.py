@@ -1,12 +1,11 @@
 """Plan of a biped walk: footprints, zero-moment point, center of mass, pelvis and feet.
 
-The center of mass stays at one height over the supporting sole, so it moves as a linear inverted pendulum
+The center of mass c stays at the height z above the sole and moves as a linear inverted pendulum
 
     c'' = w^2 (c - p),   w^2 = g/z
 
-(S. Kajita, K. Tani, 1991), where p is the chosen zero-moment point. The whole path is known in advance. The plan
-therefore solves this equation from rest to rest, without the finite horizon of a preview controller. Second-order
-differences on a grid give one tridiagonal system. A few iterations correct p for the masses of the swinging legs.
+(S. Kajita, K. Tani, 1991), where p is the zero-moment point and g the gravity. Finite differences on a time grid give
+one tridiagonal system. A few iterations correct p for the masses of the swinging legs.
 
 All arrays are (samples, ...), SI units, in the world frame.
 """
@@ -33,13 +32,13 @@ THIGH = SHIN = 0.32
 GRID = 0.01
 """Time step of the plan, s."""
 INWARDS = 0.012
-"""Inward offset of the zero-moment point from the center of a sole in single support, m."""
+"""Inward offset of the zero-moment point from a sole's center in single support, m."""
 LIFT = 0.05
-"""Lift of a swinging foot above the higher one of its footprints, m."""
+"""Height of a swinging foot above the higher one of its footprints, m."""
 CORRECTIONS = 6
-"""Iterations that bring the zero-moment point of all masses to within 0.1 mm of the desired one."""
+"""Number of iterations that correct the zero-moment point for all masses."""
 DIGITS = 10
-"""Decimals of the plan's numbers. Differences between NumPy versions and processors are smaller."""
+"""Number of decimals in the plan, so that all processors compute the same plan."""
 LEG = ("hip1", "hip2", "thigh", "shin", "ankle", "foot")
 
 
@@ -53,7 +52,7 @@ class Footprint:
     yaw: float
 
     def ahead(self, length: float, aside: float, turn: float) -> Footprint:
-        """Return the footprint moved along its own axes."""
+        """Return the footprint moved in its frame."""
         c, s = math.cos(self.yaw), math.sin(self.yaw)
         return replace(self, x=self.x + c * length - s * aside, y=self.y + s * length + c * aside, yaw=self.yaw + turn)
 
@@ -88,9 +87,9 @@ class Plan:
     time: Array
     steps: list[Step]
     zmp: Array
-    """(samples, 2)."""
+    """Zero-moment point (samples, 2), m."""
     com: Array
-    """(samples, 3)."""
+    """Center of mass (samples, 3), m."""
     pelvis: Array
     """Position and yaw (rad), (samples, 4)."""
     feet: dict[str, Array]
@@ -109,7 +108,7 @@ def feet_at(middle: Footprint) -> dict[str, Footprint]:
 def footprints(moves: Sequence[tuple[float, float]]) -> list[tuple[str, Footprint]]:
     """Return alternating footprints, the left one first.
 
-    Each move is the length (m) and the rotation (rad) of a step of the center line.
+    Each move is the length (m) and the rotation (rad) of one step.
     """
     middle = Footprint(0.0, 0.0, 0.0, 0.0)
     found = []
@@ -190,7 +189,7 @@ def _bears(time: Array, steps: Sequence[Step], side: str) -> Array:
 
 
 def _zmp(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
-    """Return the zero-moment point: on the supporting sole, slightly inwards, or moving between both soles."""
+    """Return the zero-moment point: on the supporting sole, or moving between both soles."""
     at = feet_at(Footprint(0.0, 0.0, 0.0, 0.0))
     points = [(0.0, np.zeros(2)), (steps[0].begins - 2.0 * pace.double, np.zeros(2))]
     for step in steps:
@@ -205,7 +204,7 @@ def _zmp(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
 
 
 def _ground(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
-    """Return the ground height that the body follows: the mean of both footprints."""
+    """Return the ground height under the body: the mean of both footprints."""
     level = np.zeros_like(time)
     for step in steps:
         share = (time - step.begins) / (step.ends + pace.double - step.begins)
@@ -222,7 +221,7 @@ def _smooth(values: Array, width: float) -> Array:
 
 
 def _pendulum(zmp: Array, ratio: float) -> Array:
-    """Return c of c - ratio c'' = p with c = p at both ends, (samples, 2)."""
+    """Solve c - ratio c'' = p with c = p at both ends. Return c (samples, 2)."""
     pull = ratio / GRID**2
     bands = np.zeros((3, len(zmp)))
     bands[0, 2:], bands[2, :-2], bands[1] = -pull, -pull, 1.0 + 2.0 * pull
@@ -231,7 +230,7 @@ def _pendulum(zmp: Array, ratio: float) -> Array:
 
 
 class _Masses:
-    """Masses of the upper body as a whole, in the pelvis frame, and of the legs' links."""
+    """Masses of the upper body (as one mass) and of the legs' links."""
 
     def __init__(self, posture: Posture) -> None:
         at = poses(posture, Transform())
@@ -258,9 +257,7 @@ def _about(axis: Sequence[float], angle: Array) -> Array:
 def leg_angles(pelvis: Array, sole: Array, sign: float) -> Array:
     """Return the joint angles (samples, 6) of a leg between an upright pelvis and a level sole, ordered as ``LEG``.
 
-    The solution is in closed form. The law of cosines gives the knee angle. The direction from ankle to hip gives the
-    ankle angles, and the remaining rotation gives the hip angles (S. Kajita et al., "Introduction to Humanoid
-    Robotics", 2014, section 2.5).
+    The solution is in closed form (S. Kajita et al., "Introduction to Humanoid Robotics", 2014, section 2.5).
     """
     body, foot = _yawed(pelvis[:, 3]), _yawed(sole[:, 3])
     ankle = sole[:, :3] - np.einsum("nij,j->ni", foot, SOLE)
@@ -299,7 +296,7 @@ def _center(masses: _Masses, pelvis: Array, feet: dict[str, Array]) -> Array:
 
 
 def _zmp_of(masses: _Masses, pelvis: Array, feet: dict[str, Array], ground: Array) -> Array:
-    """Return the point-mass ZMP: sum m ((z'' + g) x - (z - ground) x'') / sum m (z'' + g), (samples, 2)."""
+    """Return the zero-moment point of point masses (samples, 2)."""
     top, bottom = np.zeros((len(pelvis), 2)), np.zeros(len(pelvis))
     for mass, x in _centers(masses, pelvis, feet):
         rate = np.zeros_like(x)

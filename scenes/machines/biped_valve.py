@@ -1,8 +1,7 @@
 """A biped stands and turns a valve wheel with both hands, under the control of a block diagram.
 
-It follows the VirSim papers on bipeds: inverse kinematics of the arms, hands that hold the wheel, geared motors. Forces
-in the wrists that do no work on the wheel move the hands' targets until these forces vanish. Errors in the assumed
-position of the wheel are therefore tolerated.
+The scene follows the VirSim papers on bipeds. Wrist forces that do no work on the wheel shift the hands' targets until
+these forces are zero. The control therefore tolerates a wrong assumed position of the wheel.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ WHEEL_MASS, WHEEL_INERTIA = 3.0, (0.04, 0.02, 0.02)
 SPEED = 0.6
 """Speed of the commanded wheel angle, rad/s."""
 BEGINS, LEAST_BACK, COMES_TO_REST = 1.0, 5.0, 1.3
-"""Start of the turn, earliest start of the return, and settling time after the motion at full speed, s."""
+"""Start of the rotation, earliest start of the return, and settling time after each motion, s."""
 GRAVITY, DEGREES = 9.81, 180.0 / math.pi
 HAND_MASS = next(link.mass for link in LINKS if link.name == "l_hand")
 YIELDS = 2e-3
-"""Speed of a hand per force that does no work, m/(N s)."""
+"""Speed of a hand's target per wrist force that does no work, m/(N s)."""
 HALF_WIDTH = 0.09 + FOOT[1]
 """Half the width of both soles together, m."""
 PEACE = 0.5
@@ -59,12 +58,11 @@ def build(
     """Build the scene. The command "wheel" is the wheel angle (rad).
 
     Args:
-        turn: of the wheel, degrees, -110 to 110, not 0; negative in the other direction. From 100 on, an arm does not
-            reach the rim of a large wheel (0.18 m or more) that is farther away than assumed.
-        friction: dry friction of the wheel's hinge, N m, above 0 and at most 20. Some checks fail from 15 on with a
-            radius of 0.16 m, and from 10 on with 0.1 m.
-        radius: of the wheel's rim, where both hands hold it, m, 0.1 to 0.2.
-        misplaced: distance of the wheel beyond its assumed position, m, -0.03 to 0.03.
+        turn: rotation of the wheel, degrees, -110 to 110, not 0. From 100 on, an arm may not reach the rim of a wheel
+            with a radius of 0.18 m or more.
+        friction: dry friction of the wheel's hinge, N m, above 0 and at most 20. From 10 on, some checks may fail.
+        radius: radius of the wheel's rim, m, 0.1 to 0.2.
+        misplaced: distance of the wheel behind its assumed position, m, -0.03 to 0.03.
         feedback: use feedback of the wheel's angle and of the wrist forces.
     """
     require(0.0 < abs(turn) <= 110.0, NAME, "turn", turn, "must be -110 to 110, and not 0")
@@ -110,7 +108,7 @@ class Times:
 
     @classmethod
     def of(cls, turn: float) -> Times:
-        """Return the times for a turn (rad). Turns of more than 90 degrees take longer than the default."""
+        """Return the times for a rotation (rad). More than 90 degrees take longer than the default."""
         way = abs(turn) / SPEED
         back = max(LEAST_BACK, BEGINS + way + COMES_TO_REST)
         # lag of the filter at the start, and slowing down at the end
@@ -121,9 +119,9 @@ class Times:
 
 @cache
 def _holding(center: tuple[float, float, float], radius: float) -> tuple[Posture, Transform]:
-    """Return a standing posture with both grips on the rim. Least squares keep the arms close to bent elbows.
+    """Return a standing posture with both grips on the rim.
 
-    The result takes a second and is cached, so callers must not modify it.
+    The result is cached, so callers must not modify it.
     """
     posture, pelvis = standing()
     for s, y in SIDES:
@@ -167,7 +165,7 @@ def _draw_wheel(b: gpusim.ModelBuilder, wheel: int, radius: float) -> None:
 
 
 def control(b: gpusim.ModelBuilder, posture: Posture, radius: float, feedback: bool) -> Diagram:
-    """Return the robot's control, from the commanded angle to points on the rim, joint angles and motor voltages."""
+    """Return the robot's control from the commanded wheel angle to motor voltages."""
     d = Diagram("robot")
     d.add("input", "wheel", lower=-2.0, upper=2.0, unit="rad")
     d.add("rate_limiter", "speed", rise=SPEED)
@@ -264,7 +262,7 @@ def _add_arm(
 
 
 def _add_balance(d: Diagram) -> None:
-    """Add signals for display: center of pressure, its distance from the edge of both soles, and the drives' load."""
+    """Add the center of pressure, its distance from the edge of the soles, and the drives' load, for display."""
     for s, _y in SIDES:
         d.add("signal", f"{s}_ground", signal=f"sensor.{s}_foot.force")
         d.connect(f"{s}_ground", d.add("select_element", f"{s}_load", index=2))
@@ -317,10 +315,7 @@ def off(run: Recording, turn: float) -> tuple[float, float]:
 
 
 def push_off(run: Recording, turn: float, friction: float, radius: float) -> float:
-    """Return the maximum relative error of the mean pushing force of a wrist while the wheel turns.
-
-    The expected force is friction/(2 r).
-    """
+    """Return the maximum relative error of a wrist's mean pushing force. The expected force is friction/(2 radius)."""
     wanted, worst = math.copysign(friction / (2.0 * radius), turn), 0.0
     for (begin, end), sign in zip(Times.of(turn).turning, (1.0, -1.0), strict=True):
         during = (run["time"] > begin) & (run["time"] < end)

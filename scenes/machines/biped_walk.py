@@ -1,7 +1,6 @@
 """A biped walks twenty steps over a board, through a push and along a bend, and stops.
 
-A block diagram controls it. The plan (footprints, zero-moment point, center of mass) is computed when the scene is
-built. The diagram keeps the balance with the pressure of the soles and the landing positions of the feet.
+The plan of the walk is computed when the scene is built. A block diagram controls the robot and keeps the balance.
 """
 
 from __future__ import annotations
@@ -25,23 +24,23 @@ from gpusim.scenes.machines._walk_plan import DIGITS, LEG, Pace, Plan, footprint
 
 NAME = "biped_walk"
 BEND = 0.4
-"""Bend of hips and ankles, rad. Knees bend twice as much."""
+"""Bend of hips and ankles in the standing posture, rad. Knees bend twice as much."""
 OVER = 2
-"""Index of the step on the board, after the flat steps."""
+"""Index of the step on the board, counted from the end of the flat steps."""
 AFTER, PUSHED, BENDING = 5, 4, 6
-"""After the flat steps: number of steps before the bend, index of the pushed step, number of steps in the bend."""
+"""Counted from the end of the flat steps: first step of the bend, pushed step, and number of steps in the bend."""
 LEAST = 30.0
-"""Minimum push that is distinguishable from the sway of walking, N."""
+"""Minimum push that has a visible effect, N."""
 PUSH_TIME, PUSH_AT = 0.2, 0.2
 """Duration of the push, and its delay after the start of a step, s."""
 BOARD = (0.13, 0.065)
 """Half of the board's length and width, m."""
 BEARS, SETTLED = 25.0, 0.02
-"""Force above which a sole counts as supporting, N, and settling time after its start, s."""
+"""Minimum force on a supporting sole (N), and settling time after ground contact (s)."""
 ITERATIONS = 16
-"""Contact solver iterations. The soles' forces are within 0.06 N of those with 300 iterations, with 8 within 0.5 N."""
+"""Number of iterations of the contact solver."""
 TARGETS = 0.6
-"""Range of the targets of joints, from their positions at the start, rad."""
+"""Range of the joint targets about the initial positions, rad."""
 BACK = 2.0
 """Time after a push until the robot is back on its plan, s."""
 
@@ -61,16 +60,16 @@ def build(
 
     Args:
         steps: number of steps on flat ground before the board and the bend, 2 to 200.
-        length: of a step, m, 0.13 to 0.22.
-        turn: of the bend, degrees, -90 to 90, positive to the left.
+        length: length of a step, m, 0.13 to 0.22.
+        turn: angle of the bend, degrees, -90 to 90, positive to the left.
         board: thickness of the board under the left foot, m, 0 to 0.03; 0 for none.
-        seen: whether the plan knows of the board.
+        seen: whether the plan includes the board.
         push: force on the chest for 0.2 s while only the right foot is on the ground, N, 0 to 80. The robot withstands
             40 N in every direction.
-        side: direction of the push, degrees from ahead to the left (-360 to 360).
-        friction: of the soles, 0.3 to 1.5.
-        control: "plan" walks. "joints" stands on flat ground with a target for each joint of the legs, such as
-            "l_shin_target" (rad), for learned policies.
+        side: direction of the push, degrees, -360 to 360. 0 is forward, 90 to the left.
+        friction: friction of the soles, 0.3 to 1.5.
+        control: "plan": the robot walks. "joints": learned policies set a target for each leg joint, such as
+            "l_shin_target" (rad), on flat ground.
     """
     require(2 <= steps <= 200, NAME, "steps", steps, "must be 2 to 200")
     require(0.13 <= length <= 0.22, NAME, "length", length, "must be 0.13 to 0.22")
@@ -162,7 +161,7 @@ def walk(steps: int = 20, length: float = 0.15, turn: float = 60.0, board: float
 
 
 def _even(steps: int) -> int:
-    """Round up to an even number. The left foot, which makes the even steps, lands on the board."""
+    """Round up to an even number, so that the left foot lands on the board."""
     return steps + steps % 2
 
 
@@ -215,7 +214,7 @@ def _checks(plan: Plan) -> list[Check]:
 
 
 def _stands_on(times: tuple[float, float], board: float) -> Check:
-    """Return a check of the foot's height half way between its landing on the board and its next step."""
+    """Return a check of the left foot's height on the board."""
 
     def passes(run: Recording) -> bool:
         height = run["site.l_sole.position"][np.argmin(np.abs(run["time"] - 0.5 * sum(times))), :, 2]
@@ -225,7 +224,7 @@ def _stands_on(times: tuple[float, float], board: float) -> Check:
 
 
 def _comes_back(pushed: float) -> Check:
-    """Return a check of the divergent component, whose error is up to 1 cm without a push."""
+    """Return a check that the DCM error is small again after a push."""
 
     def passes(run: Recording) -> bool:
         time, off = run["time"], np.linalg.norm(run["diagram.robot.divergent"], axis=-1)
@@ -280,7 +279,7 @@ def off_height(plan: Plan, run: Recording) -> float:
 
 
 def _stances(plan: Plan, side: str, end: float) -> list[tuple[float, float]]:
-    """Return the planned start and end times of a foot's stances, s."""
+    """Return the planned start and end times (s) of a foot's stances."""
     own = [step for step in plan.steps if step.side == side]
     return list(zip([0.0, *(step.ends for step in own)], [*(step.begins for step in own), end], strict=True))
 
@@ -297,7 +296,7 @@ def off_footprints(plan: Plan, run: Recording) -> float:
 
 
 def late(plan: Plan, run: Recording) -> float:
-    """Return the maximum time (s) from a planned landing until the foot bears load. Inf if it never bears load."""
+    """Return the maximum delay (s) between planned landing and ground contact of a foot. Inf without contact."""
     return max((begins - begin for begin, begins, _ in _borne(plan, run)), default=math.inf)
 
 

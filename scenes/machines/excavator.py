@@ -1,6 +1,6 @@
 """An excavator digs stones out of a trench, with all drives on one load-sensing pump.
 
-It has 117 bodies, with two tracks of 42 shoes. It scoops round stones, lifts them, swings aside and dumps them.
+The machine has 117 bodies, with two tracks of 42 shoes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DURATION = 20.0
 STROKES = {"boom": 0.5, "stick": 0.55, "bucket": 0.4}
 """Strokes of the cylinders, m."""
 BY_HAND = 8.0
-"""Duration of the operator's motions in the diagram variant, s."""
+"""Duration of the operator's motions with ``control="diagram"``, s."""
 
 
 def build(
@@ -58,9 +58,9 @@ def build(
 
     Args:
         undercarriage: "tracks" with hydraulic motors, or a "fixed" chassis.
-        stones: number in the trench, 0 to 60, 20 per layer.
-        flow: of the pump, m3/s, above 0.
-        pressure: of the pump's cut-off at zero flow, Pa, 5e6 or more. With less it does not lift its arm.
+        stones: number of stones in the trench, 0 to 60.
+        flow: maximum flow of the pump, m3/s, above 0.
+        pressure: cut-off pressure of the pump at zero flow, Pa, 5e6 or more.
         power: maximum hydraulic power of the pump, W, above 0.
         control: "schedule" writes the valves' commands. "diagram" computes them with a block diagram
             (_digger_control.py) from sticks, pedals and a safety lever as inputs.
@@ -89,11 +89,7 @@ def build(
 
 
 def _gestures(tracks: bool) -> Callable[[gpusim.Simulation, float], None]:
-    """Return a schedule of operator inputs.
-
-    A stick moves before the machine is enabled. Then the boom lifts and the machine swings, bucket and stick move, and
-    the machine drives.
-    """
+    """Return a schedule of operator inputs."""
     given = {
         "enable": [(1.0, 0.0), (1.0, 1.0)],
         "right_y": [(0.5, 0.0), (0.5, -0.9), (4.5, -0.9), (4.5, 0.0)],
@@ -122,12 +118,12 @@ def _checks_by_hand(tracks: bool) -> list[Check]:
         return all(not run[f"valve.{name}.command"][early].any() for name in (*LEVERS, "swing"))
 
     def ends_softly(run: Recording) -> bool:
-        """Check that the boom's cylinder stops slowly near its end with the stick held."""
+        """Check that the boom's cylinder stops slowly near the end of its stroke."""
         place = run["cylinder.boom_cylinder.position"][(run["time"] > 1.0) & (run["time"] < 4.4), 0]
         return bool(STROKES["boom"] - 0.04 < place[-1] < STROKES["boom"] - 2e-3 and np.ptp(place[-10:]) < 5e-3)
 
     def moves(run: Recording) -> bool:
-        """Check that it swings to the left, and that bucket and stick cylinders move by more than 5 cm."""
+        """Check that the machine swings to the left, and that bucket and stick cylinders move by more than 5 cm."""
         ways = [np.ptp(run[f"cylinder.{name}_cylinder.position"]) for name in ("stick", "bucket")]
         return bool(run["joint.swing.position"].max() > 0.3 and min(ways) > 0.05)
 
@@ -156,7 +152,7 @@ def _checks_by_hand(tracks: bool) -> list[Check]:
 
 
 def _operator(made: Excavator) -> Callable[[gpusim.Simulation, float], None]:
-    """Return the commands of an operator who follows WAY, proportional to the position errors."""
+    """Return the commands of an operator who follows WAY by proportional control."""
     times = [point[0] for point in WAY]
     strokes = np.array([_strokes(made, *point[1:4]) for point in WAY])
     tables = [Schedule(list(zip(times, column, strict=True))) for column in strokes.T]
@@ -201,13 +197,13 @@ def _checks(made: Excavator, stones: int) -> list[Check]:
     hand = made.arm.static().forces
 
     def holds(run: Recording) -> bool:
-        """Compare mean forces with virtual work before the arm moves, while the machine still oscillates a little."""
+        """Check the mean cylinder forces before the arm moves, by virtual work."""
         early = (run["time"] > 0.4) & (run["time"] < 1.0)
         means = {name: run[f"cylinder.{name}_cylinder.force"][early].mean(axis=0) for name in hand}
         return all(near(means[name], force, 50.0 + 0.04 * abs(force)) for name, force in hand.items())
 
     def follows(run: Recording) -> bool:
-        """Compare the strokes with those of the last point of WAY, where the operator waits."""
+        """Check the strokes at the last point of WAY."""
         ends = zip(LEVERS, _strokes(made, *WAY[-1][1:4]), strict=True)
         return all(near(at(run, f"cylinder.{name}_cylinder.position", DURATION), end, 5e-3) for name, end in ends)
 
@@ -216,17 +212,17 @@ def _checks(made: Excavator, stones: int) -> list[Check]:
         return near(at(run, "joint.swing.position", 13.9), math.radians(SIDE), 0.03) and near(angle[-1], 0.0, 0.03)
 
     def dumps(run: Recording) -> bool:
-        """Check that three stones end up next to the trench, on the side to which the machine swings."""
+        """Check that three stones are next to the trench at the end."""
         places = np.stack([run[f"body.stone{k}.position"][-1] for k in range(stones)])
         return bool(np.all(np.sum(places[..., 1] > 0.8, axis=0) >= 3))
 
     def calm(run: Recording) -> bool:
-        """Check that no body is thrown. The machine's own motion has less than 1 kJ."""
+        """Check that no body is thrown away: the kinetic energy is below 1 kJ."""
         energy = run["sim.kinetic_energy"]
         return bool(np.all((energy >= 0.0) & (energy < 2000.0)))
 
     def senses(run: Recording) -> bool:
-        """Check that the pump pressure exceeds the load by the margin, within its tolerance, while the boom lifts."""
+        """Check that the pump pressure exceeds the load pressure by the margin while the boom lifts."""
         t = (run["time"] > 8.5) & (run["time"] < 9.5)
         above = (run["node.line.pressure"] - run["pump.pump.load_pressure"])[t]
         return bool(np.all(above.mean(axis=0) > 0.3e6) and np.all(above.mean(axis=0) < 1.9e6))

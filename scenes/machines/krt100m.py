@@ -1,8 +1,7 @@
 """A mobile robot with a trailer crosses obstacles with the wheels of one side.
 
-The robot has double wishbones, the trailer sliding pillars. It follows the wheeled robots of the VirSim paper on
-wheels: torsion bars, travel limits of its eq. 7, DC motors. Tires, an Ackermann rack and a ball hitch are added. Drives
-and commands are those of ``gpusim.machines``.
+The robot has double wishbones and torsion bars, and the trailer has sliding pillars. Both follow the VirSim paper on
+wheels. Drives and commands are those of ``gpusim.machines``.
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ KINGPIN_Y, RACK_HEIGHT = 0.5118, 0.32
 STEERING_ARM, RACK_TRAVEL = 0.12, 0.048
 GEAR = 40.0
 MOTOR = m.DcMotor(TORQUE / GEAR, FREE_SPEED * GEAR, 0.02, gear_ratio=GEAR)
-"""Motor of the drive train: 20 rad/s at the wheels and 1600 N m in total."""
+"""Motor of the drive train: no-load speed 20 rad/s at the wheels, stall torque 1600 N m."""
 VISCOSITY = 40.0
-"""Viscous coupling of front and rear wheels, N m s/rad."""
+"""Viscosity of the coupling between front and rear wheels, N m s/rad."""
 STICK, LET_GO = 0.8, 5.5
-"""Stick deflection of the driver in the diagram variant, and time of its release, s."""
+"""Stick deflection with ``control="diagram"``, and time of its release, s."""
 WHEELS = ("fl", "fr", "rl", "rr")
 TRAILER_WHEELS = ("tl", "tr")
 
@@ -71,20 +70,20 @@ def build(
     """Build the scene. Commands are "drive", "steer", "turn" with "turn_clutch", and brakes such as "fl_brake".
 
     Args:
-        obstacle: under the left wheels only: a kerb 0.3 m long, waves of 1 m length, or a step up.
-        height: of the obstacle, m, 0.01 to 0.15.
-        speed: of the schedule, m/s, -5.4 to 5.4 (the motors' limit); 0 to stand.
-        turn: speed of the right wheels above the mean, m/s, -5.4 to 5.4. With speed = 0 the robot turns on the spot, to
-            the left.
-        steer: angle of the bicycle model's front wheel, rad, positive to the left.
+        obstacle: obstacle under the left wheels: a kerb 0.3 m long, waves of 1 m length, or a step up.
+        height: height of the obstacle, m, 0.01 to 0.15.
+        speed: driving speed, m/s, -5.4 to 5.4.
+        turn: speed of the right wheels minus the mean speed, m/s, -5.4 to 5.4. With ``speed`` 0, the robot rotates on
+            the spot.
+        steer: steering angle of the bicycle model, rad, positive to the left.
         drive_mode: "motor" for a DC motor with voltage commands, or "speed" for a drive that controls the wheels' mean
             speed.
         trailer: pull a trailer.
-        travel: of the wheels, up and down, m, 0.02 to 0.12.
-        stiffness: of the robot's torsion bars, N m/rad.
-        damping: of their dampers, N m s/rad.
-        friction: of the ground; the tires have 1.
-        slope: of the ground, falling forward, rad, -0.6 to 0.6.
+        travel: travel of the wheels, up and down, m, 0.02 to 0.12.
+        stiffness: stiffness of the robot's torsion bars, N m/rad.
+        damping: damping of the robot's dampers, N m s/rad.
+        friction: friction of the ground. The tires have 1.
+        slope: slope of the ground, rad, -0.6 to 0.6. With a positive slope, the ground falls forward.
         brake: apply all brakes from the start.
         control: "schedule" writes the commands. "diagram" computes them with a block diagram (_krt_control.py) from the
             inputs "stick" and "wheel", and ignores speed, turn, steer and brake.
@@ -141,7 +140,7 @@ def build(
 def _driven(
     b: gpusim.ModelBuilder, rack: m.SteeringRack, corners: list[m.Suspension], drive_mode: str, braked: tuple[str, ...]
 ) -> Scene:
-    """Return the scene in which a driver pushes the stick, crosses the obstacle, and releases the stick."""
+    """Return the scene in which a driver crosses the obstacle."""
     travels = np.linspace(-0.95 * RACK_TRAVEL, 0.95 * RACK_TRAVEL, 21)
     angles = [math.copysign(rack.steering_angle(corners, abs(x)), x) if x else 0.0 for x in travels.tolist()]
     rolling = RADIUS - 0.5 * axle_loads()[0] / RADIAL_STIFFNESS
@@ -175,14 +174,14 @@ def _driven(
 
 
 def _crosses(run: Recording) -> bool:
-    """Check that all wheels passed the kerb within 5 cm of the line, with less than 3 % slip."""
+    """Check that all wheels pass the kerb within 5 cm of the line, with less than 3 % slip."""
     x, y, _ = run["body.chassis.position"][-1, 0]
     rolled = float(run["joint.mean.position"][-1, 0]) * (RADIUS - 0.5 * axle_loads()[0] / RADIAL_STIFFNESS)
     return bool(x > OBSTACLE_X + KERB - TRAILER_X and abs(y) < 0.05 and abs(x / rolled - 1.0) < 0.03)
 
 
 def _droops(run: Recording, limits: dict[str, tuple[float, float]]) -> bool:
-    """Check that front arms move up and down by 0.056 rad, within their limits (rad) and 0.5 mm at the wheel."""
+    """Check the motion range of the front arms, and their limits."""
     ends = [(run[name].min() - low, high - run[name].max()) for name, (low, high) in limits.items()]
     within = np.min(ends) > -1e-3
     left, right = (run[f"joint.{name}_lower.position"] for name in ("fl", "fr"))
@@ -222,13 +221,13 @@ def _add_ground(
 
 
 def _tire(load: float) -> gpusim.Material:
-    """Return the tire of a wheel under a load, N. The slip stiffness is proportional to the load."""
+    """Return the tire of a wheel for a load (N). The slip stiffness is proportional to the load."""
     law = gpusim.Tire((ALONG * load, ACROSS * load), 0.15, RADIAL_STIFFNESS, 1000.0, 1.0, ROLLING, WIDTH)
     return gpusim.Material(friction=1.0, law=law)
 
 
 def axle_loads(trailer: bool = True) -> tuple[float, float, float]:
-    """Return the initial ground forces (N) on a front, a rear and a trailer wheel, from the balance of moments."""
+    """Return the initial ground forces (N) on a front, a rear and a trailer wheel."""
     corner = WHEEL_MASS + HUB_MASS
     tongue = TRAILER_MASS * TRAILER_COM[0] / (HITCH_X - TRAILER_X) if trailer else 0.0
     axle = 2.0 * (corner + LOWER_MASS + UPPER_MASS)
@@ -243,7 +242,7 @@ def axle_loads(trailer: bool = True) -> tuple[float, float, float]:
 def _add_robot(
     b: gpusim.ModelBuilder, ground: gpusim.Transform, trailer: bool, travel: float, stiffness: float, damping: float
 ) -> tuple[m.SteeringRack, list[m.Suspension], list[m.Wheel]]:
-    """Add chassis, rack and four corners, front ones first. The chassis frame is on the ground below its center."""
+    """Add chassis, rack and four wheels. The chassis frame is on the ground below its center."""
     loads = axle_loads(trailer)
     sunk = gpusim.Transform((0.0, 0.0, -0.5 * (loads[0] + loads[1]) / RADIAL_STIFFNESS))
     inertia = (0.12 * CHASSIS_MASS, 0.35 * CHASSIS_MASS, 0.42 * CHASSIS_MASS)
@@ -302,7 +301,7 @@ def _add_wheel(b: gpusim.ModelBuilder, corner: m.Suspension, load: float) -> m.W
 
 
 def _coordinates(wheels: tuple[str, ...]) -> list[str]:
-    """Return the signals of the suspensions, which increase with wheel height."""
+    """Return the position signals of the suspensions, which increase with wheel height."""
     return [f"joint.{name}_{'travel' if name in TRAILER_WHEELS else 'lower'}.position" for name in wheels]
 
 

@@ -26,14 +26,14 @@ def build(
 
     Args:
         drive: "speeds" (commands forward, left, turn), "motors" (one DC motor per wheel) or "torques" (per wheel).
-        speed: of the motions, m/s and rad/s, -1 to 1.
-        mass: of the platform, kg, above 0.
-        wheelbase: between the axles, m, at least 0.3.
-        track: between left and right wheels, m, at least 0.2.
-        roller_angle: between the rollers on the ground and the forward direction, degrees, 15 to 70.
-        rollers: per wheel, 6 or more. Fewer do not close its circle.
-        roller_mass: of each roller, kg, above 0.
-        friction: of rollers and ground, 0 or more.
+        speed: speed of the motions, m/s and rad/s, -1 to 1.
+        mass: mass of the platform, kg, above 0.
+        wheelbase: distance between the axles, m, at least 0.3.
+        track: distance between left and right wheels, m, at least 0.2.
+        roller_angle: angle between the rollers on the ground and the forward direction, degrees, 15 to 70.
+        rollers: number of rollers per wheel, 6 or more.
+        roller_mass: mass of each roller, kg, above 0.
+        friction: friction of rollers and ground, 0 or more.
     """
     require(abs(speed) <= 1.0, NAME, "speed", speed, "must lie between -1 and 1")
     require(mass > 0.0, NAME, "mass", mass, "must be above 0")

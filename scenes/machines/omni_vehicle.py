@@ -26,12 +26,12 @@ def build(
 
     Args:
         drive: "speeds" (commands forward, left, turn), "motors" (one DC motor per wheel) or "torques" (per wheel).
-        speed: of the motions, m/s and rad/s, -1.5 to 1.5.
-        mass: of the platform, kg, above 0.
-        distance: of the wheels from the center, m, at least 0.2.
-        rollers: per wheel, 6 or more. Fewer do not close its circle.
-        roller_mass: of each roller, kg, above 0.
-        friction: of rollers and ground, 0 or more.
+        speed: speed of the motions, m/s and rad/s, -1.5 to 1.5.
+        mass: mass of the platform, kg, above 0.
+        distance: distance of the wheels from the center, m, at least 0.2.
+        rollers: number of rollers per wheel, 6 or more.
+        roller_mass: mass of each roller, kg, above 0.
+        friction: friction of rollers and ground, 0 or more.
     """
     require(abs(speed) <= 1.5, NAME, "speed", speed, "must lie between -1.5 and 1.5")
     require(mass > 0.0, NAME, "mass", mass, "must be above 0")

@@ -1,6 +1,6 @@
 """A rescue robot on four tracks climbs a step and holds a load sideways on its outriggers.
 
-It has 152 bodies. With ``outriggers=false`` the same reach with the same load tips it over until the bucket lands.
+The machine has 152 bodies. With ``outriggers=false``, it tips over.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STEP, HALF = 1.7, (3.0, 2.5)
 STROKES = {"boom": 0.42, "jib": 0.4, "stick": 0.36, "bucket": 0.3}
 BY_HAND = 8.0
 OPERATED = ("*_drive", "leg_*", "swing", "swing_brake", *STROKES)
-"""Commands of the operator, without the pump and the load at the bucket."""
+"""Commands of the operator."""
 
 
 def build(
@@ -47,10 +47,9 @@ def build(
 
     Args:
         outriggers: extend the outriggers before reaching out.
-        load: on the bucket, N, 0 to 10000. Above 8000 N the robot tips over its outriggers, above 3000 N over its
-            tracks.
+        load: load on the bucket, N, 0 to 10000. The robot tips over above 8000 N, without outriggers above 3000 N.
         step: height of the step, m, 0 to 0.25.
-        friction: of the ground, above 0.
+        friction: friction of the ground, above 0.
         control: "schedule" writes the commands. "diagram" computes them with a block diagram (_rescuer_control.py)
             from sticks, a rocker, a slider for the outriggers and a safety lever as inputs.
     """
@@ -85,7 +84,7 @@ def build(
 
 
 def _gestures() -> Callable[[gpusim.Simulation, float], None]:
-    """Return a schedule of operator inputs: drive back, extend outriggers, try to drive, move and swing the arm."""
+    """Return a schedule of operator inputs."""
     given = {
         "enable": [(0.3, 0.0), (0.3, 1.0)],
         "ahead": [(0.1, 0.0), (0.1, -0.9), (2.0, -0.9), (2.0, 0.0), (4.0, 0.0), (4.0, 1.0), (5.0, 1.0), (5.0, 0.0)],
@@ -110,7 +109,7 @@ def _checks_by_hand() -> list[Check]:
         return bool(-1.2 < run["body.chassis.position"][np.argmin(np.abs(run["time"] - 2.8)), 0, 0] < -0.3)
 
     def stays(run: Recording) -> bool:
-        """Check that the chassis is lifted and that the tracks rest although the stick is deflected."""
+        """Check that the chassis is lifted and that the tracks do not move."""
         t = (run["time"] > 5.0) & (run["time"] < BY_HAND)
         before = run["body.chassis.position"][np.argmin(np.abs(run["time"] - 2.8)), 0, 2]
         lifted = run["body.chassis.position"][t, 0, 2] - before
@@ -136,7 +135,7 @@ def _checks_by_hand() -> list[Check]:
 
 
 def _operator(made: Rescuer, outriggers: bool) -> Callable[[gpusim.Simulation, float], None]:
-    """Return the commands of an operator who drives, stands and reaches, proportional to the position errors."""
+    """Return the commands of an operator who drives and reaches by proportional control."""
     speed = Schedule([(0.5, 0.0), (1.0, SPEED), (STOP - 0.5, SPEED), (STOP, 0.0)])
     legs = Schedule([(STOP + 0.3, 0.0), (STAND, STANDING if outriggers else 0.0)])
     swing = Schedule([(STAND, 0.0), (OUT - 0.7, ASIDE)])
@@ -190,7 +189,7 @@ def tilt(orientation: np.ndarray) -> np.ndarray:
 
 def _checks(step: float) -> list[Check]:
     def climbs(run: Recording) -> bool:
-        """Check that it stands level on the step."""
+        """Check that the robot is level on the step."""
         t = np.argmin(np.abs(run["time"] - STOP - 0.2))
         place, level = run["body.chassis.position"][t], tilt(run["body.chassis.orientation"][t])
         return bool(

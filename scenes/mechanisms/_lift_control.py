@@ -1,4 +1,4 @@
-"""Control of the lift as a block diagram: the operator sets a height, and the valve moves the load to this height."""
+"""Control of the lift as a block diagram. The operator sets the height of the load."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BEHIND, PATIENCE, HIGH = 0.02, 0.3, 1.2
 def lift_control(
     stroke: float, position: float, speed: float, overlap: float, supply: float, pressure: float, stiffness: float
 ) -> Diagram:
-    """Return the control. Inputs: ``height`` (m), and the switches ``stop`` (valve closed, rod braked) and ``confirm``.
+    """Return the control with the inputs ``height`` (m), ``stop`` (valve closed, rod braked) and ``confirm``.
 
     ``confirm`` resets the alarms.
 
@@ -29,8 +29,7 @@ def lift_control(
         overlap: overlap of the spool, as a share of its travel.
         supply: supply pressure (Pa).
         pressure: initial pressure in chamber A (Pa).
-        stiffness: sqrt(mass bulk_modulus / volume) of load and chamber A (Pa s/m). It is the pressure rise if the load
-            stops suddenly from 1 m/s.
+        stiffness: sqrt(mass bulk_modulus / volume) of load and chamber A (Pa s/m).
     """
     d = Diagram("lift_control")
     d.add("input", "height", default=position, lower=0.0, upper=stroke, unit="m", keys=("S", "W"))
@@ -63,7 +62,7 @@ def lift_control(
 
 
 def _add_damping(d: Diagram, pressure: float, gain: float) -> None:
-    """Add dynamic pressure feedback, which damps oscillations of oil and load like a leak, but with a washout.
+    """Add dynamic pressure feedback, which damps oscillations of oil and load.
 
     Source: H. E. Merritt, "Hydraulic Control Systems", 1967, section 6-6.
     """
@@ -74,7 +73,7 @@ def _add_damping(d: Diagram, pressure: float, gain: float) -> None:
 
 
 def _add_alarms(d: Diagram, supply: float) -> None:
-    """Add lamps ``late`` (does not follow) and ``high`` (pressure), which stay on until they are confirmed."""
+    """Add the lamps ``late`` (position error) and ``high`` (pressure), which stay on until confirmation."""
     d.connect("error", d.add("abs", "gap"))
     d.connect("gap", d.add("compare", "far", value=BEHIND)["a"])
     d.connect("far", d.add("logic", "near", operation="not"))

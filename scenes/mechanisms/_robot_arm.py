@@ -1,10 +1,8 @@
 """6-axis arm with the dimensions and masses of a UR5e, driven by brushed DC motors through harmonic drives.
 
 Denavit-Hartenberg dimensions, masses and centers of mass: Universal Robots, "DH parameters for calculations of
-kinematics and dynamics", UR5e. According to the data sheet, the joints bear 150 N m (large joints) and 28 N m (wrists).
-Motors: maxon catalog, RE 50 (370354, 200 W, 24 V) and RE 40 (148867, 150 W, 24 V). The manufacturer of the arm
-publishes neither inertias nor motors. The inertias are those of cylinders of the links' sizes, and 101:1 is a standard
-ratio of harmonic drives.
+kinematics and dynamics", UR5e. Motors: maxon catalog, RE 50 (370354, 200 W, 24 V) and RE 40 (148867, 150 W, 24 V). The
+links' inertias are estimated from cylinders.
 """
 
 from __future__ import annotations
@@ -37,11 +35,12 @@ SMALL = Motor(2.42, 0.177, 7580.0 * math.pi / 30.0, 4.67e-3, 0.0823e-3 / 0.299)
 
 @dataclass(frozen=True)
 class Link:
-    """Link in its Denavit-Hartenberg frame, which is at its far joint.
+    """Link in its Denavit-Hartenberg frame, which is at the link's far joint.
 
-    ``a``, ``d`` (m) and ``alpha`` (rad) define the transform from its near joint to this frame. The near joint bears
-    ``limit`` (N m), and rotates by up to 360 degrees in each direction. The inertia is that of a cylinder of ``radius``
-    and ``length`` (m) ``along`` an axis of the frame.
+    ``a``, ``d`` (m) and ``alpha`` (rad) define the transform from the near joint to this frame. ``limit`` (N m) is the
+    maximum effort of the near joint. The inertia is that of a cylinder of ``radius`` and ``length`` (m) ``along`` an
+    axis
+    of the frame.
     """
 
     name: str
@@ -92,7 +91,7 @@ GREY, BLUE, ORANGE = (0.62, 0.65, 0.68), (0.25, 0.5, 0.68), (0.95, 0.5, 0.1)
 def add_arm(b: ModelBuilder, posture: np.ndarray, load: float) -> None:
     """Add the arm on the floor, with a motor per joint, a ``load`` (kg) in its tool, and a site ``tool`` at the tool.
 
-    Joints are ``pan``, ``lift``, ``elbow``, ``wrist1`` to ``wrist3``. Their zero position is the manufacturer's.
+    Joints are ``pan``, ``lift``, ``elbow``, ``wrist1`` to ``wrist3``, with the manufacturer's zero positions.
     """
     before = b.add_body(4.0, (0.02, 0.02, 0.02), label="base")
     b.add_joint_fixed(-1, before, label="base")

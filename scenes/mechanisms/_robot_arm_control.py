@@ -1,11 +1,12 @@
-"""Control of the 6-axis arm: a path of the tool, inverse kinematics, and computed torque or PID of the joints.
+"""Control of the 6-axis arm: tool path, inverse kinematics, and computed torque or PID.
 
-Computed torque (R. C. Paul, 1972; J. Y. S. Luh et al., 1980) uses the arm's inverse dynamics. It computes the efforts
-for the acceleration
+Computed torque (R. C. Paul, 1972; J. Y. S. Luh et al., 1980) computes the efforts by inverse dynamics for the
+acceleration
 
     a = q_d'' + 3 w (q_d' - q') + 3 w2 (q_d - q) + w3 integral of (q_d - q)
 
-With it, the errors of all joints decay as (s + w)^-3. PID uses the same gains, multiplied only by the joint's inertia.
+where q are the joint angles, q_d the desired angles, and w the decay rate. PID multiplies the same gains by the joint's
+inertia.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from gpusim.control import Diagram, chain, heavy_chain
 from gpusim.scenes.mechanisms._robot_arm import GEAR, LINKS, NAMES, inertias_at
 
 QUICK = 20.0
-"""Error decay rate w, 1/s."""
+"""Decay rate w of the errors, 1/s."""
 HASTE, SMOOTH = 1.0, 4.0
-"""Speed along the path: maximum acceleration, m/s2, and filter frequency, Hz."""
+"""Maximum acceleration along the path (m/s2), and filter frequency of the speed (Hz)."""
 APPROACH = 1.0
 """Duration of the motion from home to the path and back, s."""
 LEVER, DAMPING = 0.3, 3e-3
-"""Inverse kinematics: weight of rotation as a lever, m, and damping."""
+"""Inverse kinematics: weight of rotation (lever, m), and damping of least squares."""
 AT_ONCE = 1e-6
-"""Filter time of derivatives, s: short enough for differences between samples."""
+"""Filter time of derivatives, s."""
 DRIVE = "max(-1, min(1, max(-limit, min(limit, effort)) / stall + rate / idle))"
-"""Motor voltage as a share of its maximum: the effort within the joint's limit, with the back-EMF compensated."""
+"""Motor voltage as a share of its maximum, from the limited effort and the back-EMF."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Path:
         return float(np.hypot(*np.diff(self.eight(phase), axis=0).T).sum())
 
     def eight(self, phase: np.ndarray) -> np.ndarray:
-        """Return points (n, 2) of the figure eight (m), given the phase of each point."""
+        """Return points (n, 2) of the figure eight (m) for given phases."""
         return 0.5 * self.side * np.stack([np.sin(2.0 * phase), np.sin(phase)], axis=-1)
 
     def distance(self, points: np.ndarray) -> np.ndarray:
@@ -86,7 +87,7 @@ def arm_control(
 ) -> Diagram:
     """Return the arm's control.
 
-    Inputs are ``start`` (on: leave home and follow the path; off: return home) and ``speed`` along the path (m/s).
+    The inputs are ``start`` (1: follow the path, 0: return home) and ``speed`` along the path (m/s).
 
     Args:
         b: builder with the arm and its motors.
@@ -111,7 +112,7 @@ def arm_control(
 
 
 def _add_way(d: Diagram) -> None:
-    """Add the share of the motion from home to the path, and the distance covered along the path."""
+    """Add the progress from home to the path, and the distance along the path."""
     d.connect("start", d.add("compare", "goes", sign=">", value=0.5)["a"])
     d.connect("goes", d.add("point_to_point", "share", duration=APPROACH))
     d.add("expression", "wish", text="goes * done * speed", unit="m/s")
@@ -123,7 +124,7 @@ def _add_way(d: Diagram) -> None:
 
 
 def _add_path(d: Diagram, path: Path) -> None:
-    """Add the point of the path, in its plane and in space, and the commanded tool position."""
+    """Add the point on the path, and the commanded tool position."""
     if path.kind == "square":
         quarter, arc = 0.25 * path.length, 0.5 * math.pi * path.corner
         d.connect("way", d.add("expression", "side", text=f"floor(s / {quarter!r})"))
@@ -158,10 +159,7 @@ def _add_path(d: Diagram, path: Path) -> None:
 
 
 def _add_reference(d: Diagram, links: dict[str, object], path: Path, posture: np.ndarray) -> None:
-    """Add the inverse kinematics of the point, with velocity and acceleration by central differences.
-
-    The plan is one sample late. Differences from home are delayed, because they are zero at the start.
-    """
+    """Add the inverse kinematics, with velocity and acceleration by central differences."""
     own = [float(x) for x in posture]
     d.add("constant", "rest", value=own)
     d.add("constant", "orientation", value=[float(x) for x in path.home.rotation])
@@ -195,7 +193,7 @@ def _add_reference(d: Diagram, links: dict[str, object], path: Path, posture: np
 
 
 def _add_computed_torque(d: Diagram, b: ModelBuilder, load: float) -> None:
-    """Add the acceleration of plan and error feedback, and the efforts from the inverse dynamics."""
+    """Add the desired acceleration, and the efforts from the inverse dynamics."""
     d.connect("behind", d.add("integrator", "sum", gain=QUICK**3, initial=[0.0] * len(LINKS), lower=-50.0, upper=50.0))
     law = f"plan_gain + {3.0 * QUICK!r} * slow + {3.0 * QUICK**2!r} * behind + sum"
     d.add("expression", "wanted", text=law)
@@ -208,7 +206,7 @@ def _add_computed_torque(d: Diagram, b: ModelBuilder, load: float) -> None:
 
 
 def _add_pid(d: Diagram, b: ModelBuilder, posture: np.ndarray) -> None:
-    """Add PID control of each joint with its inertia at home. The integral starts with the gravity efforts at home."""
+    """Add PID control of each joint. The integral starts with the gravity efforts at home."""
     inertias, held = inertias_at(b, posture)
     d.add("constant", "inertia", value=inertias.tolist())
     d.add("product", "pressing")
@@ -221,7 +219,7 @@ def _add_pid(d: Diagram, b: ModelBuilder, posture: np.ndarray) -> None:
 
 
 def _add_drives(d: Diagram) -> None:
-    """Add the motor voltages and, for display, the efforts relative to the joints' limits."""
+    """Add the motor voltages and, for display, the efforts relative to their limits."""
     values = {
         "limit": [link.limit for link in LINKS],
         "stall": [GEAR * link.motor.stall for link in LINKS],

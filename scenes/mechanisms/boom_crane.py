@@ -51,15 +51,15 @@ def build(
     """Build the scene. Chamber A starts with the pressure that holds the boom.
 
     Args:
-        length: of the boom, a uniform rod, m, above 0.7 (the rod's pin).
-        boom_mass: kg, above 0.
+        length: length of the boom, m, above 0.7.
+        boom_mass: mass of the boom (a uniform rod), kg, above 0.
         tip_mass: point mass at the tip, kg, 0 or more.
-        angle: of the boom above horizontal at the start, rad, -0.349 to 0.864 (the limits of the cylinder's stroke).
+        angle: initial angle of the boom above horizontal, rad, -0.349 to 0.864.
         command: factor on the valve commands of the schedule, 0 to 1.6.
-        piston_mass: reduced to the cylinder's axis, kg. Gravity does not act on it.
-        viscous_friction: of the cylinder, N s/m.
-        supply_pressure: Pa.
-        bulk_modulus: of the oil, Pa.
+        piston_mass: mass of the piston, kg. Gravity does not act on it.
+        viscous_friction: viscous friction of the cylinder, N s/m.
+        supply_pressure: supply pressure, Pa.
+        bulk_modulus: bulk modulus of the oil, Pa.
     """
     require(length > ROD_PIN, NAME, "length", length, f"must be above {ROD_PIN} (the rod's pin)")
     require(boom_mass > 0.0, NAME, "boom_mass", boom_mass, "must be above 0")
@@ -145,13 +145,13 @@ def _plots() -> list[Plot]:
 
 
 def _holds(run: Recording) -> bool:
-    """Check that the closed valve keeps the boom in place. The initial pressures are those of equilibrium."""
+    """Check that the closed valve holds the boom."""
     position = run["cylinder.lift.position"]
     return near(position[run["time"] < 0.5], position[0], 1e-5)
 
 
 def _closes_the_triangle(run: Recording) -> bool:
-    """Compare the piston position with the law of cosines for the boom's angle."""
+    """Check the piston position with the law of cosines."""
     angle = run["joint.hinge.position"]
     square = ROD_PIN**2 + BASE_PIN[0] ** 2 + BASE_PIN[1] ** 2
     along = BASE_PIN[0] * np.cos(angle) + BASE_PIN[1] * np.sin(angle)
@@ -159,7 +159,7 @@ def _closes_the_triangle(run: Recording) -> bool:
 
 
 def _follows_the_reference(run: Recording) -> bool:
-    """Compare positions with reference case 4 while the boom rises, rests and sinks, and at the end, within 0.6 mm."""
+    """Check piston positions against reference case 4 within 0.6 mm."""
     reference = ((2.4, 0.33054539), (3.4, 0.35783796), (4.9, 0.20968188), (7.0, 0.18263203))
     return all(near(at(run, "cylinder.lift.position", t), x, 6e-4) for t, x in reference)
 

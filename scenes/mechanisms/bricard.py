@@ -1,7 +1,7 @@
 """Bricard's mechanism of five bars and six hinges has one redundant constraint and one degree of freedom.
 
-Reference case A04 in ``tests/reference/multibody`` (IFToMM benchmark). The motion is three-dimensional, so the
-published coordinates are kept: gravity acts along -y.
+Reference case A04 in ``tests/reference/multibody`` (IFToMM benchmark). As in the published benchmark, gravity acts
+along -y.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ HINGE_AXES = (Y, Z, X, Y, Z, X)
 
 
 def build(length: float = 1.0, width: float = 0.1, mass: float = 1.0) -> Scene:
-    """Build the scene, at rest. The frame of each bar is at its far end, with axes along the world's.
+    """Build the scene, at rest. The frame of each bar is at its far end, parallel to the world frame.
 
     Args:
-        length: of every bar, m, above 0.
-        width: of the square section, m, above 0.
-        mass: of every bar, kg, above 0.
+        length: length of every bar, m, above 0.
+        width: width of the square section, m, above 0.
+        mass: mass of every bar, kg, above 0.
     """
     for name, value in (("length", length), ("width", width), ("mass", mass)):
         require(value > 0.0, NAME, name, value, "must be above 0")
@@ -65,7 +65,7 @@ def build(length: float = 1.0, width: float = 0.1, mass: float = 1.0) -> Scene:
 
 
 def _size(com: Vector, length: float, width: float) -> Vector:
-    """Return the edges of a bar. The long edge is along the axis of its center's offset."""
+    """Return the edges of a bar along the world axes."""
     x, y, z = (length if c else width for c in com)
     return x, y, z
 
@@ -76,7 +76,7 @@ def _point(i: int, length: float) -> Vector:
 
 
 def _add_hinge(b: gpusim.ModelBuilder, i: int, parent: int, child: int, axis: Vector, length: float) -> None:
-    """Add the hinge at point i. A body's frame is at its far end, so the hinge is one bar length away from it."""
+    """Add hinge i."""
     here = _point(i, length)
     if child == -1:  # the last hinge closes the loop, with the world as parent
         parent, child = -1, parent
@@ -89,7 +89,7 @@ def _add_hinge(b: gpusim.ModelBuilder, i: int, parent: int, child: int, axis: Ve
 
 
 def _follows_the_reference(run: Recording) -> bool:
-    """Compare with reference case A04 at 1 s and after one and two periods, within 5 um."""
+    """Check positions against reference case A04 within 5 um."""
     reference = {
         1.0: (0.27448131926462316, -0.886707938734672, -0.462330002687376),
         5.0: (0.9999327423021172, -0.9999999977383531, -6.725543608383765e-05),

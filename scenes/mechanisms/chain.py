@@ -1,7 +1,7 @@
 """A chain of light links carries a heavy ball, or swings freely.
 
-Any length and any mass ratio are allowed. With ``horizontal=False`` it is reference case B03 in
-``tests/reference/multibody`` (mass ratio 1:1000, hanging at rest), in the x-z plane.
+With ``horizontal=False``, the scene is reference case B03 in ``tests/reference/multibody`` (mass ratio 1:1000, hanging
+at rest), in the x-z plane.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def build(
 
     Args:
         links: number of links, 1 to 10000.
-        link_length: m, above 0.
-        link_mass: kg, above 0.
-        mass_ratio: mass of the ball over the mass of one link, 0 or more; 0 for a chain without a ball.
-        horizontal: start straight along x and swing down; false: hang at rest.
+        link_length: length of a link, m, above 0.
+        link_mass: mass of a link, kg, above 0.
+        mass_ratio: mass of the ball divided by the mass of one link, 0 or more. 0: no ball.
+        horizontal: True: start along x and swing down. False: hang at rest.
         joint: "revolute" (planar) or "ball".
-        damping: of every joint, N m s/rad.
+        damping: damping of every joint, N m s/rad.
     """
     require(1 <= links <= MOST_LINKS, NAME, "links", links, f"must be at least 1 and at most {MOST_LINKS}")
     require(link_length > 0.0, NAME, "link_length", link_length, "must be above 0")
@@ -78,7 +78,7 @@ def build(
 def _add_joint(
     b: gpusim.ModelBuilder, joint: str, number: int, parent: int, child: int, length: float, damping: float
 ) -> None:
-    """Add joint ``number`` from the lower end of its parent (the origin for the first) to its child's origin."""
+    """Add joint ``number`` between the parent's lower end and the child's origin."""
     end = gpusim.Transform((0.0, 0.0, -length if number else 0.0))
     label = f"joint{number}"
     if joint == "ball":
@@ -100,10 +100,9 @@ def _plots(links: int, joint: str, ball: bool) -> list[Plot]:
 
 
 def _swings_down(run: Recording, length: float, share: float) -> bool:
-    """Check the time at which the ball passes below the anchor, a quarter of a pendulum's period.
+    """Check the time at which the ball passes below the anchor.
 
-    A heavy ball keeps the chain straight. The time from horizontal is K(1/sqrt(2)) sqrt(l_e/g) = 1.854075 sqrt(l_e/g)
-    with l_e = l (M + m/3)/(M + m/2) for a rod of mass m with the ball M; ``share`` is m/M.
+    A heavy ball keeps the chain straight, like a rod that swings down from horizontal.
     """
     x = run["body.ball.position"][:, 0, 0]
     passed = int(np.argmax(x < 0.0))

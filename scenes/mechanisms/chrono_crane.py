@@ -44,14 +44,14 @@ def build(
     """Build the scene.
 
     Args:
-        crane_mass: kg, above 0.
-        ball_mass: of the ball under the crane's tip, kg, above 0.
+        crane_mass: mass of the crane, kg, above 0.
+        ball_mass: mass of the ball under the crane's tip, kg, above 0.
         command: factor on the valve commands of the schedule, -1 to 1.
-        supply_pressure: Pa.
-        pressure_a: chamber A at the start, Pa.
-        pressure_b: chamber B at the start, Pa.
-        viscous_friction: of the cylinder, N s/m.
-        valve_time_constant: of the first-order valve, s.
+        supply_pressure: supply pressure, Pa.
+        pressure_a: initial pressure in chamber A, Pa.
+        pressure_b: initial pressure in chamber B, Pa.
+        viscous_friction: viscous friction of the cylinder, N s/m.
+        valve_time_constant: time constant of the first-order valve, s.
     """
     require(crane_mass > 0.0, NAME, "crane_mass", crane_mass, "must be above 0")
     require(ball_mass > 0.0, NAME, "ball_mass", ball_mass, "must be above 0")
@@ -106,7 +106,7 @@ def build(
 
 
 def _add_bodies(b: gpusim.ModelBuilder, crane_mass: float, ball_mass: float) -> int:
-    """Add the crane (frame at its center of mass, x along it) on its hinge, and the ball on a ball joint at the tip."""
+    """Add the crane on its hinge, and the ball on a ball joint at the crane's tip."""
     c, s = math.cos(CRANE_ANGLE), math.sin(CRANE_ANGLE)
     half = 0.5 * CRANE_LENGTH
     unit = (1.0, 1.0, 1.0)  # Chrono's default inertia, which the demo does not change
@@ -141,14 +141,14 @@ def _plots() -> list[Plot]:
 
 
 def _closes_the_triangle(run: Recording) -> bool:
-    """Compare the piston position with the crane's angle."""
+    """Check the piston position against the crane's angle."""
     half, angle = 0.5 * CRANE_LENGTH, run["joint.hinge.position"]
     length = np.hypot(half * np.cos(angle) - GROUND_PIN[0], half * np.sin(angle) - GROUND_PIN[1])
     return near(run["cylinder.lift.position"], length - START_LENGTH, 1e-9)
 
 
 def _follows_the_reference(run: Recording) -> bool:
-    """Compare pin distances with reference case 5 while the crane rises, at its top and at the end, within 1 mm."""
+    """Check the pin distances against reference case 5 within 1 mm."""
     reference = ((2.4, 0.55539625), (4.9, 0.67701386), (7.0, 0.71639705), (9.9, 0.62371300), (20.0, 0.62319848))
     return all(near(at(run, "cylinder.lift.position", t) + START_LENGTH, s, 1e-3) for t, s in reference)
 

@@ -1,7 +1,6 @@
 """A DC motor with a gearbox turns a loaded shaft.
 
-The schedule is full speed, reverse, stop. Reference cases 2a, 2b (constant load torque) and 2d (pendulum) in
-``tests/reference/hydraulics``.
+Reference cases 2a, 2b (constant load torque) and 2d (pendulum) in ``tests/reference/hydraulics``.
 """
 
 from __future__ import annotations
@@ -38,15 +37,15 @@ def build(
 
     Args:
         load: "torque" (a flywheel under a constant opposing torque) or "pendulum".
-        stall_torque: of the motor, N m.
-        no_load_speed: of the motor, rad/s.
-        mechanical_time_constant: of the unloaded motor, s.
-        electrical_time_constant: of the winding, s; 0 for torque without delay (case 2a).
+        stall_torque: stall torque of the motor, N m.
+        no_load_speed: no-load speed of the motor, rad/s.
+        mechanical_time_constant: mechanical time constant of the unloaded motor, s.
+        electrical_time_constant: electrical time constant of the winding, s.
         gear_ratio: motor turns per shaft turn.
-        load_torque: against the shaft's positive direction, N m.
-        load_inertia: of the flywheel about the shaft, kg m2, above 0.
-        pendulum_mass: kg, above 0.
-        pendulum_length: shaft to center of mass, m; the pendulum has 0.1 kg m2 about its center of mass.
+        load_torque: torque against the shaft's positive direction, N m.
+        load_inertia: inertia of the flywheel about the shaft, kg m2, above 0.
+        pendulum_mass: mass of the pendulum, kg, above 0.
+        pendulum_length: distance from the shaft to the pendulum's center of mass, m.
         command: factor on the motor commands of the schedule, -1 to 1.
     """
     require(load_inertia > 0.0, NAME, "load_inertia", load_inertia, "must be above 0")
@@ -91,11 +90,7 @@ def build(
 
 
 def _follows_the_closed_form(run: Recording) -> bool:
-    """Compare shaft angle, speed and torque with the motor's linear equations: within 2e-3 rad, 0.1 % and 1 %.
-
-    T_e tau' + tau = M_s (u - w/w_idle), (I_m + I/r^2) w' = tau - T/r with I_m = M_s t_m/w_idle, r a' = w. The solution
-    is exact from sample to sample, because the command changes at samples.
-    """
+    """Check shaft angle, speed and torque against the solution of the motor's linear equations."""
     inertia = 2.0 * 0.008 / 400.0 + 1.5 / 100.0**2
     a = np.array([[-1000.0, -2.0 / 400.0 * 1000.0, 0.0], [1.0 / inertia, 0.0, 0.0], [0.0, 0.01, 0.0]])
     time, state, expected = run["time"], np.zeros(5), [np.zeros(3)]

@@ -27,13 +27,13 @@ def build(
     """Build the scene. The frame of each rod is at its upper hinge, with the rod along -z.
 
     Args:
-        length1: of the upper rod, m, above 0.
-        length2: of the lower rod, m, above 0.
-        mass1: of the upper rod, kg, above 0.
-        mass2: of the lower rod, kg, above 0.
-        angle1: upper rod from straight down, rad.
-        angle2: lower rod from straight down, rad.
-        damping: of both hinges, N m s/rad.
+        length1: length of the upper rod, m, above 0.
+        length2: length of the lower rod, m, above 0.
+        mass1: mass of the upper rod, kg, above 0.
+        mass2: mass of the lower rod, kg, above 0.
+        angle1: angle of the upper rod from straight down, rad.
+        angle2: angle of the lower rod from straight down, rad.
+        damping: damping of both hinges, N m s/rad.
     """
     for name, value in (("length1", length1), ("length2", length2), ("mass1", mass1), ("mass2", mass2)):
         require(value > 0.0, NAME, name, value, "must be above 0")
@@ -73,7 +73,7 @@ def _add_rod(b: gpusim.ModelBuilder, label: str, mass: float, length: float, pos
 
 
 def _follows_the_reference(run: Recording) -> bool:
-    """Compare angles with reference case B01 within 1e-4 rad, before chaos amplifies small errors a hundredfold."""
+    """Check angles against reference case B01 within 1e-4 rad, before chaos amplifies small errors."""
     reference = {1.0: (-1.207716238191, -0.8143910230913), 2.0: (-0.08275830682057, 0.4073620749119)}
     return all(
         near(at(run, "joint.hinge1.position", t), upper, 1e-4)

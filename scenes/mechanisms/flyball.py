@@ -32,14 +32,14 @@ def build(
     slider_mass: float = 3.0,
     ball_mass: float = 5.0,
 ) -> Scene:
-    """Build the scene. The shaft's frame is at the ground, the slider's at its center, a rod's at its hinge.
+    """Build the scene. The shaft's frame is at the ground, a rod's frame at its hinge.
 
     Args:
-        spin: of the whole governor about its shaft at the start, rad/s.
-        spring_stiffness: of each spring, N/m.
-        spring_damping: of each spring, N s/m.
-        slider_mass: kg, above 0.
-        ball_mass: of each of the two point masses, kg, 0 or more.
+        spin: initial rate of the governor about its shaft, rad/s.
+        spring_stiffness: stiffness of each spring, N/m.
+        spring_damping: damping of each spring, N s/m.
+        slider_mass: mass of the slider, kg, above 0.
+        ball_mass: mass of each of the two balls (point masses), kg, 0 or more.
     """
     require(slider_mass > 0.0, NAME, "slider_mass", slider_mass, "must be above 0")
     require(ball_mass >= 0.0, NAME, "ball_mass", ball_mass, "must not be negative")
@@ -97,7 +97,7 @@ def build(
 
 
 def _add_rod(b: gpusim.ModelBuilder, name: str, side: float, ball_mass: float, spin: float) -> int:
-    """Add rod and ball as one body, along its own +x (right) or -x (left), 30 degrees below horizontal."""
+    """Add rod and ball as one body along +x (right) or -x (left), 30 degrees below horizontal."""
     mass = ROD_MASS + ball_mass
     reach = (0.5 * ROD_MASS + ball_mass) * ROD_LENGTH / mass
     axial, across, _ = box_inertia(ROD_MASS, (ROD_LENGTH, THIN, THIN))
@@ -117,11 +117,7 @@ def _add_rod(b: gpusim.ModelBuilder, name: str, side: float, ball_mass: float, s
 
 
 def _keeps_momentum(run: Recording, ball_mass: float) -> bool:
-    """Check that spin times moment of inertia about the shaft is constant, up to the springs' stretch (55 um).
-
-    A spring of half a rod's length connects the slider to the rod's center. The sine of the rod's angle below
-    horizontal equals the slider's distance from the top over the rod's length.
-    """
+    """Check that the angular momentum about the shaft is constant."""
     level = np.sqrt(np.maximum(0.0, 1.0 - ((SHAFT_HEIGHT - run["joint.slider.position"]) / ROD_LENGTH) ** 2))
     reach = HALF_WIDTH + ROD_LENGTH * level
     middle = HALF_WIDTH + 0.5 * ROD_LENGTH * level
@@ -132,6 +128,6 @@ def _keeps_momentum(run: Recording, ball_mass: float) -> bool:
 
 
 def _follows_the_reference(run: Recording) -> bool:
-    """Compare heights with reference case A05, within 50 um."""
+    """Check heights against reference case A05 within 50 um."""
     reference = {0.5: 0.7432494247863987, 1.0: 0.5014209223795723, 5.0: 0.535563103721595, 10.0: 0.6196229170613062}
     return all(near(at(run, "joint.slider.position", t), s, 5e-5) for t, s in reference.items())

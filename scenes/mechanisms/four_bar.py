@@ -1,7 +1,6 @@
 """N four-bar windows in a row pass through their singular position without branching.
 
-Reference case A02 in ``tests/reference/multibody`` (IFToMM benchmark, N = 2; the LIM variant has N = 40), in the
-x-z plane.
+Reference case A02 in ``tests/reference/multibody`` (IFToMM benchmark, N = 2), in the x-z plane.
 """
 
 from __future__ import annotations
@@ -18,15 +17,16 @@ MOST_WINDOWS = 10_000
 
 
 def build(windows: int = 2, length: float = 1.0, mass: float = 1.0, speed: float = 1.0) -> Scene:
-    """Build the scene with upright verticals on pivots and level horizontals on top.
+    """Build the scene with vertical links on pivots and horizontal links on top.
 
-    The frame of each vertical is at its pivot (link along +z), that of each horizontal at its left end (along +x).
+    The frame of each vertical link is at its pivot (link along +z). The frame of each horizontal link is at its left
+    end.
 
     Args:
-        windows: number of windows N, 1 to 10000; the mechanism has N+1 vertical and N horizontal links.
-        length: of every link, a thin rod, m, above 0.
-        mass: of every link, kg, above 0.
-        speed: of the upper ends at the start, along +x, m/s.
+        windows: number of windows N, 1 to 10000. The mechanism has N+1 vertical and N horizontal links.
+        length: length of every link, m, above 0.
+        mass: mass of every link, kg, above 0.
+        speed: initial speed of the upper ends along +x, m/s.
     """
     require(1 <= windows <= MOST_WINDOWS, NAME, "windows", windows, f"must be at least 1 and at most {MOST_WINDOWS}")
     require(length > 0.0, NAME, "length", length, "must be above 0")
@@ -88,11 +88,7 @@ def _add_horizontal(b: gpusim.ModelBuilder, i: int, length: float, mass: float, 
 
 
 def _keeps_parallel(run: Recording, windows: int) -> bool:
-    """Check that the first link's rate follows from the corner's height, and that the corner stays on its circle.
-
-    Parallelogram: N+1 rods rotate about an end and N rods translate, so (N+1)/3 + N = I and I w^2 = I w_0^2 + 2 g
-    ((N+1)/2 + N)(1 - z) for rods of 1 kg and 1 m. A different branch leaves that curve.
-    """
+    """Check that all windows remain parallelograms, by the energy balance and by the circle of a corner."""
     corner, rate = run["body.horizontal0.position"], run["joint.pivot0.velocity"]
     inertia, weight = (windows + 1) / 3.0 + windows, 9.81 * ((windows + 1) / 2.0 + windows)
     square = rate[0] ** 2 + 2.0 * weight * (1.0 - corner[..., 2]) / inertia

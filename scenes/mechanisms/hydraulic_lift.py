@@ -1,7 +1,6 @@
 """A hydraulic cylinder lifts a load up to its stop.
 
-Experiment of the 2023 VirSim paper (figures 3 and 4) and two variants of it. The parameters are those of reference
-cases 1a, 1c and 1d in ``tests/reference/hydraulics``.
+Reference cases 1a, 1c and 1d in ``tests/reference/hydraulics`` (2023 VirSim paper, figures 3 and 4).
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Variant = Literal["step", "ramped", "closed_center", "closed_centre"]
 
 @dataclass(frozen=True)
 class _Lift:
-    """Parameter set of a lift, SI units, with the names of the reference cases' README, written out."""
+    """Parameter set of a lift, SI units."""
 
     mass: float
     piston_mass: float
@@ -133,7 +132,7 @@ _BY_VARIANT = (
 
 
 def _default(name: str) -> str:
-    """Return the value of the first variant, and those of other variants that differ."""
+    """Return the text of a default value, with the values of the other variants."""
     first, *others = ((variant, f"{getattr(lift, name):g}") for variant, lift in _VARIANTS.items())
     return ", ".join([first[1], *(f"{variant} {value}" for variant, value in others if value != first[1])])
 
@@ -161,27 +160,28 @@ def build(
     coupling: Literal["implicit", "papers"] = "implicit",
     control: Literal["schedule", "diagram"] = "schedule",
 ) -> Scene:
-    """Build the scene. Parameters that are None have the value of the variant.
+    """Build the scene. The variant defines the parameters that are None.
 
     Args:
         variant: "step" (case 1a, 100 kg), "ramped" (case 1c, 5 t) or "closed_center" (case 1d, holds 1 t;
             "closed_centre" is accepted too).
-        mass: load, kg, above 0.
-        piston_mass: piston and rod, kg. Gravity does not act on it.
+        mass: mass of the load, kg, above 0.
+        piston_mass: mass of piston and rod, kg. Gravity does not act on it.
         dry_friction: Coulomb friction of the seals, N.
-        viscous_friction: N s/m.
+        viscous_friction: viscous friction of the cylinder, N s/m.
         command: factor on the valve commands of the variant's table, -1 to 1.
-        command_time: start of the command, s.
-        brake: rod brake, 0 (open) to 1.
-        position: piston position at the start, m, 0 to the stroke.
+        command_time: start time of the command, s.
+        brake: command of the rod brake, 0 (open) to 1.
+        position: initial piston position, m, 0 to the stroke.
         stroke: piston position of the upper stop, m, above 0.
-        supply_pressure: Pa.
-        tank_pressure: Pa.
-        bulk_modulus: of the oil, Pa.
-        overlap_supply: dead zone of the supply edges, share of the spool's travel.
-        overlap_drain: opening of the drain edges at rest, share of the spool's travel; negative for a closed center.
-        anticavitation_gain: check valve from tank to either chamber, m3/s/sqrt(Pa); 0 for none.
-        coupling: "implicit" (one composite row) or "papers" (sub-stepped piston of the 2023 paper).
+        supply_pressure: supply pressure, Pa.
+        tank_pressure: tank pressure, Pa.
+        bulk_modulus: bulk modulus of the oil, Pa.
+        overlap_supply: dead zone of the supply edges, as a share of the spool's travel.
+        overlap_drain: opening of the drain edges at rest, as a share of the spool's travel. A closed center is
+            negative.
+        anticavitation_gain: flow gain of the check valves from the tank, m3/s/sqrt(Pa). 0: no check valves.
+        coupling: "implicit", or "papers" for the piston with substeps of the 2023 paper.
         control: "schedule" writes the valve's command from the variant's table. "diagram" computes it with a block
             diagram (_lift_control.py) that follows the input "height".
     """
@@ -223,10 +223,7 @@ def build(
 
 
 def full_speed(lift: _Lift) -> float:
-    """Return the load's upward speed (m/s) with fully open valve, from the flows through both control edges.
-
-    The equations are Aa v = k sqrt(ps - pa), Ab v = k sqrt(pb - pt) and pa Aa - pb Ab = F.
-    """
+    """Return the load's upward speed (m/s) with fully open valve."""
     force = lift.mass * GRAVITY + lift.dry_friction
     left = lift.supply_pressure * lift.area_a - lift.tank_pressure * lift.area_b - force
     return _flow_gain(lift) * math.sqrt(max(left, 0.01 * force) / (lift.area_a**3 + lift.area_b**3))
@@ -237,7 +234,7 @@ def _flow_gain(lift: _Lift) -> float:
 
 
 def _by_diagram(lift: _Lift, coupling: Literal["implicit", "papers"]) -> Scene:
-    """Return the scene with a diagram: up by 0.6 of the remaining stroke, then down by half of that."""
+    """Return the scene with a block diagram that moves the load up, then down."""
     b, speed = _model(lift, coupling), full_speed(lift)
     volume = lift.volume_a + 0.5 * lift.stroke * lift.area_a
     stiffness = math.sqrt(lift.mass * lift.bulk_modulus / volume)
@@ -268,7 +265,7 @@ def _by_diagram(lift: _Lift, coupling: Literal["implicit", "papers"]) -> Scene:
 
 
 def _following(heights: Schedule, turn: float, end: float, speed: float) -> tuple[Check, ...]:
-    """Return the checks of the diagram variant: ends of both motions, tracking, no alarm."""
+    """Return the checks of the diagram variant."""
 
     def arrives(run: Mapping[str, np.ndarray]) -> bool:
         place, wanted = run["joint.rail.position"], run["diagram.lift_control.height"]
@@ -330,7 +327,7 @@ def _model(lift: _Lift, coupling: Literal["implicit", "papers"]) -> gpusim.Model
 
 
 def _pressure_a(lift: _Lift) -> float:
-    """Return the initial pressure of chamber A: tank pressure on the lower stop, else load-carrying pressure."""
+    """Return the initial pressure of chamber A. Above the lower stop, it carries the load."""
     if lift.position == 0.0:
         return lift.tank_pressure
     return (lift.mass * GRAVITY + lift.area_b * _pressure_b(lift)) / lift.area_a

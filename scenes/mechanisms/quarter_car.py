@@ -35,11 +35,11 @@ def build(
     Args:
         body_mass: sprung mass, kg, above 0.
         wheel_mass: unsprung mass, kg, above 0.
-        spring_stiffness: between body and wheel, N/m, above 0.
-        spring_damping: between body and wheel, N s/m.
-        tire_stiffness: between wheel and road, N/m, above 0.
-        tire_damping: between wheel and road, N s/m.
-        step_height: of the road, m.
+        spring_stiffness: stiffness between body and wheel, N/m, above 0.
+        spring_damping: damping between body and wheel, N s/m.
+        tire_stiffness: stiffness between wheel and road, N/m, above 0.
+        tire_damping: damping between wheel and road, N s/m.
+        step_height: height of the road's step, m.
         step_time: time of the step, s.
     """
     require(body_mass > 0.0, NAME, "body_mass", body_mass, "must be above 0")
@@ -95,7 +95,7 @@ def build(
 
 
 def _add_mass(b: gpusim.ModelBuilder, label: str, mass: float, height: float) -> int:
-    """Add a body on a vertical rail whose position is zero at ``height``."""
+    """Add a body on a vertical rail. The joint position is 0 at ``height``."""
     pose = gpusim.Transform((0.0, 0.0, height))
     index = b.add_body(mass=mass, inertia=(mass / 6.0,) * 3, xform=pose, label=label)
     b.add_joint_prismatic(-1, index, parent_xform=pose, axis=UP, label=label)
@@ -103,12 +103,9 @@ def _add_mass(b: gpusim.ModelBuilder, label: str, mass: float, height: float) ->
 
 
 def _road_step(height: float, time: float) -> Callable[[gpusim.Simulation, float], None]:
-    """Return a schedule that moves the road by writing its position.
+    """Return a schedule that writes the road's position.
 
-    Its velocity stays zero, so the tire's damper adds no impulse.
-
-    A spring force at time t changes the velocities from t - dt/2 to t + dt/2. The schedule therefore writes the mean
-    road height over that interval. A step at time t then acts from t on, to second order.
+    It writes the mean height over one time step, so that the step acts at the exact time.
     """
     road = Schedule([(time, 0.0), (time, height)])
     last = 0.0
@@ -125,7 +122,7 @@ def _road_step(height: float, time: float) -> Callable[[gpusim.Simulation, float
 
 
 def _follows_the_closed_form(run: Recording) -> bool:
-    """Compare x = (1 - exp(A (t - 0.1 s))) 5 cm from A's eigenvectors, within 0.1 mm, and the final spring forces."""
+    """Check positions against the closed form within 0.1 mm, and the final spring forces."""
     body, wheel, spring, damping, tire, tire_damping = 300.0, 40.0, 2e4, 1500.0, 2e5, 100.0
     pull = np.array([[-spring, spring, -damping, damping], [spring, -spring - tire, damping, -damping - tire_damping]])
     a = np.vstack([np.eye(2, 4, 2), pull / np.array([[body], [wheel]])])

@@ -1,7 +1,4 @@
-"""A 6-axis arm with datasheet motors follows a tool path with computed torque or PID.
-
-The control is a block diagram.
-"""
+"""A 6-axis arm with datasheet motors follows a tool path with computed torque or PID."""
 
 from __future__ import annotations
 
@@ -44,13 +41,13 @@ def build(
     """Build the scene. Commands are "start", which sends the tool around its path and home, and "speed".
 
     Args:
-        control: of the joints: computed torque from the equations of motion, or PID of each joint with the same gains.
-        path: a square of 24 cm with rounded corners, or a figure eight.
-        speed: along the path, m/s, 0.05 to 0.5.
-        tilt: of the path's plane towards the arm, degrees, 0 to 45.
-        load: in the tool, kg, 0 to 2.5 (the motors' limit).
-        unknown: additional load that the control does not know, kg, 0 to 0.5.
-        rate: of the control, samples per second, at least 200; none for one sample per step.
+        control: control of the joints: computed torque, or PID of each joint with the same gains.
+        path: path of the tool: a square of 24 cm with rounded corners, or a figure eight.
+        speed: speed along the path, m/s, 0.05 to 0.5.
+        tilt: tilt of the path's plane towards the arm, degrees, 0 to 45.
+        load: load in the tool, kg, 0 to 2.5.
+        unknown: additional load that the control ignores, kg, 0 to 0.5.
+        rate: sampling rate of the control, 1/s, at least 200. None: one sample per step.
     """
     require(0.05 <= speed <= 0.5, NAME, "speed", speed, "must be 0.05 to 0.5")
     require(0.0 <= tilt <= 45.0, NAME, "tilt", tilt, "must be 0 to 45")
@@ -137,7 +134,7 @@ def off(path: Path, run: Recording, end: float) -> np.ndarray:
 
 
 def miss(run: Recording) -> float:
-    """Return the maximum distance (m) of the tool from its planned path."""
+    """Return the maximum distance (m) of the tool from its commanded path."""
     return float(np.abs(run["diagram.arm.miss"]).max())
 
 
@@ -157,11 +154,7 @@ def _goes_round(path: Path, end: float) -> Callable[[Recording], bool]:
 
 
 def _drives_bear(run: Recording) -> bool:
-    """Check the joints' efforts and motor torques.
-
-    Efforts are below the joints' limits, which need at most a tenth of the motors' stall torque. The root mean square
-    is below the maximum continuous torque.
-    """
+    """Check the joints' efforts, and the root mean square of the motor torques."""
     if not 0.2 < run["diagram.arm.use"].max() < 1.0:
         return False
     for link in LINKS:

@@ -29,18 +29,18 @@ def build(
     crank_angle: float = math.pi / 3.0,
     crank_rate: float = 10.0,
 ) -> Scene:
-    """Build the scene. The frame of each link is at its joint closer to the crank's bearing, with x along the link.
+    """Build the scene. The frame of each link is at its first joint, with x along the link.
 
     Args:
-        crank_length: m, above 0.
-        rod_length: of the connecting rod, m, above crank_length. The sum of both must be below 0.5 (the wall).
-        crank_mass: kg, above 0.
-        rod_mass: of the connecting rod, kg, above 0.
-        slider_mass: kg, above 0.
-        spring_stiffness: N/m.
-        spring_rest_length: m.
-        crank_angle: at the start, from +x towards +z, rad.
-        crank_rate: at the start, rad/s.
+        crank_length: length of the crank, m, above 0.
+        rod_length: length of the connecting rod, m, above crank_length. The sum of both must be below 0.5.
+        crank_mass: mass of the crank, kg, above 0.
+        rod_mass: mass of the connecting rod, kg, above 0.
+        slider_mass: mass of the slider, kg, above 0.
+        spring_stiffness: stiffness of the spring, N/m.
+        spring_rest_length: rest length of the spring, m.
+        crank_angle: initial angle of the crank from +x towards +z, rad.
+        crank_rate: initial rate of the crank, rad/s.
     """
     for name, value in (("crank_mass", crank_mass), ("rod_mass", rod_mass), ("slider_mass", slider_mass)):
         require(value > 0.0, NAME, name, value, "must be above 0")
@@ -110,7 +110,7 @@ def _add_link(
     angle: float,
     rate: float,
 ) -> int:
-    """Add a thin rod from point ``start`` (x, z), which moves at ``start_velocity``, rotated by ``angle``."""
+    """Add a thin rod whose start (x, z) moves at ``start_velocity``. ``angle`` is its rotation."""
     half = 0.5 * length
     vx = start_velocity[0] - half * rate * math.sin(angle)
     vz = start_velocity[1] + half * rate * math.cos(angle)
@@ -126,12 +126,12 @@ def _add_link(
 
 
 def _closes(run: Recording, crank: float, rod: float) -> bool:
-    """Compare with x = a cos q + sqrt(l^2 - a^2 sin^2 q)."""
+    """Check the slider's position with the closed form of a slider-crank."""
     angle = run["joint.crank.position"]
     expected = crank * np.cos(angle) + np.sqrt(rod**2 - (crank * np.sin(angle)) ** 2)
     return near(run["joint.slider.position"], expected, 1e-6)
 
 
 def _pulls(run: Recording, stiffness: float, rest: float) -> bool:
-    """Compare with F = -k (length - rest length), within 1 N of 300 N because forces are averages over a step."""
+    """Check the spring force within 1 N."""
     return near(run["spring.spring.force"], -stiffness * (WALL - run["joint.slider.position"] - rest), 1.0)

@@ -1,8 +1,8 @@
-"""One of six suspensions on a rig settles, is thrown onto both stops and is shaken.
+"""A suspension on a rig settles, hits both stops and is shaken.
 
 After section 1 of the VirSim paper on wheels, figures 1 to 4: swing axle, trailing arm, double trailing arm, double
 wishbone, sliding pillar, MacPherson strut. The chassis is on a vertical guide. The wheel's center is on a pad that
-slides on the shaker's plate. Rest position, frequency and damping are compared with the analytic ``susp.static``.
+slides on the shaker's plate.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from gpusim.scenes._checks import GAPS, Recording, keeps_whole
 NAME = "suspension_rig"
 GRAVITY = 9.81
 THROW = 9000.0
-"""Force that throws the chassis onto its stops, N."""
+"""Force that pushes the chassis onto its stops, N."""
 PRESSED, LIFTED = (3.0, 3.5), (3.5, 4.0)
-"""Start and end, s, of the throws onto the upper and then the lower stop."""
+"""Start and end times (s) of the forces onto the upper and the lower stop."""
 SHAKES = ((6.0, 0.0), (6.2, 0.04), (6.6, 0.04), (6.8, 0.0))
-"""Schedule of the shaker, s and m."""
+"""Schedule of the shaker: times (s) and heights (m)."""
 SHAKER_STIFFNESS, SHAKER_DAMPING = 1e9, 1e7
 HUB = m.Hub((0.0, 0.60, 0.30), 18.0, (0.3, 0.5, 0.35))
 RADIUS, HALF_WIDTH = 0.3, 0.08
@@ -51,13 +51,14 @@ def build(
     """Build the scene. Commands are "press" and "lift" (shares of 9 kN on the chassis) and "shaker" (plate, m).
 
     Args:
-        kind: of the suspension.
-        spring: a coil, or a torsion bar on the arm's hinge (not for a sliding pillar).
-        steered: with a kingpin and a tie rod.
+        kind: kind of suspension.
+        spring: kind of spring: a coil, or a torsion bar on the arm's hinge (not for a sliding pillar).
+        steered: add a kingpin and a tie rod.
         load: wheel load for which the suspension is at its design position, N, above 500.
-        payload: actual load over ``load``, 0.5 to 2.
-        stiffness: of the spring, N/m, above 0. A torsion bar has approximately this stiffness at the wheel's center.
-        damping: of the damper, with the same reference, N s/m, 0 or more.
+        payload: actual load divided by ``load``, 0.5 to 2.
+        stiffness: stiffness of the spring, N/m, above 0. For a torsion bar: approximate stiffness at the wheel's
+            center.
+        damping: damping of the damper, N s/m, 0 or more.
         travel_up: maximum upward travel of the wheel, m, above 0.
         travel_down: maximum downward travel of the wheel, m, above 0.
     """
@@ -94,7 +95,7 @@ def build(
 def parts(
     kind: str, spring: str, load: float, stiffness: float, damping: float, travel: tuple[float, float]
 ) -> dict[str, Any]:
-    """Return the hub, the travel and the spring of a suspension, as arguments for the functions in ADD."""
+    """Return the hub, the travel and the spring of a suspension."""
     if spring == "torsion":
         square = ARMS[kind] ** 2
         return {"hub": HUB, "travel": travel, "spring": m.TorsionBar(stiffness * square, damping * square, load=load)}
@@ -108,7 +109,7 @@ def travel_of(run: Recording) -> np.ndarray:
 
 
 def _checks(rest: float, low: float, high: float) -> list[Check]:
-    """Return the checks of a suspension with this travel at rest and at its stops, m."""
+    """Return the checks of a suspension with these travels (m)."""
 
     def settles(run: Recording) -> bool:
         late = (run["time"] > 2.0) & (run["time"] < PRESSED[0] - 0.05)
@@ -119,7 +120,7 @@ def _checks(rest: float, low: float, high: float) -> list[Check]:
         return bool(abs(thrown.max() - high) < 5e-4 and abs(thrown.min() - low) < 5e-4)
 
     def follows(run: Recording) -> bool:
-        """Check that the plate is within 0.1 mm, and that the chassis moves by more than the plate."""
+        """Check that the plate follows its schedule within 0.1 mm, and that the chassis moves more than the plate."""
         lifted = (run["time"] > SHAKES[1][0] + 0.1) & (run["time"] < SHAKES[2][0])
         height = run["joint.guide.position"][run["time"] > SHAKES[0][0], 0]
         stands = np.abs(run["joint.plate.position"][lifted] - SHAKES[1][1]).max() < 1e-4

@@ -16,7 +16,7 @@ from gpusim.viewer.camera.mounted import camera_number, mounted_camera
 from gpusim.viewer.errors import ViewerError
 
 _MARGIN = 0.02
-"""Minimum height above ground of a camera that follows a body, in distances from its target."""
+"""Minimum height of a following camera above the ground, in distances from its target."""
 
 
 def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspect: float) -> PinholeCamera:
@@ -25,8 +25,8 @@ def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspe
     Args:
         stage: stage that the camera shows.
         poses: current poses.
-        camera: one of the following. A PinholeCamera is used unchanged. A scene's Camera is moved back until everything
-            is visible. A text is the label of a camera of the model, or the name of a view that shows everything.
+        camera: a PinholeCamera is used unchanged. A scene's Camera is moved back until everything is visible. A text is
+            the label of a camera in the model, or the name of a view that shows everything.
         aspect: ratio of picture width to height.
 
     Raises:
@@ -69,17 +69,16 @@ def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) ->
 def above_ground(
     stage: Stage, poses: Poses, camera: PinholeCamera, before: PinholeCamera | None = None
 ) -> PinholeCamera:
-    """Return a camera that follows a body, raised where it would move below a level ground.
+    """Return a camera that follows a body. The camera is raised if it is below a level ground.
 
-    If the body itself is below a ground, the camera may also be below it. This can happen with the floor that the
-    viewer adds.
+    If the body is below a ground, the camera may also be below this ground.
 
     Args:
         stage: everything that is drawn.
         poses: current poses.
         camera: camera that has moved with the body.
-        before: camera when following began. The returned camera may be as far below the ground as ``before``. None: the
-            camera is never below a ground.
+        before: camera at the start of following. The returned camera may be as far below the ground as ``before``.
+            None: never below.
     """
     eye = np.array(camera.position)
     for ground in stage.grounds:

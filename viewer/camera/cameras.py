@@ -21,10 +21,10 @@ VIEWS: dict[str, tuple[float, float, float] | None] = {
     "right": (1.0, 0.0, 0.12),
     "top": (0.0, -1e-3, 1.0),
 }
-"""Directions from the target to the eye of named views, with z up. None: from the front, the right and above."""
+"""View name -> direction from the target to the eye, with z up. None: from the front, the right and above."""
 FIELD_OF_VIEW = math.radians(36.0)
 _INSIDE = 0.93
-"""Share of the picture that the points may fill."""
+"""Share of the picture that the points may cover."""
 _NEAREST = 0.4
 """Minimum ratio of nearest to farthest depth in a named view. Closer cameras distort the perspective."""
 _STEEPEST = math.radians(89.0)
@@ -38,7 +38,7 @@ class PinholeCamera:
     Attributes:
         position: position of the eye in the world frame (m).
         target: point at the center of the picture, in the world frame (m).
-        up: upward direction in the picture. If it is parallel to the view, another direction replaces it.
+        up: upward direction in the picture. A direction parallel to the view is replaced.
         field_of_view: vertical field of view, from the lower to the upper edge (rad).
 
     Raises:
@@ -159,10 +159,7 @@ def fitted(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera
 
 
 def closest(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera:
-    """Return the camera centered on ``points``, as close as possible while all points are visible.
-
-    The ratio of the nearest to the farthest depth of a point stays above a minimum.
-    """
+    """Return the camera centered on ``points``, as close as possible while all points are visible."""
     if not len(points):
         return camera
     for _ in range(4):
@@ -177,7 +174,7 @@ def closest(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamer
 
 
 def _needed_retreat(camera: PinholeCamera, points: Array, aspect: float) -> float:
-    """Return how far the eye must move back to make all points visible, m. Negative: it may move closer."""
+    """Return the distance (m) that the eye must move back to make all points visible. It may be negative."""
     rise = math.tan(0.5 * camera.field_of_view) * _INSIDE
     local = (np.asarray(points, dtype=float).reshape(-1, 3) - camera.position) @ camera.axes().T
     if not len(local):
@@ -238,7 +235,7 @@ class OrbitCamera:
     def pan(self, right: float, up: float) -> None:
         """Move the eye and the target in the picture plane.
 
-        The distances are shares of the picture height, measured in the plane of the target.
+        The distances are shares of the picture height.
         """
         x, y, _ = self.pinhole().axes()
         size = 2.0 * self.distance * math.tan(0.5 * self.field_of_view)
@@ -255,9 +252,9 @@ class OrbitCamera:
         self.distance = min(max(self.distance * factor, 1e-4), 1e6)
 
     def follow(self, point: Vector | Array | None) -> None:
-        """Follow a moving point. Call it with the point's position before each picture. None stops following.
+        """Follow a moving point (m, world frame). Call this before each picture. None stops following.
 
-        The view keeps its offset from the point, so the picture does not jump when following starts.
+        The camera keeps its offset from the point.
         """
         where = None if point is None else np.asarray(point, dtype=float)
         if where is not None and self._followed is not None:

@@ -12,11 +12,7 @@ from gpusim.viewer.camera import PinholeCamera
 
 
 def mounted_camera(stage: Stage, poses: Poses, camera: CameraSpec, world: int = 0) -> PinholeCamera:
-    """Return a camera of the model in one of the drawn worlds.
-
-    The camera's target is on its view axis. The distance to the target is max(distance to the center of the stage,
-    radius of the stage).
-    """
+    """Return a camera of the model in one of the drawn worlds."""
     position, axes = frame_in_world(stage.model, poses, camera.body, camera.xform, world)
     eye = position + stage.offsets[world]
     distance = max(float(np.linalg.norm(stage.home.center - eye)), stage.home.radius)

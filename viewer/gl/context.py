@@ -1,7 +1,6 @@
 """OpenGL contexts without a window, created with EGL. EGL devices are tried first, then Mesa's surfaceless platform.
 
-Only this module selects PyOpenGL's platform for these contexts. The platform must be selected before any OpenGL module
-is imported. PyOpenGL silently ignores a later selection, and calls then fail with misleading messages.
+Only this module selects PyOpenGL's platform. The platform must be selected before any OpenGL module is imported.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any
 from gpusim.viewer.errors import ViewerError
 
 VERSIONS = ((4, 6), (4, 5), (4, 3))
-"""OpenGL core profiles, best first. The shaders need the last one or newer."""
+"""OpenGL core profiles in order of preference. The shaders need at least the last one."""
 PACKAGES = "libegl1 libgl1 libgl1-mesa-dri"
 """Debian packages for drawing without a GPU."""
 
@@ -145,7 +144,7 @@ def _check_process() -> None:
 
 
 def _shared_display() -> Any:
-    """Return the first display that starts. It is kept for the whole process, because EGL does not count its users."""
+    """Return the first display that starts. The process keeps it, since EGL does not count its users."""
     global _display, _process
     _check_process()
     if _display is None:
@@ -166,7 +165,7 @@ def _shared_display() -> Any:
 
 
 def _displays(egl: Any) -> Iterator[tuple[str, Any]]:
-    """Yield displays with their names: devices (GPUs before software), surfaceless, and the system's default."""
+    """Yield displays with their names in the order in which they are tried."""
     from OpenGL.EGL.EXT.platform_base import eglGetPlatformDisplayEXT
     from OpenGL.EGL.EXT.platform_device import EGL_PLATFORM_DEVICE_EXT
 
@@ -206,10 +205,7 @@ def _attributes(egl: Any, values: tuple[int, ...]) -> Any:
 
 
 def _quiet(function: Any, *arguments: Any) -> Any:
-    """Return the function's result, or None if it fails.
-
-    Depending on its error checks, PyOpenGL raises or returns nothing.
-    """
+    """Return the function's result, or None if the function fails."""
     try:
         return function(*arguments)
     except (AttributeError, ctypes.ArgumentError, TypeError):

@@ -20,7 +20,7 @@ ZENITH = np.array([0.44, 0.58, 0.76])
 BOUNCE = np.array([0.40, 0.385, 0.36])
 GROUND = np.array([0.40, 0.41, 0.42])
 _DIRECTION = (-0.55, -0.45, 1.0)
-"""Direction to the light with z up: from the upper left front of a viewer who looks along y."""
+"""Direction to the light with z up: from the upper left front of the picture."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class ShadowView:
 def light_direction(up: Array) -> Array:
     """Return the unit vector to the key light in the world frame.
 
-    The direction is defined for z up. It is rotated by the smallest rotation from z to ``up``.
+    The direction is defined for z up, and rotated from z to ``up``.
     """
     direction = np.array(_DIRECTION) / np.linalg.norm(_DIRECTION)
     axis = np.cross([0.0, 0.0, 1.0], up)
@@ -82,8 +82,8 @@ def model_lights(model: Model, num_worlds: int) -> list[LightSpec]:
 def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, eye: Array, up: Array) -> Rig:
     """Return the rig of a picture.
 
-    Shadows of a point or spot light are approximated as parallel, with the direction from the light to the center of
-    ``bounds``. If all lights together are brighter there than the viewer's key light, all of them are dimmed.
+    Shadows of point and spot lights have one direction, from the light to the center of ``bounds``. If all lights
+    together are brighter than the viewer's key light, all of them are dimmed.
 
     Args:
         model: model with the bodies on which lights are mounted.
@@ -117,11 +117,11 @@ def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, 
 
 
 def _exposure(lights: list[LightSpec], arms: Array) -> float:
-    """Return the factor of all lights that limits them to the key light on the brightest face in the middle.
+    """Return the factor that limits the brightness of all lights to that of the key light.
 
     Args:
-        lights: of the model.
-        arms: (lights, 3) from the middle to each light, m. Only the direction counts for directional lights.
+        lights: lights of the model.
+        arms: vectors (lights, 3) from the scene's center to the lights, m.
     """
     distances = np.linalg.norm(arms, axis=1)
     towards = arms / np.maximum(distances, 1e-9)[:, None]
@@ -132,9 +132,7 @@ def _exposure(lights: list[LightSpec], arms: Array) -> float:
 
 
 def shadow_view(bounds: Bounds, to_light: Array, eye: Array, size: int) -> ShadowView:
-    """Return the smallest square view of a sphere from the light.
-
-    The texels of the shadow map do not move when the eye moves.
+    """Return the smallest square view of a sphere from the light. The texels do not move when the eye moves.
 
     Args:
         bounds: bounding sphere of the objects that cast shadows, in the world frame.

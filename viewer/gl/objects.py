@@ -196,7 +196,7 @@ class Framebuffer:
         GL.glViewport(0, 0, self.width, self.height)
 
     def copy_to(self, other: Framebuffer) -> None:
-        """Copy the first color texture to another framebuffer of the same size. Samples of a pixel are averaged."""
+        """Copy the first color texture to a framebuffer of the same size, and average the samples of each pixel."""
         GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, self.handle)
         GL.glBindFramebuffer(GL.GL_DRAW_FRAMEBUFFER, other.handle)
         size = (0, 0, self.width, self.height)

@@ -15,15 +15,16 @@ class Quality:
 
     Attributes:
         name: "high", "medium" or "software".
-        samples: per pixel, for smooth edges.
-        shadow_size: edge of the shadow map, texels.
-        shadow_taps: 4 or 9 reads per shadow lookup.
-        shadow_rings: rings of further lookups for wide soft edges; 0 for none.
-        shadow_radius: width of those edges, texels.
+        samples: number of samples per pixel, for smooth edges.
+        shadow_size: edge length of the shadow map, texels.
+        shadow_taps: number of texture reads per shadow lookup, 4 or 9.
+        shadow_rings: number of rings of further lookups for wide soft edges.
+        shadow_radius: width of soft shadow edges, texels.
         shade_spokes: number of directions in which the shade below bodies is sampled.
-        fine_shine: mirrored sky and the full gloss term.
-        triangles: approximate maximum per frame. Above it, round shapes get fewer segments.
-        segments: maximum number around a circle.
+        fine_shine: whether surfaces mirror the sky.
+        triangles: approximate maximum number of triangles per frame. Above this number, round shapes get fewer
+            segments.
+        segments: maximum number of segments of a circle.
         smoothed: maximum number of instances with smooth edges. With more, each pixel takes one sample.
     """
 
@@ -55,7 +56,7 @@ TIERS = {
 
 
 def choose_quality(name: str, renderer_name: str) -> Quality:
-    """Return a quality level by name. "auto" selects the one that suits the renderer.
+    """Return a quality level by name. "auto" depends on the renderer.
 
     Raises:
         UnknownNameError: unknown quality.

@@ -1,6 +1,6 @@
 """Renderer that draws a stage into framebuffers of the current OpenGL context.
 
-Positions on the GPU are relative to the eye, so that machines far from the origin are drawn precisely.
+Positions on the GPU are relative to the eye, which keeps precision far from the origin.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class View:
     """Data of one frame that depends on camera and poses.
 
     Attributes:
-        camera: of the picture.
-        to_clip: (4, 4) from positions relative to the eye to clip coordinates.
-        transforms: (instances, 3, 4) to the world frame.
-        bounds: of all instances.
-        poses: of the bodies.
+        camera: camera of the picture.
+        to_clip: matrix (4, 4) from positions relative to the eye to clip coordinates.
+        transforms: transforms (instances, 3, 4) to the world frame.
+        bounds: bounding sphere of all instances.
+        poses: poses of the bodies.
         rig: the lights.
     """
 
@@ -102,8 +102,8 @@ class Renderer:
         """Prepare a frame and upload its transforms to the GPU.
 
         Args:
-            camera: of the picture.
-            poses: of the stage's worlds.
+            camera: camera of the picture.
+            poses: poses of the stage's worlds.
             aspect: ratio of picture width to height.
         """
         transforms = self.stage.transforms(poses)
@@ -118,7 +118,7 @@ class Renderer:
         return View(camera, to_clip, transforms, bounds, poses, rig)
 
     def _near(self, camera: PinholeCamera, poses: Poses, bounds: Bounds, aspect: float) -> float:
-        """Return a near-plane depth, m, in front of all instances and of the ground below the eye."""
+        """Return a near-plane depth (m) in front of all instances and the ground."""
         gaps = [float(np.linalg.norm(bounds.center - camera.position)) - bounds.radius]
         rise = np.tan(0.5 * camera.field_of_view)
         corner = 1.0 / np.sqrt(1.0 + rise**2 * (1.0 + aspect**2))  # depth per distance in the picture's corners
@@ -129,7 +129,7 @@ class Renderer:
         return max(0.5 * min(gaps), 0.004 * camera.distance)
 
     def draw(self, view: View, target: Framebuffer) -> None:
-        """Draw the picture into ``target``, which needs a color and a depth."""
+        """Draw the picture into ``target``, which needs color and depth textures."""
         GL.glEnable(GL.GL_DEPTH_TEST)
         GL.glDisable(GL.GL_BLEND)
         GL.glEnable(GL.GL_CULL_FACE)
@@ -173,10 +173,7 @@ class Renderer:
             self._draw_ground(program, ground, view)
 
     def _draw_transparent(self, view: View, shadow: ShadowView) -> None:
-        """Draw glass and transparent visuals over everything else, from back to front. They hide nothing behind them.
-
-        Only their front faces are drawn.
-        """
+        """Draw glass and transparent visuals last, from back to front. Only their front faces are drawn."""
         chosen = self._buffers.transparent
         if not chosen.size:
             return
@@ -210,7 +207,7 @@ class Renderer:
         return to_shade
 
     def draw_sensors(self, view: View, target: Framebuffer) -> None:
-        """Draw depth along the view axis (m, else inf) and body indices (else -1) into the colors of ``target``."""
+        """Draw depth along the view axis (m; inf for no hit) and body indices (-1 for no body) into ``target``."""
         if self._sensors is None:
             self._sensors = Program("sensor.vert", "sensor.frag"), Program("sensor_ground.vert", "sensor.frag")
         GL.glEnable(GL.GL_DEPTH_TEST)
@@ -247,7 +244,7 @@ class Renderer:
         return shadow
 
     def _shadow_bounds(self, view: View) -> Bounds:
-        """Return the bounds of everything, or the surroundings of the camera's target if the stage is much larger."""
+        """Return the bounds of the objects in the shadow map: all objects, or those near the camera's target."""
         reach = 3.0 * view.camera.distance
         if view.bounds.radius <= reach:
             return view.bounds

@@ -29,13 +29,13 @@ class SceneBuffers:
     """Buffers of a stage. Call :meth:`move` once per frame, then :meth:`draw` as often as needed.
 
     Attribute locations: 0 position, 1 normal, 2 to 4 rows of the transform, 5 color and opacity, 6 roughness, metal and
-    tones, 7 body, 8 texture coordinates, 9 vertex color. The last two are only present if the stage has textures or
+    tones, 7 body, 8 texture coordinates, 9 vertex color. Locations 8 and 9 are only used if the stage has textures or
     vertex colors.
 
     Args:
         stage: everything that is drawn.
         quality: the quality level.
-        textures: of the stage, or None if it has no textures and vertex colors.
+        textures: textures of the stage, or None without textures and vertex colors.
     """
 
     def __init__(self, stage: Stage, quality: Quality, textures: SurfaceTextures | None = None) -> None:
@@ -126,11 +126,11 @@ class SceneBuffers:
         self._draw_batches(range(len(self._batches)))
 
     def draw_plain(self) -> None:
-        """Draw the instances of one color."""
+        """Draw the instances without texture and vertex colors."""
         self._draw_batches(self._plain)
 
     def draw_dressed(self, program: Program) -> None:
-        """Draw the instances with a texture or vertex colors with ``program``, which is current."""
+        """Draw the instances that have a texture or vertex colors, with the current ``program``."""
         for k in self.dressed:
             self._dress(program, k)
             self._draw_batches([k])
@@ -151,7 +151,7 @@ class SceneBuffers:
         return self._batches[self._batch_of(instance)].mesh.dressed
 
     def draw_one(self, instance: int, program: Program) -> None:
-        """Draw one instance with ``program``, which is current."""
+        """Draw one instance with the current ``program``."""
         k = self._batch_of(instance)
         GL.glBindVertexArray(self._array)
         if self._batches[k].mesh.dressed:
@@ -189,10 +189,7 @@ class SceneBuffers:
 
 
 def _meshes(stage: Stage, quality: Quality) -> list[TriangleMesh]:
-    """Return the meshes of all batches, round ones as fine as the quality's number of triangles allows.
-
-    Other meshes, such as visuals, do not change. They count for at most half of the triangles.
-    """
+    """Return the meshes of all batches. The quality's number of triangles limits the segments of round meshes."""
     segments = quality.segments
     meshes = [batch.mesh.make(segments) for batch in stage.batches]
     totals = {True: 0, False: 0}

@@ -12,7 +12,7 @@ from gpusim.typing import Array
 
 _MOST_BODIES = 200
 _SHARE = 0.04
-"""A shape becomes glass if it hides more than this share of the bodies of any world."""
+"""Minimum share of a world's bodies that a shape hides before it is drawn as glass."""
 
 
 class SeeThrough:

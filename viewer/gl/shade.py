@@ -1,6 +1,6 @@
 """Soft shade below bodies on a level ground.
 
-A small texture (shade map) for each frame has the share of sky that the bodies hide.
+A small texture (shade map) for each frame stores the share of the sky that the bodies hide.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gpusim.viewer.gl.objects import Framebuffer, Program
 from gpusim.viewer.gl.scene_buffers import SceneBuffers
 
 _HEIGHTS, _SHADE = 256, 96
-"""Edges of the height map and of the shade map, texels."""
+"""Edge lengths of the height map and of the shade map, texels."""
 _WIDER = 1.5
 """Width of the map relative to the objects on the ground."""
 
@@ -33,7 +33,7 @@ class GroundShade:
         """Draw the map.
 
         Args:
-            buffers: objects that hide the sky.
+            buffers: buffers of the objects that hide the sky.
             bounds: bounding sphere of these objects, in the world frame.
             point: point on the ground, in the world frame (m).
             axes: (3, 3) columns: the ground's x and y axes and its normal, in the world frame.

@@ -1,7 +1,4 @@
-"""Text: an atlas of DejaVu Sans that is filled on demand, and the layout of a line. No OpenGL.
-
-Letters are aligned to whole pixels, which keeps them sharp.
-"""
+"""Text: an atlas of DejaVu Sans that is filled on demand, and the layout of a line. No OpenGL."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ _WIDTH = 512
 """Width of an atlas, texels."""
 _FIRST = "".join(map(chr, range(32, 127))) + "°·×²³µ"
 _AROUND = ((1.0, (0, 1)), (1.0, (1, 0)), (0.75, (1, 1)))
-"""Strength of a letter's halo at neighboring pixels."""
+"""Opacity of a letter's halo at neighboring pixels."""
 
 
 def font_size(height: int) -> int:

@@ -15,7 +15,7 @@ from gpusim.typing import Array
 from gpusim.viewer.gl.objects import Program
 
 SURFACE_UNIT, CUBE_UNIT = 2, 3
-"""Texture units of surfaces. Units 0 and 1 hold shadow and shade."""
+"""Texture units of surfaces. Units 0 and 1 are for the shadow map and the shade map."""
 
 
 def textures_of(stage: Stage) -> SurfaceTextures | None:
@@ -26,7 +26,7 @@ def textures_of(stage: Stage) -> SurfaceTextures | None:
 
 
 class SurfaceTextures:
-    """Textures by the digest of their pixels."""
+    """Textures on the GPU by the hash of their pixels."""
 
     def __init__(self, textures: Iterable[Texture]) -> None:
         self._handles: dict[str, int] = {}

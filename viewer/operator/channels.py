@@ -1,4 +1,4 @@
-"""Values of all operator inputs, the source of each value, and the changes that the simulation has not yet received."""
+"""Values of all operator inputs, their sources, and the changes since the last step."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Channels(Mapping[str, Channel]):
         self.changed.clear()
 
     def write_released(self, control: MutableMapping[str, Any]) -> None:
-        """Write the initial values of released inputs, before the schedule sets its own."""
+        """Write the initial values of released inputs, before the schedule writes its values."""
         for name in self.changed:
             if self[name].released and name in control:
                 control[name] = self[name].value

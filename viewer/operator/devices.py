@@ -1,4 +1,4 @@
-"""Keyboard and gamepad: the keys that are down, and the values that the bindings compute from them."""
+"""Keyboard and gamepad: the pressed keys, and the values that the bindings compute."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Devices:
         self._stop_button_down = False
 
     def use(self, mapping: InputMapping, inputs: Mapping[str, Input]) -> None:
-        """Use this mapping from now on."""
+        """Set the mapping."""
         self._drives = [
             Drive(binding, inputs[name]) for binding in mapping.bindings for name in bound_inputs(binding, inputs)
         ]
@@ -39,7 +39,7 @@ class Devices:
         self._stop_button = mapping.stop_button
 
     def disarm(self) -> None:
-        """Ignore all keys, buttons and sticks that are held now, until they are released."""
+        """Ignore all held keys, buttons and sticks until they are released."""
         for drive in self._drives:
             drive.disarm()
 

@@ -12,7 +12,7 @@ KEYBOARD, GAMEPAD = "keyboard", "gamepad"
 
 
 def shaped(deflection: float, dead_zone: float, expo: float) -> float:
-    """Apply the dead zone and the expo curve to a stick's deflection. Both deflection and result are from -1 to 1."""
+    """Apply the dead zone and the expo curve to a stick's deflection, -1 to 1. Return the result, -1 to 1."""
     size = (min(abs(deflection), 1.0) - dead_zone) / (1.0 - dead_zone)
     if size <= 0.0:
         return 0.0
@@ -42,10 +42,7 @@ class Drive:
         self._pressed = False
 
     def disarm(self) -> None:
-        """Ignore this binding until all its keys and sticks are released.
-
-        This is used after an emergency stop, so a stick that is still held has no effect.
-        """
+        """Ignore this binding until all its keys and sticks are released, for example after an emergency stop."""
         self._armed = False
         self._output = 0.0
 

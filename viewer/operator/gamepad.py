@@ -1,4 +1,4 @@
-"""Gamepads and joysticks: their state by names, from glfw or from another object that implements the protocol."""
+"""Gamepads and joysticks: their state by name, from glfw or another device."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Gamepad(Protocol):
 
 
 class GlfwGamepad:
-    """First gamepad that glfw finds, or else the first joystick. If the device is unplugged, the next device is used.
+    """First gamepad that glfw finds, or else the first joystick.
 
-    The window must have initialized glfw.
+    The window must have initialized glfw before.
     """
 
     def __init__(self, glfw: Any = None) -> None:
@@ -65,7 +65,7 @@ class GlfwGamepad:
 
 
 def named(axes: list[float], buttons: list[int]) -> GamepadState:
-    """Return a gamepad's state, converted from glfw's lists. Forward is positive, and released triggers are 0."""
+    """Convert a gamepad's state from glfw's lists. Forward is positive, and released triggers are 0."""
     values = {name: float(value) for name, value in zip(AXES, axes, strict=False)}
     for name in values:
         if name.endswith("_y"):

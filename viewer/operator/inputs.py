@@ -30,8 +30,7 @@ class Input(UiHints):
         doc: description in one line.
         keys, axis: keys and stick that the model assigns to the input, with the names used in mappings. For a switch,
             ``axis`` is a gamepad button.
-        shaped: True if the operator must not apply a dead zone and an expo curve, for example because the model applies
-            its own.
+        shaped: True if the operator must not apply a dead zone and an expo curve, because the model already does.
 
     Raises:
         ModelError: the range is empty or not finite, or a value is outside of the range.
@@ -106,10 +105,7 @@ def command_inputs(model: Model) -> dict[str, Input]:
 
 
 def _diagram_input(item: OperatorInput, label: str) -> Input:
-    """Return an input of a diagram. Its safe value is its default.
-
-    It springs back if its default is zero and zero lies inside its range.
-    """
+    """Return an input of a diagram. Its safe value is its default."""
     springs = item.lower < 0.0 < item.upper and item.default == 0.0
     return Input(
         item.lower, item.upper, item.default, item.unit or "-", item.switch, springs, name=item.label,

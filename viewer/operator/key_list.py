@@ -35,7 +35,7 @@ class KeyUser(Protocol):
         """Return the help texts for the object's keys."""
 
     def taken_keys(self) -> Collection[str]:
-        """Return the keys (the window's names) that reach the window only with Ctrl."""
+        """Return the window's names of the keys that reach the window only with Ctrl."""
 
 
 def key_words(key: str) -> str:
@@ -44,5 +44,5 @@ def key_words(key: str) -> str:
 
 
 def window_key(key: str, shift: bool = False, taken: Collection[str] = ()) -> str:
-    """Return a window key's display name, e.g. "Shift+R". Ctrl is added if operator or panel has taken the key."""
+    """Return a window key's display name, e.g. "Shift+R", with Ctrl if the operator or the panel uses the key."""
     return ("Ctrl+" if key in taken else "") + ("Shift+" if shift else "") + key_words(key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpusim.description.operator_names import KEYS
 
 NAMES = {code: name for name, code in KEYS.items()}
-"""Names used in mapping files, by glfw's codes."""
+"""Code in glfw -> key name in mapping files."""
 _SIGNS = {
     **{"LEFT_BRACKET": "[", "RIGHT_BRACKET": "]", "COMMA": ",", "MINUS": "-", "PERIOD": ".", "SLASH": "/"},
     **{"SEMICOLON": ";", "EQUAL": "="},
@@ -13,5 +13,5 @@ _SIGNS = {
 
 
 def window_name(key: str) -> str:
-    """Return the window's name (gpusim/viewer/window/screen.py) of a key from a mapping file."""
+    """Convert a key name of a mapping file to the window's name."""
     return _SIGNS.get(key, key.lower())

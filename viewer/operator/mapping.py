@@ -29,8 +29,8 @@ class Binding:
 
     Attributes:
         command: name of the input. A "*" in the name matches several inputs, for example "*_brake".
-        keys: two keys. The first acts like the stick to the left or back, the second like the stick to the right or
-            forward. For a switch, one key toggles it.
+        keys: two keys. The first one acts like the stick to the left or back, the second one like the stick to the
+            right or forward. A switch has one key.
         axis: gamepad stick.
         button: gamepad button that toggles a switch.
         mode: "spring" (the deflection sets the value, which returns to zero on release), "rate" (the deflection sets a

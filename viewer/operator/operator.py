@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 PANEL, REPLAY, STOP = "panel", "replay", "stop"
-"""Sources of a value besides keyboard and gamepad. "" means the scene's schedule or the initial value."""
+"""Sources of a value, in addition to keyboard and gamepad. "" means the schedule or the initial value."""
 _MANY = 1 << 20
 
 
@@ -46,7 +46,7 @@ class Operator:
     Attributes:
         sim, scene: as given.
         devices: keyboard and gamepad.
-        mapping: what keys and sticks do.
+        mapping: bindings of keys and sticks.
         stopped: whether the emergency stop is latched.
         note: one line for the user about the last event, or empty.
         recorded: file of the last recording. None before the first recording.
@@ -123,8 +123,7 @@ class Operator:
     ) -> Input:
         """Add an input that is not a command, for example for a block diagram that computes commands from it.
 
-        The input appears on the panel, can be bound to keys and sticks, and is recorded. :meth:`value` returns its
-        value.
+        The panel shows the input, and recordings contain the input. :meth:`value` returns its value.
 
         Args:
             name: unique name of the input.
@@ -202,7 +201,7 @@ class Operator:
         self._note_stop(True)
 
     def release_stop(self) -> None:
-        """Release the emergency stop. Inputs stay safe until touched, and held sticks must be released first."""
+        """Release the emergency stop. Each input keeps its safe value until the operator moves it."""
         if self.stopped:
             self.stop_replay()
             self.note = "emergency stop released"
@@ -221,20 +220,20 @@ class Operator:
     # Keyboard and gamepad.
 
     def use_mapping(self, wish: str) -> None:
-        """Set what keys and sticks do; see :func:`choose_mapping`.
+        """Set the mapping of keys and sticks; see :func:`choose_mapping`.
 
         Raises:
-            ModelError, UnknownNameError: the mapping is invalid. The old one is kept.
+            ModelError, UnknownNameError: the mapping is invalid. The old mapping is kept.
         """
         self.mapping: InputMapping = choose_mapping(self.inputs, wish)
         self._wish = wish
         self.devices.use(self.mapping, self.inputs)
 
     def key(self, code: int, down: bool, shift: bool = False) -> bool:
-        """Handle a key that went down (or repeats) or up, given as glfw's code.
+        """Handle a key event, given by glfw's code.
 
         Returns:
-            Whether the operator uses the key. The window handles all others.
+            Whether the operator uses the key.
         """
         name = NAMES.get(code, "")
         if own := self._own_keys.get((name, shift)):
@@ -244,7 +243,7 @@ class Operator:
         return self.devices.key(name, down)
 
     def key_groups(self) -> list[KeyGroup]:
-        """Return what keys, sticks and buttons drive, with the names of the commands."""
+        """Return the keys, sticks and buttons, with the names of the commands that they set."""
         own = [KeyLine(window_key(window_name(key), shift), what) for (key, shift), (what, _) in self._own_keys.items()]
         pad = KeyLine(f"gamepad {self.mapping.stop_button}", own[0].what)
         drives = [KeyLine(binding.moved_by, binding.command) for binding in self.mapping.bindings]
@@ -252,7 +251,7 @@ class Operator:
         return [KeyGroup("Operator", [*own, pad]), *([KeyGroup(title, drives)] if drives else [])]
 
     def taken_keys(self) -> Collection[str]:
-        """Return the operator's keys, by the window's names. With Ctrl, these keys reach the window."""
+        """Return the window's names of the operator's keys. The window gets these keys only with Ctrl."""
         driving = {key for binding in self.mapping.bindings for key in binding.keys}
         return {window_name(key) for key in driving | {key for key, _ in self._own_keys}}
 
@@ -372,7 +371,7 @@ class Operator:
         """End a recording and write its file. Return None if nothing is being recorded.
 
         Raises:
-            ModelError: the file cannot be written. The recording goes on, so that you can try again.
+            ModelError: the file cannot be written. The recording continues, so you can try again.
         """
         if self._taker is None:
             return None

@@ -49,7 +49,7 @@ class LogWriter:
         self._recording.stops[self.step] = stopped
 
     def finish(self) -> OperatorRecording:
-        """Write the file. You can call it again after a failure.
+        """Write the file. If this fails, you can call it again.
 
         Raises:
             ModelError: the file cannot be written.

@@ -14,7 +14,7 @@ from gpusim.viewer.operator.mapping import SUFFIXES, Binding, InputMapping, boun
 
 @dataclass(frozen=True)
 class Lever:
-    """One axis of one of the two levers: the function that it drives, and the direction.
+    """Function and direction of one lever axis.
 
     Positive commands swing to the left (counterclockwise from above), and extend the cylinders of the boom (boom up),
     of the stick (stick in) and of the bucket (curl).
@@ -32,9 +32,9 @@ WORDS: dict[str, tuple[str, ...]] = {
     "stick": ("stick", "arm", "dipper"),
     "bucket": ("bucket",),
 }
-"""Words in a command's label that identify its function."""
+"""Function -> words in a command's label that identify the function."""
 NEEDED = ("boom", "stick", "bucket")
-"""Functions that make a machine an excavator."""
+"""Functions that every excavator has."""
 
 _SWING = Lever("swing", "left_x", ("A", "D"))
 _BUCKET = Lever("bucket", "right_x", ("J", "L"))
@@ -42,7 +42,7 @@ PATTERNS: dict[str, tuple[Lever, ...]] = {
     "iso": (_SWING, Lever("stick", "left_y", ("S", "W")), Lever("boom", "right_y", ("K", "I")), _BUCKET),
     "sae": (_SWING, Lever("boom", "left_y", ("S", "W")), Lever("stick", "right_y", ("K", "I")), _BUCKET),
 }
-"""Patterns by name; keys are (left or back, right or forward). Source: ISO 10968 and SAE J1177."""
+"""Pattern name -> functions of the lever axes (left or back, right or forward). Source: ISO 10968 and SAE J1177."""
 
 WHEELED = "wheeled"
 """Name of the pattern of wheeled vehicles."""
@@ -55,7 +55,7 @@ PEDALS: tuple[Binding, ...] = (
     Binding("turn_clutch", keys=("C",), button="b", mode="switch"),
     Binding("*_brake", keys=("B",), button="a", mode="switch"),
 )
-"""Commands of wheeled vehicles (gpusim/machines/wheels.py, steering.py) and bindings for existing ones."""
+"""Commands of wheeled vehicles (gpusim/machines/wheels.py, steering.py) and their bindings."""
 
 _KEY_PAIRS = (
     *(("1", "2"), ("3", "4"), ("5", "6"), ("7", "8"), ("9", "0")),
@@ -110,7 +110,7 @@ def declared(inputs: Iterable[Input]) -> list[Binding]:
 
 
 def _left(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list[Binding]:
-    """Remove keys, sticks and buttons that ``taken`` uses, and bindings that have none left."""
+    """Return bindings without the keys, sticks and buttons in ``taken``. Empty bindings are removed."""
     keys = {key for binding in taken for key in binding.keys}
     axes, buttons = {b.axis for b in taken}, {b.button for b in taken}
     found = []
@@ -126,7 +126,7 @@ def _left(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list[Binding
 
 
 def _ready_made(inputs: Mapping[str, Input], wish: str) -> InputMapping:
-    """Return a pattern by its name, or the one that fits."""
+    """Return a pattern by its name, or the pattern that suits the model."""
     functions = find_functions(inputs)
     if wish in PATTERNS:
         if missing := [name for name in NEEDED if name not in functions]:
@@ -179,7 +179,7 @@ def _pedals(inputs: Mapping[str, Input]) -> list[Binding]:
 
 
 def _with_others(name: str, bound: list[Binding], inputs: Mapping[str, Input]) -> InputMapping:
-    """Return a pattern extended by the other inputs, which get free keys and buttons."""
+    """Add the other inputs to a pattern, with free keys and buttons."""
     taken = {command for binding in bound for command in bound_inputs(binding, inputs)}
     buttons = {binding.button for binding in bound}
     # tracks, blades and brakes get what the levers leave free
@@ -188,7 +188,7 @@ def _with_others(name: str, bound: list[Binding], inputs: Mapping[str, Input]) -
 
 
 def _in_order(inputs: Iterable[Input], sticks: tuple[str, ...] = _STICKS, taken: Collection[str] = ()) -> list[Binding]:
-    """Assign pairs of keys and sticks to the inputs in order, as far as they suffice."""
+    """Assign pairs of keys and sticks to the inputs in order."""
     shown = [item for item in inputs if not item.idle]
     switches, movers = [x for x in shown if x.switch], [x for x in shown if not x.switch]
     bindings = []

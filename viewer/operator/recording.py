@@ -1,6 +1,6 @@
 """Operator recordings: every change of an input, with its step, as JSON lines.
 
-The first line is the header. One line follows for each step at which something changed, then the end:
+The first line is the header. One line follows for each step with changes, then the end:
 
     {"format": "gpusim operator recording", "version": 1, "scene": "boom_crane", "parameters": {}, "dt": 0.001,
      "time": 0.0, "solver": {"dtype": "float64", "substeps": 4}, "inputs": ["lift", "lift.brake"]}     (on one line)
@@ -45,13 +45,12 @@ class OperatorRecording:
     Attributes:
         inputs: names of all inputs.
         dt: step size of the simulation (s).
-        scene, parameters: recorded scene, for information only.
+        scene, parameters: name and parameters of the recorded scene.
         time: simulation time at the beginning (s).
-        solver: precision and settings of the simulation, by their names in SolverConfig. With other settings a replay
-            is nearly the same, but not bitwise identical.
-        changes: values that were set before a step, by the index of the step from the beginning. A value of None: the
-            input returned to the schedule.
-        stops: emergency stop latched (True) or released (False) before a step.
+        solver: precision and settings of the simulation, by their names in SolverConfig. A bitwise identical replay
+            needs the same settings.
+        changes: step index -> values that were set before the step. None: the input was released.
+        stops: step index -> emergency stop latched (True) or released (False) before the step.
         steps: length of the recording in steps.
     """
 
@@ -90,10 +89,10 @@ class OperatorRecording:
             stream.write(text.encode())
 
     def save_new(self, path: str | os.PathLike[str], base: str | os.PathLike[str]) -> Path:
-        """Write a new file. If the file exists by now, use the next free name of ``base``.
+        """Write a new file. If the file exists, use the next free name of ``base``.
 
         Returns:
-            The file that was written.
+            The path of the file.
 
         Raises:
             ModelError, OSError: see :meth:`save`.
@@ -130,13 +129,13 @@ class OperatorRecording:
 
 
 def solver_of(sim: Simulation) -> dict[str, Any]:
-    """Return those solver settings and the number type of a simulation that a recording stores."""
+    """Return the solver settings and the number type of a simulation, for a recording."""
     names = ("substeps", "iterations", "joint_solver", "scheme")
     return {"dtype": sim.dtype, **{name: getattr(sim.config, name) for name in names}}
 
 
 def next_free(base: str | os.PathLike[str]) -> Path:
-    """Return ``base``, or if such files exist, the name after the last of NAME-2.jsonl, NAME-3.jsonl and so on."""
+    """Return ``base``, or the next free name among NAME-2.jsonl, NAME-3.jsonl and so on."""
     path = Path(base)
     last = max((number for number, _ in _numbered(path)), default=0)
     return path if last == 0 else path.with_name(f"{path.stem}-{last + 1}{path.suffix}")
@@ -149,7 +148,7 @@ def newest(base: str | os.PathLike[str]) -> Path | None:
 
 
 def _numbered(path: Path) -> list[tuple[int, Path]]:
-    """Return number and path of each file named like ``path``, which is number 1; empty if the folder is missing."""
+    """Return (number, path) of each file named like ``path``. ``path`` has number 1."""
     name = re.compile(re.escape(path.stem) + r"(?:-([1-9]\d*))?" + re.escape(path.suffix))
     try:
         files = list(path.parent.iterdir())
@@ -159,7 +158,7 @@ def _numbered(path: Path) -> list[tuple[int, Path]]:
 
 
 def _reserved(file: Path) -> bool:
-    """Create an empty file unless one exists, so that other processes skip this name."""
+    """Create an empty file to reserve the name. Return False if the file exists."""
     try:
         with open(file, "x"):
             return True

@@ -1,4 +1,4 @@
-"""Overlays: engineering data drawn over the scene, one module each. Only painter.py and painting.py use OpenGL."""
+"""Overlays: engineering data drawn over the scene."""
 
 from __future__ import annotations
 

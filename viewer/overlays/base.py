@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Timings:
-    """Times that the overlay ``profile`` shows. The code that runs the simulation measures them. None: unknown.
+    """Times for the overlay ``profile``. None: unknown.
 
     Attributes:
         real_time_factor: simulated time divided by wall time.
@@ -89,7 +89,7 @@ class Frame:
     def contacts(self) -> Contacts | None:
         """Contact points of the drawn worlds; None without a simulation.
 
-        The first access in a frame costs a trial step.
+        The first access in a frame runs a trial step.
         """
         return None if self.sim is None else self.sim.contacts(world=list(self.worlds))
 
@@ -129,7 +129,7 @@ _Made = TypeVar("_Made")
 
 
 def once_a_stage(make: Callable[[Stage], _Made]) -> Callable[[Stage], _Made]:
-    """Decorate ``make`` to cache its result for each stage as long as the stage exists."""
+    """Decorate ``make`` to cache its result for each stage."""
     kept: WeakKeyDictionary[Stage, _Made] = WeakKeyDictionary()
 
     def made(stage: Stage) -> _Made:
@@ -148,7 +148,7 @@ class Overlay(ABC):
         key: letter that toggles the overlay in a window.
         description: description in one line.
         needs_simulation: whether the overlay shows nothing for a model or a recording.
-        floats: whether the overlay is drawn after all other overlays, with its boxes in the remaining free space.
+        floats: whether the overlay is drawn last, in the remaining free space.
     """
 
     name: ClassVar[str]
@@ -175,7 +175,7 @@ def chosen_overlays(names: Iterable[str]) -> list[Overlay]:
     """Return overlays by name, in drawing order.
 
     Raises:
-        UnknownNameError: unknown overlay. The message names similar ones.
+        UnknownNameError: unknown overlay.
     """
     wanted = set(names)
     for name in sorted(wanted - set(_OVERLAYS.names())):

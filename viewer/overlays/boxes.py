@@ -1,4 +1,4 @@
-"""World-aligned bounding boxes of shapes, as in the broad phase but without its margin."""
+"""World-aligned bounding boxes of shapes, without the margin of the broad phase."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def box_edges(lower: Array, upper: Array) -> tuple[Array, Array]:
 
 @register
 class BoxesOverlay(Overlay):
-    """World-aligned bounding boxes. Planes are left out, because their boxes are infinite."""
+    """World-aligned bounding boxes, except for planes."""
 
     name: ClassVar[str] = "boxes"
     key: ClassVar[str] = "b"

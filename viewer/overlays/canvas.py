@@ -1,7 +1,7 @@
 """Drawing surface for overlays: lines, disks, arrows and areas in the scene, boxes and text on the picture. No OpenGL.
 
-Widths are in units of :attr:`Canvas.unit`, so overlays look the same at every picture size. Colors are sRGB from 0 to
-1, with or without opacity. Give one color for all objects, or one color for each.
+Widths are in units of :attr:`Canvas.unit`. Colors are sRGB from 0 to 1, with or without opacity. Give one color for all
+objects, or one color for each object.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gpusim.viewer.gl.text import GlyphAtlas, atlas, font_size
 Color: TypeAlias = tuple[float, ...] | Array
 
 PIXELS, FLAT, DASHED, RIMMED = 1, 2, 4, 8
-"""Stroke style bits: on the picture instead of in the scene, with flat ends, dashed, with a dark rim."""
+"""Stroke style bits: in picture coordinates, with flat ends, dashed, with a dark rim."""
 STROKE = np.dtype([("a", "3f4"), ("b", "3f4"), ("radius", "2f4"), ("color", "4f4"), ("style", "f4")])
 LETTER = np.dtype([("place", "4f4"), ("texel", "2f4"), ("color", "4f4"), ("halo", "4f4")])
 AREA = np.dtype([("position", "3f4"), ("color", "4f4")])
@@ -29,7 +29,7 @@ PAPER = (1.0, 1.0, 1.0)
 _HEAD, _HEAD_WIDTH = 5.0, 3.4
 """Length and width of an arrow's head, in shaft widths."""
 _LONGEST_HEAD = 0.6
-"""Maximum length of the head as a share of the arrow."""
+"""Maximum length of an arrow's head as a share of the arrow."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Canvas:
             a, b: ends of the lines.
             color: one color for all lines, or an array (n, 3 or 4).
             width: line width (units).
-            top: draw over all bodies. Otherwise, the hidden sections of lines are drawn faintly.
+            top: draw over all bodies. False: hidden sections are drawn faintly.
             style: DASHED, RIMMED, FLAT or a sum of them.
         """
         self._stroke(self._top if top else self._scene, a, b, color, width, width, style)
@@ -128,7 +128,7 @@ class Canvas:
         self._areas.append(area)
 
     def pixels_per_meter(self, points: Array) -> Array:
-        """Return the drawn length (n,) of 1 m perpendicular to the view axis, at each point (pixels)."""
+        """Return the length (n,) in pixels of 1 m perpendicular to the view axis, at each point."""
         depth = self.camera.project(points, self.width, self.height)[1]
         rise = np.tan(0.5 * self.camera.field_of_view)
         return np.asarray(0.5 * self.height / (rise * np.maximum(depth, 1e-9)))
@@ -165,8 +165,8 @@ class Canvas:
         """Draw a line of text with its base line starting at a pixel.
 
         Args:
-            x, y: pixel at which the base line starts. It is rounded, which keeps letters sharp.
-            text: any characters. Characters that DejaVu Sans lacks appear as boxes.
+            x, y: pixel at which the base line starts.
+            text: text to draw.
             color: color of the letters.
             halo: color and opacity of a one-pixel outline.
         """
@@ -180,23 +180,23 @@ class Canvas:
     # Read by the painter.
 
     def scene_strokes(self) -> Array:
-        """Return the strokes that bodies can hide, STROKE."""
+        """Return the strokes that bodies can hide, dtype STROKE."""
         return self._scene.all()
 
     def top_strokes(self) -> Array:
-        """Return the strokes of the scene that nothing hides, STROKE."""
+        """Return the strokes of the scene that nothing hides, dtype STROKE."""
         return self._top.all()
 
     def picture_strokes(self) -> Array:
-        """Return the strokes on the picture, STROKE."""
+        """Return the strokes in picture coordinates, dtype STROKE."""
         return self._picture.all()
 
     def letters(self) -> Array:
-        """Return all text, LETTER."""
+        """Return all letters, dtype LETTER."""
         return np.concatenate([np.zeros(0, dtype=LETTER), *self._letters])
 
     def areas(self) -> Array:
-        """Return the corners of triangles, AREA."""
+        """Return the corners of triangles, dtype AREA."""
         return np.concatenate([np.zeros(0, dtype=AREA), *self._areas])
 
     def _stroke(

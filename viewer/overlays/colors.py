@@ -1,4 +1,4 @@
-"""Overlay of the graph coloring: joints and contacts in the colors in which the solver processes them."""
+"""Overlay of the graph coloring: joints and contacts in the colors that the solver assigns."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Links:
 
 @once_a_stage
 def _hubs(stage: Stage) -> tuple[Array, Array]:
-    """Return body (n,) and point (n, 3) of every constraint that is a joint; body num_bodies + 1 for others."""
+    """Return body (n,) and point (n, 3) of every joint constraint. Other constraints have body num_bodies + 1."""
     model, t = stage.model, stage.model.topology
     joints = {joint.label: joint for joint in model.joints}
     body = np.full(t.num_constraints, t.num_bodies + 1, dtype=np.int64)
@@ -91,7 +91,7 @@ def joint_links(frame: Frame, max_colors: int) -> Links:
 def manifold_colors(sim: Simulation) -> Array:
     """Return the color indices of the shape pairs with contact points, indexed by :attr:`Contacts.pair` of all worlds.
 
-    The colors are those of the trial step of :meth:`Simulation.contacts`, which this function calls first.
+    This function runs the trial step of :meth:`Simulation.contacts`.
     """
     if not len(sim.contacts()):
         return np.zeros(0, dtype=np.int64)
@@ -114,7 +114,7 @@ def contact_links(frame: Frame, contacts: Contacts, color: Array) -> Links:
 
 @register
 class ColorsOverlay(Overlay):
-    """Graph coloring. No two constraints of one color share a moving body, so the solver processes them in parallel."""
+    """Graph coloring. Constraints of one color share no moving body, so the solver processes them in parallel."""
 
     name: ClassVar[str] = "colors"
     key: ClassVar[str] = "g"

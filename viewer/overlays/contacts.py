@@ -26,9 +26,9 @@ _LONG = 4.0
 
 
 def arrow_lengths(force: Array, weight: float, size: float) -> Array:
-    """Return arrow lengths (m). The length is ``size`` * force / ``weight`` up to four times ``weight``.
+    """Return arrow lengths (m): ``size`` * force / ``weight`` for forces up to four times ``weight``.
 
-    Beyond that, the length grows with the logarithm of the force.
+    For larger forces, the length grows with the logarithm of the force.
 
     Args:
         force: (n,) magnitudes of the forces, not negative (N).

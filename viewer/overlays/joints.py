@@ -1,4 +1,4 @@
-"""Joint frames in both bodies, and the axes along or about which joints move."""
+"""Joint frames in both bodies, and the joints' axes of motion."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def joint_arrays(stage: Stage) -> JointArrays:
 
 @register
 class JointsOverlay(Overlay):
-    """Joint frames: opaque in the child, faint in the parent. Both origins coincide if the joint error is small."""
+    """Joint frames: opaque in the child, faint in the parent. The origins coincide if the joint error is 0."""
 
     name: ClassVar[str] = "joints"
     key: ClassVar[str] = "j"

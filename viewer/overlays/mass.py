@@ -1,4 +1,4 @@
-"""Centers of mass of bodies and of the whole scene, and the support polygon below."""
+"""Centers of mass of the bodies and the scene, and the support polygon."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Support:
 def support_of(contacts: Contacts, dynamic: Array, center: Array, up: Array) -> Support | None:
     """Return the support polygon of one world: the convex hull of the contact points, projected along gravity.
 
-    Only contacts between a moving body and one that forces do not move count.
+    Only contacts between a dynamic body and the world or a kinematic body count.
 
     Args:
         contacts: contacts of the world.
         dynamic: (bodies + 1,) True for bodies that forces can move.
-        center: common center of mass (3,) of these bodies (m).
+        center: common center of mass (3,) of the dynamic bodies (m).
         up: unit vector against gravity.
 
     Returns:
@@ -89,7 +89,7 @@ class MassOverlay(Overlay):
         self._add_table(frame, canvas, float(mass[0].sum()))
 
     def _draw_plumb(self, frame: Frame, canvas: Canvas, world: int, center: Array) -> None:
-        """Draw a line from the whole center down to the support polygon, or to the ground."""
+        """Draw a line from the common center of mass down to the support polygon, or to the ground."""
         up, offset = frame.stage.up, frame.stage.offsets[world]
         support = self._support(frame, world)
         height, color = self._ground(frame), INK

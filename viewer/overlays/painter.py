@@ -14,9 +14,9 @@ from gpusim.viewer.overlays.canvas import AREA, LETTER, STROKE, Canvas
 HIDDEN = 0.22
 """Opacity of strokes behind bodies."""
 MOST_HIDDEN = 4000
-"""Maximum number of strokes for which hidden parts are drawn. More would be a haze and double the cost."""
+"""Maximum number of strokes for which hidden parts are drawn."""
 WIRE = 0.4
-"""Opacity of mesh edges. Each is drawn by two triangles."""
+"""Opacity of mesh edges."""
 _FLOAT = 4
 
 
@@ -24,7 +24,7 @@ class Painter:
     """Painter that draws over a renderer's picture.
 
     Args:
-        renderer: its meshes are used for the wireframe.
+        renderer: renderer whose meshes the wireframe shows.
     """
 
     def __init__(self, renderer: Renderer) -> None:
@@ -39,7 +39,7 @@ class Painter:
         self._texture = _AtlasTexture()
 
     def draw(self, canvas: Canvas, view: View, target: Framebuffer) -> None:
-        """Draw a canvas over the frame in ``target``, whose depth buffer is still valid."""
+        """Draw a canvas over the frame in ``target``. The depth buffer of ``target`` must be valid."""
         target.bind()
         GL.glDepthMask(False)
         GL.glDisable(GL.GL_CULL_FACE)
@@ -116,7 +116,7 @@ class Painter:
 
 
 class _Instances:
-    """Buffer of records of one type. Its fields are the attributes 0, 1, ... in order."""
+    """Buffer of records of one type. The fields are the shader attributes 0, 1, ... in order."""
 
     def __init__(self, record: np.dtype, each_instance: bool) -> None:  # type: ignore[type-arg]
         self._array = GL.glGenVertexArrays(1)
@@ -141,7 +141,7 @@ class _Instances:
 
 
 class _AtlasTexture:
-    """Glyph atlas on the GPU, uploaded again when glyphs are added."""
+    """Glyph atlas on the GPU."""
 
     def __init__(self) -> None:
         self._handle = int(GL.glGenTextures(1))

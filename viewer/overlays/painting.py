@@ -18,7 +18,7 @@ from gpusim.viewer.overlays.painter import Painter
 from gpusim.viewer.overlays.panels import add_notes
 
 Sketch = Callable[[Frame, Canvas], None]
-"""Function that draws over the scene like an overlay, e.g. the mouse spring."""
+"""Function that draws over the scene, such as the mouse spring."""
 
 
 class Painting:
@@ -27,11 +27,11 @@ class Painting:
     Args:
         stage: everything that is drawn.
         quality: the quality settings.
-        width, height: of the picture (pixels).
+        width, height: size of the picture (pixels).
         glass: see :class:`Renderer`.
 
     Attributes:
-        renderer: draws the scene.
+        renderer: renderer of the scene.
         resolved: the finished picture.
     """
 
@@ -60,7 +60,7 @@ class Painting:
             view: the camera's view.
             frame: data for the overlays.
             overlays: names of the active overlays.
-            sketches: more drawings over the scene, drawn first.
+            sketches: functions that draw over the scene before the overlays.
 
         Raises:
             UnknownNameError: unknown overlay.

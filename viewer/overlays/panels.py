@@ -30,14 +30,13 @@ class Row:
 def add_panel(canvas: Canvas, title: str, rows: Sequence[Row], right: bool = False, low: bool = False) -> Box | None:
     """Add a table in a corner, below or next to existing ones. Long tables break into columns.
 
-    If there is no space for all rows, one row with the number of missing rows replaces them. If there is no space for
-    the title and one row, the table is left out.
+    If the space is too small, a row shows the number of missing rows, or the table is left out.
 
     Args:
         canvas: canvas to draw on.
         title: first line. Empty: no title.
         rows: the other lines.
-        right, low: select the corner: right or left, lower or upper.
+        right, low: corner: right or left, lower or upper.
 
     Returns:
         The covered area, or None if the table was left out.
@@ -67,7 +66,7 @@ class _Table:
 
     Attributes:
         parts: rows of each column.
-        widths: of the columns, pixels.
+        widths: widths of the columns, pixels.
         inner: total width of the columns, pixels.
         head, line: height of the title and of a row, pixels.
         gap: margin and spacing, pixels.
@@ -109,7 +108,7 @@ class _Table:
 
 
 def add_notes(canvas: Canvas, lines: Sequence[str]) -> None:
-    """Add lines of text in the lower left corner. Do nothing if there are none."""
+    """Add lines of text in the lower left corner."""
     if lines:
         add_panel(canvas, "", [Row(text) for text in lines], low=True)
 
@@ -136,10 +135,7 @@ def _add_row(canvas: Canvas, row: Row, left: float, base: float, width: float) -
 
 
 def _free_corner(canvas: Canvas, table: _Table, right: bool, low: bool) -> Box | None:
-    """Return the free area nearest to a corner, or None if the picture is full.
-
-    The search moves along a column and then to the next one.
-    """
+    """Return the free area nearest to a corner, or None if the picture is full."""
     (width, height), gap = table.size, table.gap
     x = float(gap)
     while x + width <= canvas.width - gap:

@@ -23,12 +23,11 @@ def place_boxes(anchors: Array, sizes: Array, width: int, height: int, taken: Se
     Args:
         anchors: (n, 2) pixels of the labeled points.
         sizes: (n, 2) widths and heights of the labels (pixels).
-        width, height: of the picture.
+        width, height: size of the picture (pixels).
         taken: areas that labels must not cover.
 
     Returns:
-        A box inside the picture for each label that overlaps no other label and no taken area. None if there is no free
-            space near the anchor.
+        A box for each label. Boxes do not overlap. None: no free space near the anchor.
     """
     ground = _Ground()
     for box in taken:

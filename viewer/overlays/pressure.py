@@ -1,4 +1,4 @@
-"""Chamber pressures of hydraulic cylinders, as bars next to them."""
+"""Chamber pressures of hydraulic cylinders, as bars."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TALL = 4.6
 
 
 def bar_share(pressure: float, tank: float, supply: float) -> float:
-    """Return the filled share of a bar, from 0 at min(tank pressure, 0) to 1 at supply pressure."""
+    """Return the filled share of a bar: 0 at min(tank pressure, 0), 1 at supply pressure."""
     low = min(tank, 0.0)
     return float(np.clip((pressure - low) / max(supply - low, 1e-300), 0.0, 1.0))
 
@@ -68,7 +68,7 @@ def _has_chambers(actuator: ActuatorSpec) -> bool:
 
 
 def _middles(frame: Frame, actuator: ActuatorSpec) -> Array:
-    """Return the middle between the pins in every world, (worlds, 3), m."""
+    """Return the center of a cylinder in every world, (worlds, 3), m."""
     p = actuator.params
     body = np.array([int(p["body_a"]), int(p["body_b"])])
     point = np.stack([p["point_a"] - com_of(frame.model, body[0]), p["point_b"] - com_of(frame.model, body[1])])
@@ -77,7 +77,7 @@ def _middles(frame: Frame, actuator: ActuatorSpec) -> Array:
 
 
 def _values(frame: Frame, actuator: ActuatorSpec) -> Array:
-    """Return the pressures of A, B, tank and supply in the drawn worlds, (4, worlds), Pa."""
+    """Return the pressures (4, worlds) of chamber A, chamber B, tank and supply in the drawn worlds, Pa."""
     assert frame.sim is not None
     prefix = actuator_type(actuator.kind).prefix
     read = [frame.sim.read(f"{prefix}.{actuator.label}.{name}", numpy=True) for name in _SIGNALS]

@@ -9,9 +9,9 @@ from gpusim.typing import Array
 
 
 def convex_hull(points: Array) -> Array:
-    """Return the corners (m, 2) of the convex hull of points (n, 2), counterclockwise, without points on its edges.
+    """Return the corners (m, 2) of the convex hull of points (n, 2), counterclockwise.
 
-    The result has fewer than three corners if all points lie on a line or coincide.
+    The result has fewer than three corners if all points are on a line.
     """
     unique = np.unique(np.asarray(points, dtype=float).reshape(-1, 2), axis=0)
     if len(unique) < 3:
@@ -39,8 +39,7 @@ def _turn(a: Array, b: Array, c: Array) -> float:
 def margin(hull: Array, point: Array) -> float:
     """Return the distance (m) of a point (2,) from the edge of a hull (m, 2), the result of :func:`convex_hull`.
 
-    The distance is positive inside and negative outside. A hull without area has no inside. Without corners the result
-    is -inf.
+    The distance is positive inside and negative outside. Without corners, it is -inf.
     """
     hull, point = np.asarray(hull, dtype=float).reshape(-1, 2), np.asarray(point, dtype=float)
     if not len(hull):
@@ -55,7 +54,7 @@ def margin(hull: Array, point: Array) -> float:
 
 
 class Level:
-    """Coordinates on planes perpendicular to ``up`` (unit vector)."""
+    """Coordinates on planes perpendicular to the unit vector ``up``."""
 
     def __init__(self, up: Array) -> None:
         self.up = np.asarray(up, dtype=float)

@@ -17,5 +17,5 @@ class WireframeOverlay(Overlay):
     description: ClassVar[str] = "edges of the triangles of everything that is drawn"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Request the wireframe from the painter, which has the meshes."""
+        """Request the wireframe from the painter."""
         canvas.wireframe = True

@@ -1,4 +1,4 @@
-"""Stable axis limits of gauges and scopes. Small variations and noise do not change them. No imgui."""
+"""Stable axis limits of gauges and scopes. No imgui."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ FLOOR = 10.0 ** (1 - MOST_DECIMALS)
 SHARE = 0.01
 """Minimum span relative to the magnitude of the values."""
 _SHRINK = 0.5
-"""Axis limits shrink only if the values need less than this share of the current span."""
+"""Maximum used share of the span at which axis limits shrink."""
 _STEPS = 5.0
-"""Axis limits are multiples of a round number, about this fraction of the span."""
+"""Axis limits are multiples of a round number, about this share of the span."""
 
 
 class Span:
     """Axis limits for the values of the last seconds.
 
-    The limits expand at once to round numbers if a value exceeds them. They shrink only if half of the span is unused.
-    Slow variations and the moving time window therefore do not change the limits in every frame.
+    The limits expand to round numbers if a value exceeds them. They shrink only if half of the span is unused.
 
     Args:
         least: minimum span, in addition to :data:`FLOOR` and :data:`SHARE`.
@@ -35,11 +34,11 @@ class Span:
         self._ends: tuple[float, float] | None = None
 
     def clear(self) -> None:
-        """Forget the previous limits."""
+        """Discard the previous limits."""
         self._ends = None
 
     def around(self, values: Array) -> tuple[float, float]:
-        """Return lower and upper limit for values of any shape. Values that are not finite are ignored."""
+        """Return lower and upper limit for values of any shape. The function ignores values that are not finite."""
         finite = values[np.isfinite(values)]
         if not finite.size:
             return self._ends or (0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Import of imgui. Only this module imports imgui-bundle, which contains its own libglfw."""
+"""Import of imgui. Only this module imports imgui-bundle."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def draw(panel_state: PanelState, operator: Operator) -> None:
 
 
 def _head(operator: Operator, item: Input, value: float) -> None:
-    """Draw name, value and unit. The color shows what set the value."""
+    """Draw name, value and unit. The color shows the source of the value."""
     source = operator.source(item.name)
     span = item.upper - item.lower
     text = number(value, span, "+" if item.lower < 0.0 else "")
@@ -56,7 +56,7 @@ def _head(operator: Operator, item: Input, value: float) -> None:
 
 
 def _who(operator: Operator, item: Input, source: str, room: float) -> None:
-    """Draw what set the input, if there is enough space."""
+    """Draw the source of the value if there is enough space."""
     f = imgui.get_font_size()
     who = source or ("schedule" if operator.scheduled() and item.name in operator.sim.control else "")
     left = room - imgui.calc_text_size(item.name).x - (3.3 * f if item.switch else f)

@@ -23,11 +23,11 @@ _FRAMES: dict[str, Rgba] = {
     "subsystem": theme.FAINT,
     "block": (0.70, 0.72, 0.76, 1.0),
 }
-"""Frame color by the role of a box."""
+"""Role of a box -> color of its frame."""
 _TITLE, _SMALL = 10.5, 9.0
 """Text heights, diagram units."""
 _LEAST_LETTERS = 5.0
-"""Minimum text height, pixels. Smaller text is not drawn."""
+"""Minimum text height, pixels."""
 _GAP = 60.0
 """Width reserved for a value at a port, diagram units."""
 _MOST_WIDTHS = 5000
@@ -61,7 +61,7 @@ def draw(panel_state: PanelState, view: DiagramView) -> None:
 
 
 def _head(panel_state: PanelState, view: DiagramView) -> None:
-    """Draw a button for each diagram, and one that fits the diagram into the canvas."""
+    """Draw a button for each diagram, and a button that fits the diagram into the canvas."""
     f = imgui.get_font_size()
     for label in view.labels:
         width = imgui.calc_text_size(label).x + 1.2 * f
@@ -136,7 +136,7 @@ class _Pen:
         return self._x + self._view.zoom * x, self._y + self._view.zoom * y
 
     def in_sight(self, low: tuple[float, float], high: tuple[float, float]) -> bool:
-        """Return whether something between two corners, including the value next to it, is on the canvas."""
+        """Return whether the rectangle between two corners is on the canvas."""
         (left, top), (right, bottom) = self._low, self._high
         return low[0] < right and high[0] + _GAP > left and low[1] - _GAP < bottom and high[1] > top
 
@@ -186,7 +186,7 @@ class _Pen:
                 self.text(x + dx, y, name, _SMALL, theme.FAINT, 1.0 if output else 0.0)
 
     def wire(self, points: list[tuple[float, float]], rgba: Rgba) -> None:
-        """Draw a wire with its arrowhead. After the first point come the points of cubic Bezier curves, in threes."""
+        """Draw a wire with an arrowhead. ``points``: start, then three points for each cubic Bezier curve."""
         line, zoom = [self.at(*point) for point in points], self._view.zoom
         for k in range(0, len(line) - 1, 3):
             self.list.add_bezier_cubic(*line[k : k + 4], theme.color(rgba), max(1.0, 1.2 * zoom))
@@ -211,7 +211,7 @@ class _Pen:
 
 
 def _picked(panel_state: PanelState, view: DiagramView, box: Box, values: dict[str, Array]) -> None:
-    """List ports with their values, and fields for parameters."""
+    """Draw the ports with their values, and fields for the parameters."""
     widgets.heading(box.path, box.lines[0] if box.lines else "subsystem")
     for title, signals in (("inputs", view.inputs(box)), ("outputs", box.signals)):
         if signals:

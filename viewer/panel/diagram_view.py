@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LEAST, MOST = 0.15, 4.0
 """Range of the zoom, window pixels per diagram unit."""
 ON = 0.5
-"""A logic wire is on above this value."""
+"""Value above which a logic signal is on."""
 
 
 class DiagramView:
@@ -27,12 +27,12 @@ class DiagramView:
         source: source of the session.
 
     Attributes:
-        labels: of the diagrams.
-        label: of the diagram shown; see :meth:`show`.
+        labels: labels of the diagrams.
+        label: label of the displayed diagram; see :meth:`show`.
         zoom, x, y: pixels per diagram unit, and position of the diagram's upper left corner in the canvas.
-        picked: path of the block whose ports and parameters are listed; empty for none.
-        edited: numbers the user is typing, by signal.
-        dragged: whether the mouse has moved the diagram since its button was pressed.
+        picked: path of the selected block; empty for none.
+        edited: signal -> number that the user is typing.
+        dragged: whether the current mouse press has moved the diagram.
         widths: cache of text widths, by text and height in pixels.
     """
 
@@ -70,7 +70,7 @@ class DiagramView:
         self.y = 0.5 * (height - self.zoom * whole.height)
 
     def zoom_at(self, x: float, y: float, steps: float) -> None:
-        """Zoom about a canvas point, which keeps its position."""
+        """Zoom about a canvas point."""
         zoom = min(max(self.zoom * 1.15**steps, LEAST), MOST)
         self.x = x - (x - self.x) * zoom / self.zoom
         self.y = y - (y - self.y) * zoom / self.zoom
@@ -88,7 +88,7 @@ class DiagramView:
         self._fresh = True
 
     def bring_into_sight(self, width: float) -> None:
-        """Move the diagram so that a newly selected block is not hidden by its list at the right edge."""
+        """Move the diagram so that the list at the right edge does not hide a newly selected block."""
         box = self.picture.boxes.get(self.picked)
         if self._fresh and box is not None:
             over = self.x + self.zoom * (box.x + box.width) + 8.0 - width
@@ -98,7 +98,7 @@ class DiagramView:
     # Values.
 
     def values(self, world: int) -> dict[str, Array]:
-        """Return the values of all wires in one world by signal, each (numbers,). Empty if a recording has none."""
+        """Return signal -> values (numbers,) of all wires in one world. Empty if a recording has no wires."""
         if isinstance(self._source, Played):
             return {name: rows[world] for name, rows in self._source.player.read_signals().items()}
         running = [one for one in self._running() if one.program.label == self.label]
@@ -109,7 +109,7 @@ class DiagramView:
         return found
 
     def inputs(self, box: Box) -> dict[str, str | None]:
-        """Return the signals at a box's input ports, by port."""
+        """Return port -> signal for the input ports of a box."""
         wires = {w.target[1]: w.signal for w in self.picture.wires if w.target[0] == box.path}
         return {port: wires.get(port) for port in box.inputs}
 

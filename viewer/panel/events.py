@@ -1,4 +1,4 @@
-"""Mouse and keyboard events for imgui, with glfw's codes. They need no window, so tests can use them too."""
+"""Mouse and keyboard events for imgui, with glfw's codes. No window is needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _KEYS = {
     **{266: "page_up", 267: "page_down", 268: "home", 269: "end", 335: "keypad_enter"},
     **{65: "a", 67: "c", 86: "v", 88: "x", 89: "y", 90: "z"},
 }
-"""Keys needed for text editing. All others arrive as characters."""
+"""Keys for text editing. Other keys arrive as characters."""
 _MODIFIERS = {1: "mod_shift", 2: "mod_ctrl", 4: "mod_alt", 8: "mod_super"}
 
 

@@ -1,4 +1,4 @@
-"""History of the plotted signals in the drawn worlds over the last seconds, for gauges and scopes. No imgui."""
+"""Samples of the plotted signals over the last seconds, for gauges and scopes. No imgui."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Trace:
     """One line of a scope.
 
     Attributes:
-        label: for the legend.
+        label: text in the legend.
         signal: name of the signal.
-        component: index of its component.
-        scale: factor from the signal's unit to the scope's.
+        component: index of the signal's component.
+        scale: factor from the signal's unit to the scope's unit.
         range: minimum and maximum in the scope's unit; None if unknown.
     """
 
@@ -46,7 +46,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Scope:
-    """One plot: title, unit, and lines. The samples of the lines start at column ``first``."""
+    """One plot with title, unit, and lines. ``first`` is the column of the first line's samples."""
 
     title: str
     unit: str
@@ -55,7 +55,7 @@ class Scope:
 
 
 class History:
-    """Samples of the signals that a scene plots. Each world has its own samples, so the user can switch worlds.
+    """Samples of the signals that a scene plots, in several worlds.
 
     Args:
         sim: the simulation.
@@ -65,7 +65,7 @@ class History:
     Attributes:
         scopes: plots to show.
         worlds: as given.
-        world: the world shown.
+        world: index of the displayed world.
 
     Raises:
         UnknownNameError: a plot names an unknown signal.
@@ -96,9 +96,9 @@ class History:
             self.world = world
 
     def sample(self) -> None:
-        """Sample the current values if enough time has passed. After a reset, start over.
+        """Sample the current values if enough time has passed. After a reset, discard older samples.
 
-        Sampling costs a trial step of the simulation, so call it only while the panel is visible.
+        Sampling runs a trial step, so call this only while the panel is visible.
         """
         if not self.scopes:
             return
@@ -134,7 +134,7 @@ class History:
         return self._spans[self.scopes.index(scope)].around(values)
 
     def gauge_ends(self, scope: Scope, number: int, values: Array) -> tuple[float, float]:
-        """Return the limits for the gauge of one line: the signal's range if known, else as in :meth:`ends`."""
+        """Return the limits of a gauge: the signal's range if known, else the limits of :meth:`ends`."""
         known = scope.traces[number].range
         return known if known is not None else self._gauges[scope.first + number].around(values[:, number])
 
@@ -178,7 +178,7 @@ def _short(signal: str) -> str:
 
 
 def number(value: float, span: float, sign: str = "") -> str:
-    """Return a value as text, with decimals that suit values of this span; "-" if it is not finite.
+    """Return a value as text, with decimals for values of this span. A value that is not finite is "-".
 
     ``sign="+"`` also adds a sign to positive values.
     """
@@ -190,7 +190,7 @@ def number(value: float, span: float, sign: str = "") -> str:
 
 
 def decimals(span: float) -> int:
-    """Return how many decimals suit values of this span."""
+    """Return the number of decimals for values of this span."""
     if not np.isfinite(span) or span <= 0.0:
         return 2
     return int(min(max(2 - np.floor(np.log10(span)), 0), MOST_DECIMALS))

@@ -15,12 +15,12 @@ class Layout:
     """Areas of a window.
 
     Attributes:
-        left: buttons, commands and lists.
-        right: scopes; zero width if there are none.
-        bar: status line, below everything.
+        left: column with buttons, commands and lists.
+        right: column with scopes; zero width without scopes.
+        bar: status line at the bottom.
         timeline: timeline of a recording, above the status line; zero height while simulating.
-        scene: the remaining area in the center.
-        diagram: below the scene; zero height while closed.
+        scene: remaining area in the center.
+        diagram: area below the scene; zero height while closed.
     """
 
     left: Box
@@ -34,9 +34,9 @@ class Layout:
 def lay_out(
     width: float, height: float, column: float, bar: float, scopes: bool, timeline: float = 0.0, diagram: bool = False
 ) -> Layout:
-    """Return the layout: columns at both sides, and lines of heights ``timeline`` and ``bar`` at the bottom.
+    """Return the layout. ``timeline`` and ``bar`` are the heights of the lines at the bottom.
 
-    The right column exists only with ``scopes``. ``diagram``: reserve the share DIAGRAM of the scene's height.
+    ``scopes`` and ``diagram`` reserve space for scopes and a diagram.
     """
     tall = max(height - bar - timeline, 1.0)
     second = column if scopes else 0.0

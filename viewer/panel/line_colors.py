@@ -14,4 +14,4 @@ LINES: tuple[Rgba, ...] = (
     (0.62, 0.66, 0.98, 1.0),
     (0.80, 0.80, 0.80, 1.0),
 )
-"""Colors of scope lines. People with red-green color blindness can distinguish them."""
+"""Colors of scope lines, suitable for people with red-green color blindness."""

@@ -10,7 +10,7 @@ from gpusim.viewer.panel.panel_state import PanelState
 
 
 def parameters(panel_state: PanelState) -> None:
-    """Draw a field for each parameter, and the button that restarts the simulation with them."""
+    """Draw a field for each parameter, and a restart button."""
     for parameter in panel_state.parameters:
         imgui.push_id(parameter.name)
         _parameter(panel_state, parameter)
@@ -60,7 +60,7 @@ def overlays(panel_state: PanelState) -> None:
 
 
 def keys(panel_state: PanelState) -> None:
-    """List what keyboard, mouse and gamepad do. Tooltips show the full text."""
+    """List the actions of keyboard, mouse and gamepad."""
     for group in panel_state.all_keys():
         widgets.heading(group.title)
         for line in group.lines:

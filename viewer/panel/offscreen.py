@@ -18,12 +18,12 @@ class PanelOffscreen:
     """Renderer that draws a session with its panel into arrays, for tests and for pictures of the panel.
 
     Args:
-        panel_state: what is shown.
+        panel_state: state that the panel shows.
         width, height: picture size (pixels).
         camera, quality: see :class:`Offscreen`.
 
     Attributes:
-        panel: for synthetic input, see ``panel.events``.
+        panel: the panel. ``panel.events`` accepts synthetic input.
 
     Raises:
         ViewerError: the viewer cannot draw here, imgui-bundle is missing, or the session's source is neither Live nor
@@ -62,7 +62,7 @@ class PanelOffscreen:
         """Return the picture, uint8 (height, width, 3), sRGB, top row first, and process synthetic input.
 
         Args:
-            seconds: time since the last picture, for the panel.
+            seconds: time since the last picture (s).
         """
         from OpenGL import GL
 
@@ -76,7 +76,7 @@ class PanelOffscreen:
         return array
 
     def act(self, seconds: float = 1.0 / 60.0) -> None:
-        """Draw only the panel and process synthetic input, for tests that do not need the scene."""
+        """Draw only the panel and process synthetic input."""
         self._open().make_current()
         self._target.bind()
         self.panel.frame(self.width, self.height, seconds)

@@ -16,7 +16,7 @@ from gpusim.viewer.panel.theme import Sizes
 _FIXED = ("no_title_bar", "no_resize", "no_move", "no_collapse", "no_saved_settings", "no_nav")
 
 _ROOMY = 40.0
-"""The list of overlays is initially open if the column is at least this high, in font sizes."""
+"""Minimum column height at which the list of overlays is initially open, in font sizes."""
 _LEAST_WIDTH, _LEAST_HEIGHT = 30.0, 18.0
 """Minimum window size for the panel, in font sizes."""
 _FOR_SCOPES = 3.2
@@ -29,12 +29,12 @@ class Panel:
     An OpenGL context must be current at construction and for :meth:`frame` and :meth:`close`.
 
     Args:
-        panel_state: what is shown.
+        panel_state: state that the panel shows.
 
     Attributes:
         panel_state: as given.
-        visible: whether the panel is shown. While it is hidden, or if the window is too small, it costs nothing and the
-            scene gets the whole window.
+        visible: whether the panel is shown. If the panel is hidden or the window is too small, the scene gets the whole
+            window.
 
     Raises:
         ViewerError: imgui-bundle is not installed.
@@ -72,17 +72,17 @@ class Panel:
         return width >= _LEAST_WIDTH * font and height >= _LEAST_HEIGHT * font
 
     def scene_area(self, width: float, height: float) -> Box:
-        """Return the area left to the scene: the whole window if the panel is hidden or does not fit."""
+        """Return the area for the scene: the whole window if the panel is hidden or does not fit."""
         whole = Box(0.0, 0.0, width, height)
         return self.layout(width, height).scene if self.visible and self.fits(width, height) else whole
 
     def covers(self, x: float, y: float) -> bool:
-        """Return whether a window point belonged to the panel in the last frame."""
+        """Return whether the panel covered a window point in the last frame."""
         return self._layout is not None and not self._layout.scene.holds(x, y)
 
     @property
     def has_list(self) -> bool:
-        """Whether a popup list is open. It may lie over the scene, so the mouse acts on it."""
+        """Whether a popup list is open, which may cover the scene."""
         if self._layout is None:
             return False
         self._enter()
@@ -169,7 +169,7 @@ class Panel:
         imgui.end()
 
     def _left(self, roomy: bool) -> None:
-        """Draw the left column. Emergency stop and time stay visible, and the rest scrolls."""
+        """Draw the left column. Emergency stop and time do not scroll."""
         panel_state, operator = self.panel_state, self.panel_state.operator
         if operator is not None:
             running.emergency_stop(panel_state, operator)

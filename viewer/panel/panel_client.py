@@ -24,8 +24,8 @@ class PanelClient:
     """Window client that gets the mouse over the panel, and the keys while the user types into it.
 
     Args:
-        window: the panel is drawn in it. Its context must be current.
-        panel_state: what is shown.
+        window: window with the panel. Its context must be current.
+        panel_state: state that the panel shows.
 
     Raises:
         ViewerError: imgui-bundle is not installed.
@@ -41,13 +41,13 @@ class PanelClient:
         self._look()
 
     def _look(self) -> None:
-        """Show the world of the selected body in the panel, else the first drawn world."""
+        """Show the world of the selected body in the panel, or else the first drawn world."""
         panel_state, sight = self.panel.panel_state, self._window.sight
         panel_state.worlds = sight.worlds
         panel_state.world = sight.worlds[sight.picked.world if sight.picked is not None else 0]
 
     def room(self, width: float, height: float) -> Box:
-        """Return the area left to the scene, in cursor units."""
+        """Return the area for the scene, in cursor units."""
         return self.panel.scene_area(width, height)
 
     def event(self, kind: str, *details: Any) -> bool:
@@ -70,7 +70,7 @@ class PanelClient:
         return mine
 
     def _button(self, number: int, down: bool, mine: bool) -> bool:
-        """Handle a mouse button. After a press on the panel, the release belongs to the panel too."""
+        """Handle a mouse button. If the panel gets the press, it also gets the release."""
         self.panel.events.button(number, down)
         if down and mine:
             self._held += 1
@@ -91,7 +91,7 @@ class PanelClient:
         return False
 
     def key_groups(self) -> list[KeyGroup]:
-        """Return what the panel's key and the mouse on the panel do."""
+        """Return help for the panel's key and the mouse on the panel."""
         lines = [KeyLine(window_key(window_name(TOGGLE)), "show or hide the panel")]
         if self.panel.panel_state.operator is not None:
             lines.append(KeyLine("right click", "on a slider: let it go, back to the schedule"))
@@ -120,9 +120,9 @@ def add_operator(window: Window, panel_state: PanelState, *, panel: bool = True)
     """Add an operator to a window, with or without the panel.
 
     Args:
-        window: gets the clients.
-        panel_state: of the window's session. Its overlays become the window's.
-        panel: False: only keyboard and gamepad.
+        window: window that gets the clients.
+        panel_state: state of the window's session. The window shows its overlays.
+        panel: add the panel. False: add only keyboard and gamepad.
 
     Returns:
         The panel's client, or None without a panel.

@@ -33,25 +33,22 @@ class PanelState:
     """Everything that the panel shows and changes.
 
     Attributes:
-        session: the running session; see gpusim/viewer/window/session.py.
+        session: the running session.
         operator: the inputs; None while a recorded motion is played.
         parameters: scene parameters; empty for robots.
         values: current values of the parameters as text, which the user may edit.
         shown: names of the active overlays; shared with the window.
         worlds: indices of the worlds that are drawn.
-        world: the world whose commands and signals are shown.
+        world: index of the displayed world.
         overlays: all overlays.
         jitter: root mean square of the frames' lateness (s). None without pacing.
         frame_rate: frames per second. 0 without pacing.
-        record_path: file of the operator's first recording. Later ones have a number in their name.
+        record_path: file of the operator's first recording. Later file names have a number.
         message: one line for the user about the last restart.
-        problem: error of the last recording or replay of commands; empty if it succeeded.
+        problem: error of the last recording or replay of commands; empty without error.
         keys: function that returns the help for all keys and the mouse in a window. None without a window.
-        places: areas of the widgets in the last frame by widget name, in cursor units. Fixed widgets are "stop", "run",
-            "step", "reset", "slower", "faster", "timeline", "record", "replay", "Overlays", "Parameters", "Keys",
-            "restart", "diagram", "diagram canvas" and "diagram fit". The others combine a kind and a name, e.g.
-            "command lift", "parameter mass", "overlay contacts", "diagram tab lift", "diagram block pid",
-            "diagram parameter kp".
+        places: widget name -> area in the last frame, in cursor units. Names are, for example, "stop", "run", "record",
+            "timeline", "command lift", "parameter mass", "overlay contacts" and "diagram block pid".
         diagram_shown: whether the block diagram is open.
     """
 
@@ -145,7 +142,7 @@ class PanelState:
         self.session.reset()
 
     def toggle_recording(self) -> None:
-        """Start or end a recording of the operator. Start with a reset, so that the run can be repeated exactly."""
+        """Start or end a recording of the operator. Starting resets the simulation, for an exact repetition."""
         if self.operator is None:
             return
         try:
@@ -159,7 +156,7 @@ class PanelState:
             self.problem = str(error)
 
     def toggle_replay(self) -> None:
-        """Start or end a replay of the newest recording of this session, or else of the folder. Start with a reset."""
+        """Start or end a replay of the newest recording. Starting resets the simulation."""
         if self.operator is None:
             return
         if self.operator.replaying:

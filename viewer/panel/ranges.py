@@ -15,7 +15,7 @@ def signal_range(model: Model, name: str) -> tuple[float, float] | None:
 
     Args:
         model: the model that has the signal.
-        name: as in ``sim.read``.
+        name: name of the signal, as in ``sim.read``.
     """
     prefix, _, rest = name.partition(".")
     label, _, reading = rest.rpartition(".")

@@ -71,7 +71,7 @@ def _speed(panel_state: PanelState) -> None:
 
 
 def timeline(panel_state: PanelState) -> None:
-    """Draw a slider over the length of the played motion. It shows the time, and dragging it seeks."""
+    """Draw a slider over the length of the played motion."""
     session, f = panel_state.session, imgui.get_font_size()
     imgui.push_style_var(imgui.StyleVar_.frame_padding, (0.2 * f, 0.0))
     imgui.set_next_item_width(-1.0)

@@ -21,7 +21,7 @@ def draw(history: History, world: str = "") -> None:
 
     Args:
         history: the samples.
-        world: name of the shown world for the first line; empty for none.
+        world: name of the displayed world; empty for none.
     """
     if not history.scopes:
         imgui.text_disabled("the scene plots no signals")
@@ -103,7 +103,7 @@ def _polyline(xs: Array, ys: Array, color: int, thickness: float) -> None:
 
 
 def _ends_in_words(x: float, top: float, bottom: float, low: float, high: float) -> None:
-    """Draw the upper and lower limit in the left corners."""
+    """Draw the upper and lower limit at the left edge."""
     f = imgui.get_font_size()
     imgui.push_font(None, 0.78 * f)
     draw_list = imgui.get_window_draw_list()

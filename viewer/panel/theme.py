@@ -50,9 +50,9 @@ class Sizes:
 
     @classmethod
     def of(cls, width: float, height: float, zoom: float = 1.0) -> Sizes:
-        """Return sizes with text that is readable in small pictures and limited in large ones.
+        """Return sizes with readable text for a window.
 
-        ``zoom``: cursor units per logical pixel of the desktop; 2 on many high-resolution screens.
+        ``zoom``: cursor units per logical pixel of the desktop.
         """
         font = float(round(zoom * min(max(8.4 + 0.0078 * height / zoom, 11.0), 18.0)))
         column = float(round(min(max(0.21 * width, 13.5 * font), 20.0 * font)))
@@ -61,14 +61,14 @@ class Sizes:
 
 @cache
 def font_file() -> Path:
-    """Return the path of matplotlib's DejaVu Sans, which overlays use as well."""
+    """Return the path of matplotlib's DejaVu Sans."""
     import matplotlib
 
     return Path(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")
 
 
 def color(rgba: Rgba, opacity: float = 1.0) -> int:
-    """Return a color in the format of imgui's draw lists."""
+    """Convert a color to the format of imgui's draw lists."""
     return int(imgui.get_color_u32((*rgba[:3], rgba[3] * opacity)))
 
 

@@ -19,7 +19,7 @@ def wide() -> float:
 
 
 def right_text(text: str, rgba: Rgba, edge: float) -> None:
-    """Draw text in the line of the previous item, ending at ``edge`` (same origin as the cursor position)."""
+    """Draw text in the line of the previous item, right-aligned at ``edge``."""
     imgui.same_line(edge - imgui.calc_text_size(text).x)
     imgui.text_colored(rgba, text)
 
@@ -40,7 +40,7 @@ def wrapped(text: str, rgba: Rgba) -> None:
 
 
 def clipped(text: str, width: float) -> str:
-    """Return the text, shortened in the middle if it is too wide. Numbered labels differ at their ends."""
+    """Return the text, shortened in the middle if it is too wide."""
     if imgui.calc_text_size(text).x <= width:
         return text
     head, tail = text[: (len(text) + 1) // 2], text[(len(text) + 1) // 2 :]

@@ -42,11 +42,11 @@ def notebook(
 
     Args:
         sim: the simulation.
-        scene: its scene, for its schedule, plots and camera.
+        scene: scene of the simulation, for schedule, plots and camera.
         worlds: indices of the drawn worlds. None: the first 16.
-        camera: a camera, or the name of a view. None: the scene's, or one that shows everything.
+        camera: a camera, or the name of a view. None: the scene's camera, or a camera that shows everything.
         host: name or address of this computer that the browser uses.
-        port: of the page; 0 takes a free one.
+        port: port of the page. 0: a free port.
 
     Returns:
         The view. Its ``close()`` stops the server.

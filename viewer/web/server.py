@@ -21,8 +21,8 @@ def open_server(host: str = LOCAL, port: int = PORT) -> Any:
     """Start a viser server.
 
     Args:
-        host: name or address of this computer that browsers use. "0.0.0.0" for all of its addresses.
-        port: 1 to 65535, or 0 for a free one.
+        host: name or address of this computer that browsers use. "0.0.0.0": all addresses.
+        port: 1 to 65535, or 0 for a free port.
 
     Raises:
         ViewerError: viser is not installed, or the port or host cannot be used.
@@ -59,7 +59,7 @@ def _in_use(port: int) -> ViewerError:
 
 
 def _free_port(host: str, port: int) -> int:
-    """Return the port if a server can use it, or a free one for 0."""
+    """Return the port if a server can use it. For port 0, return a free port."""
     if not 0 <= port <= _MOST:
         raise ViewerError(f"port {port} is not between 0 and {_MOST}; give e.g. {PORT}")
     try:

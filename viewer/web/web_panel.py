@@ -1,4 +1,4 @@
-"""Controls of the browser view: time, the operator's inputs, views, scene parameters. Scopes are in web_scopes.py."""
+"""Controls of the browser view: time, the operator's inputs, views, scene parameters."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from gpusim.viewer.panel.panel_state import PanelState
 from gpusim.viewer.window.session import SPEEDS
 
 Do = Callable[[Callable[[], None]], None]
-"""Runs a function before the next frame, in the thread of the simulation."""
+"""Function that schedules another function for the next frame, in the thread of the simulation."""
 _SETTLED = 0.5
-"""A slider shows the operator's value again this long after a browser moved it, s."""
+"""Time after a browser's input until a slider shows the operator's value again, s."""
 _STEPS = 200
 NONE, ALL = "none", "all"
 SCENE_VIEW = "scene"
@@ -27,12 +27,12 @@ class WebPanel:
 
     Args:
         gui: interface of a viser server.
-        panel_state: what is shown and changed.
+        panel_state: state that the controls show and change.
         do: function that executes a request of a browser.
         look: function that is called with a camera's name and the browser that chose this camera.
         follow: function that is called with the label of a body, or None.
         draw: function that is called with the worlds to draw.
-        worlds: the worlds that are drawn at the start.
+        worlds: indices of the worlds that are drawn at the start.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class WebPanel:
     # Frames.
 
     def refresh(self) -> None:
-        """Show the present state: status, labels of buttons, values of inputs."""
+        """Update status, labels of buttons, and values of inputs."""
         session, operator = self._state.session, self._state.operator
         self._show(self._status, "content", self._headline())
         self._show(self._speed, "value", f"{session.speed:g}")
@@ -194,12 +194,12 @@ class WebPanel:
 
     @staticmethod
     def _show(handle: Any, name: str, value: Any) -> None:
-        """Send a value if it has changed."""
+        """Send a value if the value has changed."""
         if getattr(handle, name) != value:
             setattr(handle, name, value)
 
     def _settle(self, handle: Any, value: Any) -> None:
-        """Send a value unless a browser is moving the element."""
+        """Send a value unless a browser is changing the element."""
         if time.time() - handle.update_timestamp > _SETTLED:
             self._show(handle, "value", value)
 
@@ -220,5 +220,5 @@ def _is_on(item: Input, value: float) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return text without characters that Markdown would read as marks."""
+    """Return text without Markdown marks."""
     return "".join(f"\\{c}" if c in r"\`*_{}[]<>#|" else c for c in text)

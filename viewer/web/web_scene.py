@@ -1,4 +1,4 @@
-"""Show a stage as nodes of a viser scene. Meshes are sent once, and changed poses in each frame."""
+"""Show a stage as nodes of a viser scene. Each frame sends only changed poses."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from gpusim.viewer.gl.lighting import grid_spacing
 ROOT = "/stage"
 _SEGMENTS = 32
 _STILL = 1e-6
-"""Smallest change of a pose that is sent, in radii of the scene for positions."""
+"""Minimum change of a pose that is sent, in radii of the scene for positions."""
 _FLOOR = (214, 216, 219)
 _LINES, _SECTIONS = (190, 193, 197), (160, 164, 170)
 _OPAQUE = 255
 _SURROUNDINGS = 0.6
-"""Brightness of the light from the surroundings."""
+"""Brightness of the environment light."""
 _VISIBLE = 60.0
-"""Distance at which the lines of the ground fade, in radii of the scene."""
+"""Distance at which the grid lines of the ground fade, in radii of the scene."""
 
 
 @dataclass
 class _Node:
-    """Instances that one node of viser draws, and the poses that browsers have."""
+    """Instances of one viser node, and the poses that the browsers have."""
 
     handle: Any
     chosen: Array
@@ -38,16 +38,16 @@ class _Node:
 
 
 def set_up_lights(scene: Any) -> None:
-    """Set the light of a viser scene. Its default environment map would overexpose bright bodies."""
+    """Set the light of a viser scene."""
     scene.configure_environment_map("city", environment_intensity=_SURROUNDINGS)
 
 
 class WebScene:
-    """Nodes of a stage in a viser scene. All browsers show the same.
+    """Nodes of a stage in a viser scene.
 
     Args:
         scene: scene of a viser server.
-        stage: what is drawn.
+        stage: stage to draw.
         poses: initial poses.
 
     Attributes:
@@ -67,7 +67,7 @@ class WebScene:
         self._move_grounds(poses)
 
     def _add(self, batch: Batch, rgba: Array, arrays: tuple[Array, ...]) -> list[_Node]:
-        """Add the instances of a batch. With textures, each color is a node."""
+        """Add the instances of a batch. With textures, each color has a separate node."""
         every = np.arange(batch.first, batch.first + batch.count)
         mesh = batch.mesh.make(_SEGMENTS)
         name = f"{ROOT}/{batch.first}"
@@ -110,7 +110,7 @@ class WebScene:
         )  # fmt: skip
 
     def _move_grounds(self, poses: Poses) -> None:
-        """Move the grounds that have moved with their bodies. The first time, add them."""
+        """Move the grounds that are fixed to moving bodies. The first call adds the grounds."""
         for number, ground in enumerate(self.stage.grounds):
             for world, point, axes in self.stage.ground_places(ground, poses):
                 handle, before = self._grounds.get((number, world), (None, None))
@@ -140,7 +140,7 @@ class WebScene:
         self._move_grounds(poses)
 
     def shift(self, shift: Array) -> None:
-        """Draw all objects moved by ``shift`` (m). This keeps a followed body in the center of all views."""
+        """Move all drawn objects by ``shift`` (m), to keep a followed body in the center of all views."""
         if np.abs(shift - self._shift).max() > _STILL * self.stage.home.radius:
             self._root.position, self._shift = shift, shift
             self.updates += 1
@@ -152,20 +152,20 @@ class WebScene:
 
 
 def _arrays(frames: Frames) -> tuple[Array, Array, Array]:
-    """Return positions, quaternions wxyz and scales as viser takes them."""
+    """Return positions, quaternions wxyz and scales in viser's format."""
     wxyz = np.roll(frames.quaternion, 1, axis=1)
     position, turned, scale = (np.asarray(a, np.float32) for a in (frames.position, wxyz, frames.scale))
     return position, turned, scale
 
 
 def _mixed(ground: Ground) -> Array:
-    """Return the color of a ground with the mean of its picture, sRGB."""
+    """Return the mean sRGB color of a ground with its texture."""
     color = np.ones(3) if ground.finish is None else np.asarray(ground.finish.color)
     return color if ground.texture is None else color * ground.texture.mean()
 
 
 def _dressed(batch: Batch, mesh: TriangleMesh, rgba: Array) -> Any:
-    """Return a mesh with a texture or colors of vertices for trimesh, which writes it as glTF."""
+    """Return a mesh with a texture or vertex colors for trimesh."""
     import trimesh
 
     solid: Any = trimesh.Trimesh(mesh.positions, mesh.triangles, vertex_normals=mesh.normals, process=False)

@@ -11,7 +11,7 @@ from gpusim.viewer.panel.history import SECONDS, History, Scope
 from gpusim.viewer.panel.line_colors import LINES, Rgba
 
 _HEIGHT = 150
-"""Pixels."""
+"""Height of a scope, pixels."""
 
 
 class WebScopes:
@@ -44,7 +44,7 @@ class WebScopes:
         )  # fmt: skip
 
     def refresh(self) -> None:
-        """Send the samples of the last seconds to scopes that have new ones. Times are relative to the last sample."""
+        """Send new samples to the scopes. Times are relative to the last sample."""
         for scope, chart in self._charts:
             times, values = self._history.course(scope)
             if not len(times):
@@ -64,7 +64,7 @@ def _columns(times: Array, values: Array) -> tuple[Array, ...]:
 
 
 def _axes(ends: tuple[float, float]) -> dict[str, Any]:
-    """Return the limits of the axes: the last seconds, and those of the scope with a margin."""
+    """Return the limits of the axes, with a margin for the values."""
     margin = 0.08 * (ends[1] - ends[0])
     x = {"time": False, "auto": False, "range": (-SECONDS, 0.0)}
     return {"x": x, "y": {"auto": False, "range": (ends[0] - margin, ends[1] + margin)}}

@@ -26,28 +26,28 @@ RATE = 30.0
 _PANEL_EVERY = 0.2
 """Time between two updates of numbers and scopes, s."""
 _ASPECT = 0.9
-"""Width over height of the middle of a usual page, which the panel leaves free."""
+"""Typical ratio of width to height of the page's free area."""
 _MAX_WORLDS = 16
 
 
 class WebView:
     """Server of a page with the scene, the operator's inputs, time control and scopes.
 
-    Any number of browsers show the same run. Use it in a ``with`` statement, or call :meth:`close`. As the last
-    expression of a notebook's cell, it shows the page inline.
+    Several browsers can show the same run. Use the view in a ``with`` statement, or call :meth:`close`. As the last
+    expression of a notebook's cell, the view shows the page inline.
 
     Args:
         panel_state: session and operator, as for the panel of a window.
         host: name or address of this computer for browsers. "0.0.0.0" allows other computers to connect, without a
             password.
-        port: 1 to 65535, or 0 for a free one.
+        port: 1 to 65535, or 0 for a free port.
         worlds: indices of the drawn worlds. None: the first 16.
-        camera: the scene's camera, another one, or the name of a view. None: one that shows everything.
+        camera: a camera, or the name of a view. None: a camera that shows everything.
         visuals: draw the visuals of bodies that have them. False: draw the collision shapes.
 
     Attributes:
-        session: of the panel state.
-        pacer: times the pictures, at most 30 per second.
+        session: session of the panel state.
+        pacer: timer of the pictures, at most 30 per second.
 
     Raises:
         ViewerError: viser is not installed, or the port or host cannot be used.
@@ -88,7 +88,7 @@ class WebView:
     # What is shown.
 
     def _start(self) -> None:
-        """Show the session's source, after a restart in place of the one before."""
+        """Show the session's current source, also after a restart."""
         self._generation = self.session.generation
         self._panel_at = float("-inf")
         self._server.gui.reset()
@@ -101,7 +101,7 @@ class WebView:
         self._scopes = None if history is None else WebScopes(self._server.gui, history)
 
     def _draw(self, worlds: list[int]) -> None:
-        """Draw these worlds next to each other."""
+        """Draw chosen worlds next to each other."""
         self.worlds = self._state.worlds = worlds
         self._state.world = worlds[0]
         self._server.scene.reset()
@@ -116,7 +116,7 @@ class WebView:
         start.fov = self._home.field_of_view
 
     def follow(self, label: str | None) -> None:
-        """Keep a body of the first drawn world at the same position in all browsers' pictures. None stops following.
+        """Follow a body of the first drawn world in all browsers. None stops following.
 
         Raises:
             UnknownNameError: unknown body.
@@ -161,7 +161,7 @@ class WebView:
         return jitter
 
     def frame(self, deadline: float) -> None:
-        """Execute requests of browsers, advance the state to the deadline (s, frame clock), and show the state."""
+        """Execute requests of browsers, advance the state to ``deadline`` (s, frame clock), and show the state."""
         self._answer()
         self.session.frame(deadline)
         if self._generation != self.session.generation:
@@ -173,9 +173,9 @@ class WebView:
             self._panel_at = deadline
 
     def update(self) -> None:
-        """Execute requests of browsers and show the current state, for programs that step the simulation themselves.
+        """Execute requests of browsers and show the current state, for programs that call ``sim.step``.
 
-        The values of sliders are written to ``sim.control``.
+        The view writes the values of sliders to ``sim.control``.
         """
         self.session.catch_up()
         self._answer()

@@ -11,9 +11,9 @@ from gpusim import validate
 SHARE = 0.8
 """Share of real time for steps. The rest is for pictures and other work."""
 RECENT = 5
-"""Number of steps for the median, which ignores single delayed steps."""
+"""Number of recent steps whose median is used."""
 GRADES = 4
-"""Number of step sizes per factor of two. Coarse grades keep the step size constant under small load changes."""
+"""Number of step sizes per factor of two."""
 
 
 class AdaptiveStep:
@@ -31,7 +31,7 @@ class AdaptiveStep:
 
     Args:
         min_dt: minimum step size, used without load (s).
-        max_dt: maximum step size under load (s). If that does not suffice, the simulation falls behind.
+        max_dt: maximum step size under load (s).
 
     Raises:
         ModelError: a size is not positive, or min_dt is above max_dt.

@@ -16,7 +16,7 @@ from gpusim.viewer.window.sources import Live
 from gpusim.viewer.window.view_state import ViewState
 
 _CLICK = 4.0
-"""A press that moves the cursor by less than this is a click, cursor units."""
+"""Maximum cursor movement of a click, cursor units."""
 _SCRUB = 1.0
 """Jump in a recording for Shift and an arrow key, s."""
 MOUSE, WINDOW = "Mouse", "Window"
@@ -31,8 +31,8 @@ class Binding:
         key: name of the key: a letter, "space", "right", "escape", "[", ...
         shift: whether the shift key must be held.
         description: one line for the list of keys.
-        action: called when the key is pressed.
-        repeats: also call it while the key is held.
+        action: function that is called when the key is pressed.
+        repeats: also call the action while the key is held.
         group: title under which the key is listed.
     """
 
@@ -86,14 +86,13 @@ class Controls:
 
     Args:
         session: session that gets the commands.
-        sight: view that is moved. It also finds the body under the cursor.
+        sight: view that the mouse moves.
 
     Attributes:
         bindings: actions of keys, by name and shift; see :meth:`bind`.
-        help: page of the key list shown in the window, from 1; 0 for none.
-        others: objects that handle keys before the window, such as the operator and the panel. Their keys are listed
-            too.
-        panel_reports: whether a panel shows the simulation state. The picture then does not show it.
+        help: displayed page of the key list, from 1; 0 for none.
+        others: objects that handle keys before the window, such as the operator and the panel.
+        panel_reports: whether a panel shows the simulation state.
         pull: spring that pulls a body; None for none.
     """
 
@@ -153,7 +152,7 @@ class Controls:
         self.bindings[key, shift] = Binding(key, shift, description, act, repeats, group)
 
     def key_groups(self) -> list[KeyGroup]:
-        """Return help for mouse and keys: first the mouse, then :attr:`others`, then the window's own keys."""
+        """Return help for mouse and keys."""
         taken = {key for other in self.others for key in other.taken_keys()}
         own: dict[str, list[KeyLine]] = {}
         for binding in self.bindings.values():
@@ -231,20 +230,20 @@ class Controls:
         return True
 
     def aim_pull(self) -> None:
-        """Move the end of the spring to the cursor. Call it for each frame, because the camera may move too."""
+        """Move the end of the spring to the cursor. Call this for each frame."""
         if self.pull is not None and self._pulled is not None:
             offset = self.sight.stage.offsets[self._pulled.world]
             self.pull.target = self.sight.on_plane(self._x, self._y, self._pulled.point) - offset
 
     def pull_ends(self) -> tuple[Array, Array] | None:
-        """Return the ends of the spring as drawn, m: grabbed point and cursor. None while nothing is pulled."""
+        """Return the drawn ends of the spring (m): grabbed point and cursor. None if no body is pulled."""
         if self.pull is None or self._pulled is None:
             return None
         offset = self.sight.stage.offsets[self._pulled.world]
         return self.pull.point() + offset, self.pull.target + offset
 
     def let_go(self) -> None:
-        """End the pull, if any, and remove its force."""
+        """End the pull and remove its force."""
         if self.pull is None:
             return
         self.pull.release()

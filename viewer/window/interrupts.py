@@ -1,4 +1,4 @@
-"""Deferred Ctrl-C in a window. An exception in a glfw callback would be lost, so it waits for the end of the frame."""
+"""Deferred Ctrl-C in a window. The exception is raised at the end of the frame."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 _PATIENCE = 3
-"""Number of signals after which KeyboardInterrupt is raised at once, in case a frame does not end."""
+"""Number of signals after which KeyboardInterrupt is raised immediately."""
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from gpusim.typing import Array
 from gpusim.viewer.camera import OrbitCamera, PinholeCamera
 
 _TURN = math.pi
-"""Orbit angle for a drag over the picture height, rad."""
+"""Orbit angle of a drag over the picture height, rad."""
 _ZOOM = 0.88
 """Distance factor for one notch of the wheel."""
 
@@ -19,7 +19,7 @@ class Navigator:
     """Orbit camera about the stage's vertical axis.
 
     Args:
-        up: against gravity, unit vector (3,).
+        up: unit vector (3,) against gravity.
     """
 
     def __init__(self, up: Array) -> None:
@@ -29,7 +29,7 @@ class Navigator:
         self._home = self._orbit
 
     def look(self, camera: PinholeCamera) -> None:
-        """Take over position, target and field of view of ``camera``."""
+        """Set position, target and field of view to those of ``camera``."""
         turned = PinholeCamera(
             tuple((self._axes.T @ camera.position).tolist()),
             tuple((self._axes.T @ camera.target).tolist()),
@@ -60,12 +60,12 @@ class Navigator:
         self._orbit.zoom(_ZOOM**notches)
 
     def follow(self, point: Array | None) -> None:
-        """Follow a moving point (m, world frame). Call it for each frame. None stops following."""
+        """Follow a moving point (m, world frame). Call this for each frame. None stops following."""
         self._orbit.follow(None if point is None else self._axes.T @ point)
 
 
 def _axes_about(up: Array) -> Array:
-    """Return a (3, 3) matrix with right-handed axes as columns, ``up`` as the third. Identity if up is z."""
+    """Return a rotation matrix (3, 3) whose third column is ``up``."""
     if up[2] > 1.0 - 1e-9:
         return np.eye(3)
     x = np.cross([0.0, 1.0, 0.0], up) if abs(up[1]) < 0.9 else np.cross(up, [1.0, 0.0, 0.0])

@@ -1,4 +1,4 @@
-"""The operator as a client of a window: drives with keys, and polls the gamepad in each frame."""
+"""The operator as a client of a window."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from gpusim.viewer.window.window import FrameInfo
 
 RELEASED = 0
-"""glfw's code of the action."""
+"""Code of glfw for a released key."""
 SHIFT, OTHERS = 1, 2 | 4 | 8
-"""glfw's modifier bits. Keys with control, alt or super are left to others."""
+"""Bits of glfw for shift and for other modifiers."""
 
 
 class OperatorClient:
@@ -37,7 +37,7 @@ class OperatorClient:
         self.operator.poll(shown.seconds)
 
     def close(self) -> None:
-        """End a recording. If its file cannot be written, warn instead of raising, so that the window still closes."""
+        """End a recording. If its file cannot be written, print a warning."""
         try:
             self.operator.stop_recording()
         except GpusimError as error:

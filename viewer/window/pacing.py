@@ -37,12 +37,11 @@ class Jitter:
 class Pacer:
     """Frame timer with deadlines at ``start + k * period`` for integer k. Timing errors do not accumulate.
 
-    If frames take longer than the period, only every second, third, ... deadline is used. The time between frames then
-    stays constant.
+    If frames take longer than the period, only every second, third, ... deadline is used.
 
     Args:
         rate: deadlines per second.
-        clock: monotonic (s).
+        clock: function that returns a monotonic time (s).
         sleep: function that waits for a number of seconds.
 
     Attributes:
@@ -92,7 +91,7 @@ class Pacer:
         return deadline
 
     def _adapt(self, busy: float) -> None:
-        """Adapt the number of periods per frame to the work time."""
+        """Update the number of periods per frame."""
         self._busy.append(busy)
         share = median(self._busy) / self.period  # the median ignores a single stall
         needed = min(math.ceil(share / 0.98), _SLOWEST)

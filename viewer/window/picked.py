@@ -36,12 +36,12 @@ class Picked:
 
     @classmethod
     def read(cls, source: Source, world: int, body: int) -> Picked:
-        """Read the current state from a source. For a simulation, this costs a trial step.
+        """Read the current state from a source. For a simulation, this runs a trial step.
 
         Args:
             source: simulation or recording.
             world: index of the source's world.
-            body: index.
+            body: index of the body.
         """
         spec = source.model.bodies[body]
         if isinstance(source, Live):

@@ -44,7 +44,7 @@ class Picker:
         self._see_through = SeeThrough(stage)
 
     def pick(self, transforms: Array, poses: Poses, eye: Array, ray: Array) -> Hit | None:
-        """Return the first body that a ray meets. None if it meets nothing, or first a ground or shape of the world.
+        """Return the first body that a ray hits. None if the ray first hits nothing, a ground or a world shape.
 
         Args:
             transforms: (instances, 3, 4) transforms of the instances in this frame.
@@ -74,7 +74,7 @@ class Picker:
         return Hit(body, world, eye + nearest * ray, float(nearest))
 
     def _ground(self, poses: Poses, eye: Array, ray: Array) -> Hit | None:
-        """Return the nearest solid ground. The viewer's added floor hides nothing."""
+        """Return the nearest ground that hides bodies."""
         nearest: Hit | None = None
         for ground in (ground for ground in self._stage.grounds if ground.solid):
             for world, point, axes in self._stage.ground_places(ground, poses):
@@ -85,7 +85,7 @@ class Picker:
 
 
 def _to_ground(ground: Ground, point: Array, axes: Array, eye: Array, ray: Array) -> float:
-    """Return the distance along the ray to the visible part of a ground, m; inf if the ray misses it."""
+    """Return the distance (m) along the ray to a ground. Inf if the ray misses the ground."""
     height, sinking = float(axes[:, 2] @ (eye - point)), -float(axes[:, 2] @ ray)
     if height * sinking <= 0.0 or not ground.seen_from(height):
         return float("inf")
@@ -117,7 +117,7 @@ def _may_hit(mesh: MeshSource, transforms: Array, eye: Array, ray: Array) -> Arr
 
 
 def _distance(mesh: MeshSource, transform: Array, eye: Array, ray: Array) -> float:
-    """Return the distance along the ray to the nearest triangle of an instance; inf for none.
+    """Return the distance (m) along the ray to the nearest triangle of an instance. Inf without a hit.
 
     Source: Möller and Trumbore, Fast, minimum storage ray/triangle intersection, 1997.
     """

@@ -18,7 +18,7 @@ FREQUENCY = 2.0
 STRONGEST = 250.0
 """Maximum force per body mass, m/s2."""
 SPIN_DAMPING = 8.0
-"""Damping rate of the rotation about the grabbed point, on which the spring has no effect, 1/s."""
+"""Damping rate of the rotation, 1/s."""
 SIGNALS = ("applied_force", "applied_torque")
 
 
@@ -26,9 +26,9 @@ def mass_at_point(mass: float, inertia: Array, arm: Array) -> float:
     """Return the minimum effective mass (kg) at a point of a free body over all force directions.
 
     Args:
-        mass: kg.
-        inertia: (3, 3) about the center of mass (kg m2).
-        arm: (3,) from the center of mass to the point, m, in the same axes.
+        mass: mass of the body (kg).
+        inertia: inertia (3, 3) about the center of mass (kg m2).
+        arm: vector (3,) from the center of mass to the point (m), in the same axes.
     """
     cross = rotations.skew(np.asarray(arm, dtype=float))
     inertia_inverse_effective = np.eye(3) / mass - cross @ np.linalg.inv(inertia) @ cross
@@ -41,9 +41,9 @@ def spring_wrench(
     """Compute force and torque about the center of mass of a critically damped spring at a point.
 
     Args:
-        stretch: (3,) from the point to the target (m).
-        velocity: (3,) of the point (m/s).
-        arm: (3,) from the center of mass to the point (m).
+        stretch: vector (3,) from the point to the target (m).
+        velocity: velocity (3,) of the point (m/s).
+        arm: vector (3,) from the center of mass to the point (m).
         mass: mass of the body (kg). It limits the force.
         felt: effective mass at the point (kg), see :func:`mass_at_point`.
         frequency: undamped natural frequency of the spring (Hz).
@@ -60,7 +60,7 @@ def spring_wrench(
 
 
 def why_not_pulled(sim: Simulation, body: int) -> str:
-    """Return why a body cannot be pulled; empty if it can."""
+    """Return the reason why a body cannot be pulled. Empty if the body can be pulled."""
     spec = sim.model.bodies[body]
     if spec.kinematic:
         return f"body '{spec.label}' follows its given motion and cannot be pulled"
@@ -70,12 +70,12 @@ def why_not_pulled(sim: Simulation, body: int) -> str:
 
 
 class Pull:
-    """Spring that pulls one body from the press of the mouse button to its release.
+    """Spring that pulls one body while the mouse button is held.
 
     Args:
         sim: the simulation.
         world, body: indices of the pulled body.
-        point: grabbed point, world frame without the offset of the grid (m).
+        point: grabbed point in the world frame (m), without the drawn offset of the world.
 
     Attributes:
         target: position to which the point is pulled (m).
@@ -93,10 +93,7 @@ class Pull:
         self._felt = mass_at_point(self._mass, self._inertia, self._arm)
 
     def _motion(self) -> tuple[Array, Array, Array, Array]:
-        """Return center of mass, rotation matrix, velocity and angular momentum.
-
-        The velocities may be those of the half step, which is accurate enough for a damper.
-        """
+        """Return center of mass, rotation matrix, velocity and angular momentum."""
         state = self._sim.read_state()
         names = ("position", "orientation", "linear_velocity", "angular_momentum")
         center, quaternion, velocity, momentum = (

@@ -21,10 +21,10 @@ def run_session(
 
     Args:
         session: the session.
-        pacer: times the frames.
-        frame: advances and shows the session, given the deadline (s on the clock of the frames).
+        pacer: timer of the frames.
+        frame: function that advances the session to a deadline (s, frame clock) and shows the session.
         duration: stop after this time (s).
-        closed: returns whether the user has closed the view.
+        closed: function that returns whether the user has closed the view.
 
     Returns:
         Statistics of the lateness.

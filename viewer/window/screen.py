@@ -12,7 +12,7 @@ from gpusim.viewer.gl.context import PACKAGES, VERSIONS, use_egl
 
 WITHOUT = "draw without a window: gpusim render"
 Listener = Callable[..., None]
-"""Callback for events, with their kind ("key", "char", "button", "cursor", "scroll") and glfw's arguments."""
+"""Function that gets events: their kind ("key", "char", "button", "cursor", "scroll") and glfw's arguments."""
 
 
 def require_glfw() -> Any:
@@ -46,13 +46,13 @@ def require_display() -> Any:
 
 
 class Screen:
-    """Window with an OpenGL core context, which becomes current.
+    """Window with an OpenGL core context. The constructor makes the context current.
 
     Args:
-        title: of the window.
-        width, height: of its content, in screen units.
-        listener: gets the events.
-        visible: False opens it hidden.
+        title: title of the window.
+        width, height: size of the content, in screen units.
+        listener: function that gets the events.
+        visible: False: open a hidden window.
 
     Attributes:
         glfw: the module.
@@ -135,11 +135,7 @@ class Screen:
         return width, height
 
     def zoom(self) -> float:
-        """Return the cursor units per logical pixel of the desktop: 1 if the system scales windows itself.
-
-        For high-resolution screens, X11 and Windows report only the content scale. macOS and Wayland use more pixels
-        per unit.
-        """
+        """Return the cursor units per logical pixel of the desktop: 1 if the system scales windows itself."""
         scale = self.glfw.get_window_content_scale(self.handle)[0]
         pixels = self.pixels()[0] / max(self.size()[0], 1)
         return max(scale / pixels, 1.0) if pixels > 0.0 and scale > 0.0 else 1.0
@@ -160,7 +156,7 @@ class Screen:
         return float(mode.refresh_rate) if mode else 0.0
 
     def key_name(self, key: int, scancode: int) -> str:
-        """Return the name of a key: letters depend on the keyboard layout, brackets and others on their position."""
+        """Return the name of a key. Letters depend on the keyboard layout."""
         glfw = self.glfw
         if key in _named(glfw):
             return _named(glfw)[key]
@@ -175,11 +171,7 @@ class Screen:
 
 
 def _context_apis(glfw: Any) -> list[int]:
-    """Return the context APIs to try, best first.
-
-    On Linux, EGL supports both windows and offscreen pictures in one process. PyOpenGL supports only one platform per
-    process.
-    """
+    """Return the context APIs to try, in order of preference."""
     native, egl = glfw.NATIVE_CONTEXT_API, glfw.EGL_CONTEXT_API
     if not sys.platform.startswith("linux"):
         return [native, egl]

@@ -12,17 +12,17 @@ from gpusim.viewer.errors import ViewerError
 from gpusim.viewer.window.sources import Source
 
 SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
-"""Playback speeds (1 = real time) that the keys select."""
+"""Playback speeds that the keys select. 1 is real time."""
 BEHIND = 0.1
-"""Maximum lag of the source, s of real time. A larger lag is dropped."""
+"""Maximum lag of the source in real time, s. A larger lag is dropped."""
 _STALL = 0.5
-"""A frame that starts later than this after the previous one is a stall (dragged window, suspended computer), s."""
+"""Minimum delay between two frames that counts as a stall, s."""
 _BUDGET = (1.0 / 30.0, 0.08)
-"""Minimum and maximum time budget of the source in one frame, s. It keeps the mouse responsive."""
+"""Minimum and maximum time budget of the source in one frame, s."""
 _SHOWN = 1.0
-"""How long a lag stays visible, s."""
+"""Time for which a lag stays visible, s."""
 _READ = 8.0
-"""How long a note stays while the session runs, s."""
+"""Time for which a note stays visible while the session runs, s."""
 _RECENT = 120
 
 Rebuild = Callable[[Mapping[str, Any]], Source]
@@ -36,16 +36,16 @@ class Session:
         source: simulation or recording.
         speed: simulated time per real time, 0.1 to 4.
         paused: start paused.
-        rebuild: rebuilds the source with other parameters; None if that is not possible.
+        rebuild: function that rebuilds the source with other parameters, or None.
 
     Attributes:
         source: current source; :meth:`restart` replaces it.
-        generation: number of previous sources.
+        generation: number of restarts.
         paused, speed: as set.
-        finished: the user wants to quit.
-        note: one line for the user about the last command. It disappears after some seconds of running.
+        finished: whether the user has quit.
+        note: one line for the user about the last command.
         dropped: real time dropped because the source lagged (s).
-        on_restart: called before the source is replaced.
+        on_restart: function that is called before the source is replaced.
 
     Raises:
         ViewerError: the speed is out of range.
@@ -80,7 +80,7 @@ class Session:
     # Time.
 
     def frame(self, deadline: float) -> None:
-        """Advance the source to a deadline (s on the clock of the frames)."""
+        """Advance the source to a deadline (s, frame clock)."""
         elapsed = 0.0 if self._deadline is None else deadline - self._deadline
         self._deadline = deadline
         if self.paused:
@@ -108,7 +108,7 @@ class Session:
             self.pause(why)
 
     def skip(self) -> None:
-        """Ignore the real time until the next frame. Call this after work that is not part of a frame."""
+        """Ignore the real time until the next frame, after other long work."""
         self._deadline = None
 
     def _drop(self, seconds: float) -> None:
@@ -146,7 +146,7 @@ class Session:
         return (time1 - time0) / (wall1 - wall0)
 
     def poses(self, worlds: Sequence[int]) -> Poses:
-        """Return the poses to draw. In slow motion they are interpolated between two steps."""
+        """Return the poses to draw. In slow motion, they are interpolated between two steps."""
         return self.source.poses(worlds, self._target if self.speed < 1.0 else None)
 
     def _resume_from(self, time: float) -> None:
@@ -177,7 +177,7 @@ class Session:
         self._resume_from(self.source.time)
 
     def single_step(self, count: int = 1) -> None:
-        """Pause and advance by ``count`` steps, or by frames of a recording. Negative: go back."""
+        """Pause and advance by ``count`` steps, or frames of a recording. A negative count goes back."""
         self.pause()
         self.source.single_step(count)
         self._resume_from(self.source.time)

@@ -20,15 +20,15 @@ _MARK = (1.0, 1.0, 1.0)
 _RED = (0.86, 0.17, 0.16)
 _MOST_PAGES = 99
 _READ_EVERY = 0.1
-"""Interval for reading a body's velocities, s. Reading costs a trial step of all worlds."""
+"""Interval between two readings of a body's velocities, s."""
 
 
 class Sketches:
     """Drawings over each frame of a window.
 
     Args:
-        session: its state is shown.
-        controls: pulled and selected body.
+        session: session whose state is shown.
+        controls: controls with the pulled and the selected body.
     """
 
     def __init__(self, session: Session, controls: Controls) -> None:
@@ -62,7 +62,7 @@ class Sketches:
         canvas.disks(sight.center(hit).reshape(1, 3), _MARK, 9.0, top=True)
 
     def _draw_keys(self, canvas: Canvas) -> None:
-        """Draw one page of the key list. The same key shows the next page, and closes the list after the last one."""
+        """Draw one page of the key list."""
         controls = self._controls
         if not controls.help:
             return
@@ -81,10 +81,9 @@ class Sketches:
         self._lines = Picked.read(session.source, self._controls.sight.worlds[world], body).lines()
 
     def notes(self) -> list[Row]:
-        """Return notes about the state that differs from normal running, and the last note about a command.
+        """Return notes about the state of the session, and the last note about a command.
 
-        States are playback, recording, behind, paused, and other speeds. If a panel shows the state, return only the
-        note.
+        If a panel shows the state, return only the last note.
         """
         reported = [] if self._controls.panel_reports else self._state()
         return [*reported, Row(self._session.note)] if self._session.note else reported
@@ -126,7 +125,7 @@ def _page_title(page: int, pages: int) -> str:
 
 
 def _shortened(canvas: Canvas, line: KeyLine, widest: str) -> Row:
-    """Return a row that leaves space for the widest keys. In narrow pictures the description is truncated."""
+    """Return a row whose description fits next to the widest keys."""
     text = line.what
     for end in range(len(line.what) - 1, 0, -1):
         if has_room(canvas, "", [Row(text, widest)]):

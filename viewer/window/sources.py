@@ -38,23 +38,23 @@ class Source(Protocol):
 
     @property
     def length(self) -> float | None:
-        """Length (s); None for no end."""
+        """Length (s), or None for a source without an end."""
 
     @property
     def recording(self) -> str:
         """File being recorded and its length so far, as text; empty for none."""
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
-        """Advance to a time, s, as far as ``budget`` seconds of work allow, and return the time reached.
+        """Advance to a time (s) within a work time of ``budget`` s, and return the reached time.
 
-        ``smooth``: keep the data needed for poses between two steps.
+        ``smooth``: store data for poses between two steps.
         """
 
     def single_step(self, count: int) -> None:
-        """Advance by ``count`` steps or frames. A negative count goes back if the source can."""
+        """Advance by ``count`` steps or frames. Recordings can also go back."""
 
     def jump(self, seconds: float) -> None:
-        """Jump by some seconds, if the source can."""
+        """Jump by some seconds in a recording."""
 
     def reset(self) -> None:
         """Reset to the start."""
@@ -79,11 +79,12 @@ class Live:
         clock: function that returns the time (s), for the work budget.
 
     Attributes:
-        before_step: function for state-dependent forces. It is called before each chunk of steps with its length in s.
-        operator: sets the operator's commands before each step and calls the scene's schedule; None for none.
+        before_step: function for state-dependent forces. It is called before each chunk of steps with the chunk's
+            duration (s).
+        operator: operator that writes the commands before each step, or None.
         longest: maximum time between two calls of ``before_step`` (s).
         cost: recent wall time of a step (s). None before the first step.
-        variable: chooses the step size while nothing is recorded or replayed; None: always the simulation's own.
+        variable: adaptive step size. None: the simulation's step size.
     """
 
     def __init__(
@@ -113,26 +114,26 @@ class Live:
 
     @property
     def length(self) -> float | None:
-        """None, because a simulation has no end."""
+        """None, since a simulation has no end."""
         return None
 
     @property
     def recording(self) -> str:
-        """See :class:`Source`, e.g. "recording boom.npz 3.20 s". It continues through resets."""
+        """Name and length of the recording, e.g. "recording boom.npz 3.20 s"."""
         return "" if self._recorder is None else f"recording {self._recorder.path.name} {self._recorded:.2f} s"
 
     def _measured(self) -> float:
-        """Return the time of the running worlds, s. The time of failed worlds does not advance."""
+        """Return the time of the running worlds, s."""
         return float(np.max(self.sim.read_state()["time"]))
 
     def record(self, recorder: MotionRecorder | None) -> None:
-        """Record to a recorder from now on. The first frame is the current state."""
+        """Start recording to a recorder. The first frame is the current state."""
         self._recorder, self._recorded = recorder, 0.0
         if recorder is not None:
             recorder.sample(0.0)
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
-        """Advance as in :class:`Source`. The time reached is that of the first step not before the target."""
+        """Advance as in :class:`Source`. The reached time is the end of the first step at or after the target."""
         end = self._clock() + budget
         while (left := math.ceil((target - self._time) / (dt := self._step_size()) - 1e-6)) > 0:
             self._steps(min(left, self._chunk(dt, smooth, end - self._clock())), dt, smooth)
@@ -141,12 +142,12 @@ class Live:
         return self._time
 
     def _step_size(self) -> float:
-        """Return the next step size, s, which is fixed while commands are recorded or replayed (reproducibility)."""
+        """Return the next step size, s. It is constant while commands are recorded or replayed."""
         kept = self.operator is not None and (self.operator.recording or self.operator.replaying)
         return self.sim.config.dt if self.variable is None or kept else self.variable.size
 
     def _chunk(self, dt: float, smooth: bool, seconds: float) -> int:
-        """Return how many steps can run at once without missing an event between them."""
+        """Return the number of steps until the next event."""
         if self.scene.schedule is not None or smooth:
             return 1
         most = _AT_ONCE if not self.cost else int(seconds / self.cost)
@@ -201,7 +202,7 @@ class Live:
         self._time, self._before = self._measured(), {}
 
     def catch_up(self) -> None:
-        """Take over the simulation's time."""
+        """Set the source's time to the simulation's time."""
         self._time, self._before = self._measured(), {}
 
     def poses(self, worlds: Sequence[int], time: float | None) -> Poses:

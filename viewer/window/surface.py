@@ -1,4 +1,4 @@
-"""Drawing of a window's view into the current OpenGL context. Only this module of the window calls OpenGL."""
+"""Drawing of a window's view into the current OpenGL context."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Surface(Painting):
     Args:
         sight: the view to draw.
         quality: name of the quality, or "auto".
-        width, height: of the picture (pixels).
+        width, height: size of the picture (pixels).
     """
 
     def __init__(self, sight: ViewState, quality: str, width: int, height: int) -> None:
@@ -38,9 +38,9 @@ class Surface(Painting):
 
         Args:
             overlays: names of the active overlays.
-            sim: simulation whose contacts and forces they show; None for a recording.
+            sim: simulation for the overlays; None for a recording.
             timings: times for the overlay "profile".
-            sketches: more drawings over the scene.
+            sketches: functions that draw over the scene.
         """
         sight = self.sight
         view = self.renderer.view(sight.camera(), sight.poses, self.width / self.height)
@@ -49,7 +49,7 @@ class Surface(Painting):
         return view
 
     def show(self, x: int = 0, y: int = 0) -> None:
-        """Copy the picture into the window and leave the window's framebuffer bound, for drawing on top.
+        """Copy the picture into the window and bind the window's framebuffer.
 
         Args:
             x, y: lower left corner of the picture in the window (pixels).

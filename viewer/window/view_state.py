@@ -26,7 +26,7 @@ class ViewState:
         worlds: indices of the drawn worlds.
         poses: poses of these worlds.
         width, height: window size, in cursor units.
-        camera: the scene's camera, another one, or the name of a view; None for one that shows everything.
+        camera: a camera, or the name of a view. None: a camera that shows everything.
         visuals, decoration: see :class:`Stage`.
 
     Attributes:
@@ -37,7 +37,7 @@ class ViewState:
         width, height: window size.
         picked: the selected body; None for none.
         followed: the body that the camera follows; None for none.
-        mounted: index of the model's camera that is used; None for the user's.
+        mounted: index of the model's camera in use; None for the user's camera.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class ViewState:
         return self.width / self.height
 
     def home(self) -> None:
-        """Move the camera to its home pose and follow nothing."""
+        """Move the camera to its home pose and stop following."""
         self.follow(None)
         self.navigator.look(aimed(self.stage, self.poses, self._home, self.aspect))
         self.mounted = camera_number(self.stage, self._home)
@@ -83,7 +83,7 @@ class ViewState:
         return camera if self.followed is None else above_ground(self.stage, self.poses, camera)
 
     def next_camera(self) -> str:
-        """Change to the next camera of the model, or from the last one to the home pose. Return a note for the user."""
+        """Change to the model's next camera, or after the last one to the home pose. Return a note for the user."""
         cameras = self.stage.model.cameras
         if not cameras:
             return "the model has no cameras"
@@ -97,7 +97,7 @@ class ViewState:
         return f"camera {cameras[number].label} ({number + 1} of {len(cameras)})"
 
     def release(self) -> None:
-        """Leave the model's camera, and continue from its pose with the user's."""
+        """Change from the model's camera to the user's camera at the same pose."""
         if self.mounted is not None:
             self.navigator.look(self.camera())
             self.mounted = None
@@ -113,7 +113,7 @@ class ViewState:
         return np.asarray(self.poses.position[hit.world, hit.body] + self.stage.offsets[hit.world])
 
     def follow(self, hit: Hit | None) -> None:
-        """Follow a body from now on. None stops following."""
+        """Start following a body. None stops following."""
         self.release()
         self.followed = hit
         self.navigator.follow(None)
@@ -132,7 +132,7 @@ class ViewState:
         self.follow(hit)
 
     def go_on_from(self, before: ViewState) -> None:
-        """Take over the camera and the followed body of another view, matched by their labels."""
+        """Copy the camera and the followed body from another view. Bodies are matched by label."""
         self.navigator = before.navigator
         labels = self.stage.model.labels("body")
         followed = before.followed

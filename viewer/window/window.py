@@ -29,7 +29,7 @@ _BUTTONS = ("left", "right", "middle")  # glfw's numbers
 _TITLE_EVERY = 0.25
 _SHIFT, _CTRL = 1, 2  # glfw's bits
 Room = Callable[[float, float], Box]
-"""Function from width and height of a window to the area for the scene, in cursor units."""
+"""Function that returns the area for the scene from width and height of a window, in cursor units."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,16 @@ class FrameInfo:
 
 
 class Client(Protocol):
-    """Protocol of a part that draws in the window, such as a panel. It gets events before the scene."""
+    """Protocol of an object that draws in the window, such as a panel. It gets events before the scene."""
 
     def event(self, kind: str, *details: Any) -> bool:
-        """Handle an event as in :data:`screen.Listener`. True: no other part gets it."""
+        """Handle an event as in :data:`screen.Listener`. Return True to hide the event from other clients."""
 
     def draw(self, shown: FrameInfo) -> None:
         """Draw over the scene, into the window's bound framebuffer."""
 
     def close(self) -> None:
-        """Release all resources. The context is current."""
+        """Release all resources while the context is current."""
 
 
 class Window:
@@ -73,18 +73,18 @@ class Window:
         quality: name of the quality, or "auto".
         max_worlds: number of worlds to draw, starting with the first.
         worlds: indices of the worlds to draw, in place of ``max_worlds``.
-        camera: the scene's camera, another one, or the name of a view; None for one that shows everything.
+        camera: a camera, or the name of a view. None: a camera that shows everything.
         overlays: names of the initially active overlays.
         visuals: draw the visuals of bodies that have them. False: draw the collision shapes.
         decoration: also draw joints, springs, cylinders, and bodies without shapes.
-        visible: False opens it hidden.
+        visible: False: open a hidden window.
 
     Attributes:
         screen: glfw's window.
         controls: mouse and keyboard.
         sight: view of the window.
         overlays: names of the active overlays.
-        pacer: frame deadlines.
+        pacer: timer of the frames.
 
     Raises:
         ViewerError: no window can be opened; see :class:`Screen`.
@@ -164,11 +164,11 @@ class Window:
         self.overlays ^= {overlay}
 
     def add_client(self, client: Client) -> None:
-        """Add a client that draws on top and gets events first. The last one added comes first."""
+        """Add a client that draws over the scene. The last added client gets events first."""
         self._clients.append(client)
 
     def share(self, room: Room) -> None:
-        """Share the window with a client: ``room`` returns the area of the scene. Move the camera home."""
+        """Set the function ``room``, which returns the area of the scene, and move the camera home."""
         self._room = room
         area = self._area()
         self.sight.width, self.sight.height = int(area.width), int(area.height)
@@ -177,7 +177,7 @@ class Window:
     # Events.
 
     def event(self, kind: str, *details: Any) -> None:
-        """Handle an event from glfw. Tests call it like glfw."""
+        """Handle an event from glfw."""
         up = kind == "button" and details[1] == self.screen.glfw.RELEASE
         taken = any(client.event(kind, *details) for client in reversed(self._clients))
         # after a press on the scene, the release belongs to the scene too, wherever it happens
@@ -225,7 +225,7 @@ class Window:
         return self.session.finished or self.screen.closed()
 
     def frame(self, deadline: float) -> None:
-        """Show one frame: handle events, advance the state to the deadline (s on the clock), draw the picture."""
+        """Show one frame: handle events, advance the state to ``deadline`` (s), draw the picture."""
         began = time.perf_counter()
         self.screen.make_current()  # offscreen pictures may have been drawn in between
         self.screen.poll()

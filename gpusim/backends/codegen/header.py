@@ -2,7 +2,7 @@
 
 ``Arguments`` holds every size, offset and pointer. Kernels pass a ``World``, which is one world with an accessor for
 each array. The sizes of a World come from the arguments. ``fixed`` sizes are constants instead, so that the compiler
-can unroll loops. The order of operations is the same in both cases.
+can unroll loops.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ C_TYPES = {"pose": "double", "real": "real", "stored": "stored", "int": "int"}
 
 
 def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[type-arg]
-    """Return the constants of the algorithm, which the reference stages define, by name."""
+    """Return the constants of the reference stages by name."""
     return {
         "NEXT": NEXT,
         "LAST": LAST,
@@ -289,12 +289,12 @@ def sizes_header(fixed: dict[str, int] | None) -> str:
 
 
 def without_notes(text: str) -> str:
-    """Remove the comments at line ends of a generated header, so that a changed comment causes no recompilation."""
+    """Remove the comments of a generated header, so that a changed comment causes no recompilation."""
     return _NOTE.sub("", text)
 
 
 def _member(kind: str, name: str, arguments: str, value: str, note: str = "") -> str:
-    """Return one accessor of ``World``. The note describes its value."""
+    """Return one accessor of ``World`` with a comment."""
     return f"    MEMBER {kind} {name}({arguments}) const {{ return {value}; }}" + (f"  // {note}" if note else "")
 
 
@@ -374,7 +374,7 @@ def actuators_header(kinds: Kinds) -> str:
 
 
 def _term_phases(kinds: Kinds) -> list[str]:
-    """Return the phases over actuator terms. ``relinearize`` updates a term to new velocities."""
+    """Return the phases over the terms of actuator laws."""
     adders = [k for k in kinds if "evaluate" in k.kernel]
     out = ["GPUSIM_PHASE void evaluate_term(const World& w, int i) {"]
     out += ["    ActuatorTerm& own = actuator_term(w, i);", "    clear_term(own);"]

@@ -39,8 +39,7 @@ def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
     """Return ``main`` and all sources that it includes. Include paths are relative to the root folder.
 
     NVRTC finds a header only by its registered name. So this function rewrites includes that are relative to the
-    including file. Line numbers stay the same. The result has the sources of conditional includes too. The compiler
-    reports an unknown include.
+    including file. Line numbers stay the same. The result includes the sources of conditional includes.
 
     Args:
         main: name of the source to compile.
@@ -68,15 +67,15 @@ def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
 
 
 def gpu_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
-    """Return the sources of :func:`reachable_sources`, changed for a GPU: functions take a World by value.
+    """Return the sources of :func:`reachable_sources`, changed so that functions take a World by value.
 
-    Registers can hold a value. A reference would need an address, so the World would be in local memory of the thread.
+    The compiler can then keep the World in registers.
     """
     return {name: _BY_REFERENCE.sub("World w", text) for name, text in reachable_sources(main, generated).items()}
 
 
 def _resolve(name: str, known: dict[str, str]) -> tuple[str, list[str]]:
-    """Return the text of a source with include paths from the root, and the known sources that it includes."""
+    """Return the text of a source with include paths from the root folder, and the sources that it includes."""
     targets = []
 
     def rooted(match: re.Match[str]) -> str:

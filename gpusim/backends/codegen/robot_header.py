@@ -30,17 +30,17 @@ TABLES = {
 }  # fmt: skip
 """C types of the tables by name. ``target`` and ``posture_target`` hold all worlds."""
 OUTPUTS = ("posture", "error", "loops", "step", "memory")
-"""Arrays that the kernels write: postures (initially the start), task errors, greatest loop residual, greatest
-component of the last step, and work memory of each thread."""
+"""Arrays that the kernels write: postures, task errors, greatest loop residual, greatest component of the last step,
+and work memory of each thread."""
 NUMBERS = ("damping", "kept", "own_curvature", "kept_curvature", "raised", "lowered", "max_caution",
            "leak", "leak_share", "finer", "max_turn", "max_way", "at_limit")  # fmt: skip
 SIZES = (
     "worlds", "size", "freedoms", "nodes", "goals", "postures", "elements", "rows", "groups", "levels", "task_levels",
     "numbers", "errors", "iterations", "without", "finishing", "guarded", "max_passes", "work",
 )  # fmt: skip
-"""``numbers``: of all targets of a world. ``errors``: of all tasks. ``without``: last iterations, which ignore
-postures. ``finishing``: last iterations per level above, which protect those levels. ``guarded``: tasks have several
-priorities. ``work``: doubles of work memory per world."""
+"""``numbers``: number of target values of a world. ``errors``: number of task errors. ``without``: number of last
+iterations without posture tasks. ``finishing``: number of last iterations that protect each level above. ``guarded``: 1
+if tasks have several priorities. ``work``: doubles of work memory per world."""
 
 
 def robot_header() -> str:

@@ -1,9 +1,10 @@
 """Phases that run for a group of worlds at once, in the native backend. They are a second compilation of the kernels.
 
-A CPU vector holds one number of each world of a group. The files in FILES are copied. The copies replace ``double`` by
-a vector type (simd.cuh), and ``World`` by one whose arrays hold a vector per number. Text between ``#if !GPUSIM_WIDE``
-and ``#endif`` is for single worlds. A phase in the copies is *wide*. The schedule (backends/codegen/group_source.py)
-runs all other phases world by world. Operations and results are the same as for a single world, bit for bit.
+A CPU vector holds one number of each world of a group. This module copies the files in FILES. In the copies, a vector
+type (simd.cuh) replaces ``double``, and the arrays of ``World`` hold a vector per number. Text between ``#if
+!GPUSIM_WIDE`` and ``#endif`` is for single worlds. A phase in the copies is *wide*. The schedule
+(backends/codegen/group_source.py) runs all other phases world by world. Results are the same as for a single world, bit
+for bit.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def _world(kinds: Kinds) -> Iterable[str]:
 
 
 def group_tables(kinds: Kinds) -> Iterable[str]:
-    """Yield two kinds of C++ functions for a group: find the offsets of its arrays in a slab, gather its parameters."""
+    """Yield C++ functions that find the offsets of a group's arrays in a slab and gather its parameters."""
     arrays, fields = wide_arrays(), {f.name: f for f in slab_fields(kinds)}
     yield f"#define WIDE_ARRAYS {len(arrays)}"
     yield "GPUSIM_FN void find_places(const World& w, GroupPlace* out) {"

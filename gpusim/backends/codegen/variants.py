@@ -37,7 +37,7 @@ GPU_LANES = 32
 # Functions in separately compiled parts that builds link to.
 OUTER = ("collide", "collide_field")
 COLLIDE_NAMES = {"1": "", "2": " all", "3": " mesh and all"}
-"""In names of the contact point part, by the value of GPUSIM_SHAPES."""
+"""Names of the shape sets, by the value of GPUSIM_SHAPES."""
 # Linked parts need relocatable code, and no more registers than the kernels of the fused launch.
 RELOCATABLE, REGISTERS = "--relocatable-device-code=true", "--maxrregcount=128"
 C_REAL = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
@@ -52,13 +52,12 @@ class Variant:
     generated: dict[str, str]
     defines: dict[str, str] = field(default_factory=dict)
     everywhere: bool = True
-    """False: the compile check uses the newest architecture only, to save time (see ``kernel_variants``)."""
+    """Whether the compile check covers all architectures. False: only the newest one (see ``kernel_variants``)."""
     options: tuple[str, ...] = ()
     """NVRTC options in addition to those of all builds."""
     linked: tuple[Variant, ...] = ()
-    """Parts to link to it."""
     full: Variant | None = None
-    """The full build, if it differs: specialized for the sizes of one model."""
+    """The full build that is specialized for one model, if there is one."""
 
     @property
     def digest(self) -> str:
@@ -117,7 +116,7 @@ def _headers(real: np.dtype, kinds: Kinds, declared: str) -> dict[str, str]:  # 
 
 
 def _declared(kinds: Kinds) -> str:
-    """Return everything in the headers that depends on the kinds, and the codes of shapes and laws, as a text."""
+    """Return all declarations that the headers depend on, as a text."""
     return repr(codes()) + repr(
         [
             (k.name, k.kernel_file, k.kernel, k.readings, k.kernel_scratch, k.kernel_fields, k.state_fields)
@@ -211,7 +210,7 @@ def make_variant(
 
 
 def in_parts(variant: Variant) -> Variant | None:
-    """Return the GPU build with its contact point search as a separate part to link, or None if it has no search."""
+    """Return the GPU build with the narrow phase as a separate part to link, or None without narrow phase."""
     shapes = variant.defines.get("GPUSIM_SHAPES", "0")
     if shapes == "0" or variant.defines.get("GPUSIM_PART") == "2":
         return None
@@ -300,8 +299,7 @@ EVERYWHERE = {("fused.cu", 2, "float32", True), ("staged.cu", 2, "float32", Fals
 def kernel_variants() -> Iterator[Variant]:
     """Yield every build that a user can get, for the compile check. Specialized builds differ only in constants.
 
-    The code of builds for common shapes is a subset of the code for all shapes. The builds with ``everywhere`` contain
-    every value of every preprocessor macro (tests/unit/test_check_kernels.py).
+    The builds with ``everywhere`` contain every value of every preprocessor macro (tests/unit/test_check_kernels.py).
     """
     single, double = np.dtype(np.float32), np.dtype(np.float64)
     usual = ((double, single, True), (double, double, True), (single, single, False), (double, double, False))

@@ -1,7 +1,6 @@
 """CUDA backend: it compiles cuda_kernels/ with NVRTC and runs them on one GPU with CuPy.
 
-It launches kernels on CuPy's current stream. So the order of kernels and of accesses by DLPack is right.
-``memory.py`` manages the device memory.
+It launches kernels on CuPy's current stream. ``memory.py`` manages the device memory.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _SIGNAL_KERNELS = ("observe_worlds", "write_worlds", "restore_worlds")
 _TURN_BYTES = 8
 _MOST_GRAPHS = 64
 SPECIALIZED_FROM = 256
-"""Worlds from which a build specialized for the model's sizes pays off."""
+"""Minimum number of worlds for a full build that is specialized for the model's sizes."""
 # Maximum steps per launch: the watchdog of a display GPU stops kernels that run for seconds.
 MOST_STEPS = 1000
 
@@ -54,8 +53,8 @@ class CudaBackend(CudaMemory):
         model, state, parameters, config, real, launch: see KernelBackend.
         device: number of the GPU, 0 by default.
         fast: let the compiler fuse multiplies with adds. This is faster, but the results differ from those on a CPU.
-        specialize: True compiles for this model's sizes at the first start, False never does. By default, only the full
-            build in the background is specialized, with SPECIALIZED_FROM worlds or more.
+        specialize: True specializes the first build for this model's sizes, False specializes no build. By default,
+            only the full build in the background is specialized, with SPECIALIZED_FROM worlds or more.
 
     Raises:
         ModelError: CuPy is missing, or the GPU does not exist.
@@ -92,7 +91,7 @@ class CudaBackend(CudaMemory):
             self._load_kernels()
 
     def lanes(self) -> int:
-        """Return how many manifold records are side by side: a warp's width in staged launch, otherwise 1."""
+        """Return how many manifold records are side by side in memory: a warp's width in staged launch, otherwise 1."""
         return GPU_LANES if self.staged else 1
 
     def _choose_shape(self) -> None:
@@ -151,7 +150,7 @@ class CudaBackend(CudaMemory):
 
     @contextmanager
     def steps_of(self, module: Any) -> Iterator[None]:
-        """Run steps inside the ``with`` block with ``module``, another build of the same model."""
+        """Use ``module``, another build of the same model, for steps inside the ``with`` block."""
         with self._here():
             self._stand_in = self._shared_kernel(module) if self._shape.shared else module.get_function("run_worlds")
         try:
@@ -230,7 +229,7 @@ class CudaBackend(CudaMemory):
         Returns:
             True if the host knows of more failed worlds than before.
 
-        The failure counters of this call reach the host in a later call. :meth:`read_health` waits for the device.
+        Failures in this call reach the host in a later call. :meth:`read_health` waits for the device.
         """
         h = dt / self.config.substeps
         with self._here():
@@ -254,7 +253,7 @@ class CudaBackend(CudaMemory):
         return self.newly_failed()
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:
-        """Return a function that runs a segment: launch by launch at first, as a CUDA graph from the second time on."""
+        """Return a function that runs a segment. From the second call on, the segment runs as a CUDA graph."""
 
         def run(segment: list[Launch]) -> None:
             if not segment:
@@ -281,7 +280,7 @@ class CudaBackend(CudaMemory):
             self._kernel(f"staged_{launch.phase}")((blocks,), (_STAGED_THREADS,), arguments, shared_mem=shared)
 
     def _blocks(self, launch: Launch) -> int:
-        """Return the number of blocks: enough for the work, but no more than run side by side, as each has a cost."""
+        """Return the number of blocks: enough for the work, but no more than the GPU runs at the same time."""
         most = self._processors * 4
         if launch.items is None:
             return most
@@ -388,7 +387,7 @@ class CudaBackend(CudaMemory):
     def launch_on_commands(self, kernel: Any, threads: int, arguments: Callable[[], tuple[Any, ...]]) -> None:
         """Launch a kernel that changes the state and the commands, with one thread per world.
 
-        This method calls ``arguments`` after it has copied the host's writes to the device.
+        The method calls ``arguments`` after it has copied the host's writes to the device.
         """
         with self._here():
             self._push()
@@ -467,7 +466,7 @@ class CudaBackend(CudaMemory):
     def newly_overflowed(self) -> bool:
         """Return whether the host knows that a pair buffer has overflowed since the last call.
 
-        With strict settings this waits for the device, so that no step runs after a step that lost pairs.
+        With strict settings, the method waits for the device.
         """
         if self.config.strict:
             with self._here():
@@ -496,4 +495,4 @@ class CudaBackend(CudaMemory):
             self._arrays["failed"].fill(self._seen)
 
     def release(self, worlds: Array) -> None:
-        """Do nothing: :meth:`restore` lets worlds run again. The count of failures continues."""
+        """Do nothing: :meth:`restore` lets worlds run again."""

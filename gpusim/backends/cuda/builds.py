@@ -1,14 +1,13 @@
 """Builds of the CUDA backend: first a quick build, then an optimized full build in the background.
 
 ptxas at full optimization takes half a minute for contacts of every kind. A quick build takes seconds and gives the
-same results, bit for bit, because the order of operations is fixed before ptxas. The backend links it from parts, so
-that ptxas compiles each function once. If the driver cannot link the parts, ptxas runs at its quick level. If the cache
-has a full build, the backend uses it at once. Otherwise a separate process compiles the full build
-(background_builds.py), and the simulation switches to it between two runs.
+same results, bit for bit. The backend links it from parts, so that ptxas compiles each function once. If the driver
+cannot link the parts, ptxas runs at its quick level. If the cache has a full build, the backend uses it at once.
+Otherwise a separate process compiles the full build (background_builds.py), and the simulation switches to it between
+two runs.
 
 A quick build works for many models. With many worlds, full builds are specialized for the model's sizes
-(``Variant.full``). They have one half to two thirds of the instructions and compile faster. Until a specialized build
-is ready, the general full build is used if it is in the cache.
+(``Variant.full``). Until a specialized build is ready, the backend uses the general full build if it is in the cache.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Order:
-    """A build and its compilations: one, or parts to be linked, or none if the cache has it (``found``).
+    """A build and its compilations: one, several parts to link, or none if the cache has the build (``found``).
 
     ``follows``: the full build to make in the background.
     """
@@ -150,7 +149,7 @@ class CudaBuilds:
         return compile_cuda(*given, options=job.variant.options)
 
     def _joined(self, order: _Order, made: list[Path]) -> Path:
-        """Return the path of one cubin. Compile it in one piece if the driver, e.g. an old one, cannot link parts."""
+        """Return the path of one cubin. Compile it in one piece if the driver cannot link parts."""
         if len(made) < 2:
             return made[0] if order.found is None else order.found
         try:

@@ -1,7 +1,6 @@
 """Compilation of the CUDA C++ sources with NVRTC to a cubin for one GPU architecture. It needs no GPU.
 
-``cupy.RawModule`` does not compile them: it appends ``-ftz=true`` to all flags, and its cache ignores changed headers.
-``cupy.RawModule(path=...)`` loads the cubin.
+``cupy.RawModule(path=...)`` only loads the cubin, because CuPy's own cache of compiled sources ignores changed headers.
 """
 
 from __future__ import annotations

@@ -16,10 +16,10 @@ _BLOCK = 64
 _RESIDENT_THREADS = 512
 """Resident threads of a multiprocessor, limited by the registers of the fused kernel."""
 _FEWEST_WARPS = 4
-"""Minimum warps per multiprocessor for which work in shared memory is faster than in global memory."""
+"""Minimum number of warps per multiprocessor for which shared memory is faster than global memory."""
 _FEWEST_LANES = 4
 _SLABS_SHARE = 8
-"""Slabs take at most 1/_SLABS_SHARE of the GPU's memory."""
+"""Slabs use at most 1/_SLABS_SHARE of the GPU's memory."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,8 @@ def load_cupy(device: int) -> Any:
 def launch_shape(sizes: dict[str, int], slab: int, worlds: int, gpu: Gpu) -> LaunchShape:
     """Choose the number of threads per world, and shared or global memory for its work arrays.
 
-    More threads per world reduce the operations of the busiest thread, but increase the total cost. Operation counts
-    show that a good number of threads is about the square root of the number of rows. With few worlds, each gets more
-    threads until the GPU is full.
+    A good number of threads per world is about the square root of the number of rows. With few worlds, each world gets
+    more threads until the GPU is full.
 
     Args:
         sizes: sizes of the model.

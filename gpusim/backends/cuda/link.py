@@ -1,7 +1,4 @@
-"""Linker of separately compiled parts to one cubin. It is part of NVIDIA's driver (cuLink, CUDA Driver API 6.26).
-
-Every computer that can run kernels has the driver. NVIDIA's other linkers are separate packages.
-"""
+"""Linker of separately compiled parts to one cubin. It is part of NVIDIA's driver (cuLink, CUDA Driver API 6.26)."""
 
 from __future__ import annotations
 

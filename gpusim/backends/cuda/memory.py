@@ -182,7 +182,7 @@ class CudaMemory(KernelBackend):
         return self._arrays[name]
 
     def _commands_changed(self) -> None:
-        """Mark the device's commands as newer. Ignore later host writes to an array returned before."""
+        """Mark the device's commands as newer than the host's."""
         self._commands_newer, self._control_lent = True, False
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
@@ -192,7 +192,7 @@ class CudaMemory(KernelBackend):
             return self._arrays[f"kept_{name}"][:, list(columns)]
 
     def device_rows(self, worlds: Any) -> Any:
-        """Return :meth:`rows_of` on the device. A mask on the device gives each chosen world its own index as row."""
+        """Return the result of :meth:`rows_of` on the device. ``worlds`` may be a mask on the device."""
         cupy = self._cupy
         if not is_on_device(worlds):
             return cupy.asarray(self.rows_of(worlds))

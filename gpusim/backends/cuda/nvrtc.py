@@ -1,8 +1,8 @@
-"""NVRTC, NVIDIA's run-time compiler, through CuPy's binding if available, otherwise through its library.
+"""NVRTC, NVIDIA's run-time compiler. gpusim calls NVRTC through CuPy if available, otherwise through its library.
 
-Neither needs a GPU or its driver. CuPy's binding comes first, because CuPy knows the matching library. The library
-itself suffices on machines without CuPy (``pip install nvidia-cuda-nvrtc-cu12``). The library is also used if a build
-needs another major version than CuPy's. For example, NVRTC 13 does not support sm_70.
+Neither needs a GPU or its driver. On machines without CuPy, the library is sufficient (``pip install
+nvidia-cuda-nvrtc-cu12``). A build that needs another major version than CuPy's also uses the library. For example,
+NVRTC 13 does not support sm_70.
 """
 
 from __future__ import annotations

@@ -76,8 +76,7 @@ _LIBRARIES: dict[str, ctypes.CDLL] = {}
 def load_library(variant: Variant) -> ctypes.CDLL:
     """Return the library of a build, compiled and loaded on first use.
 
-    Sets OpenMP's policy before OpenMP is loaded. Threads that wait for the next phase of a staged launch must not
-    occupy a core that other threads need. Otherwise all threads would stall on a busy computer.
+    The function first sets OpenMP's wait policy, so that waiting threads do not occupy a core that other threads need.
     """
     key = variant.digest
     if key not in _LIBRARIES:
@@ -127,16 +126,16 @@ class NativeBackend(KernelBackend):
         self._address = ctypes.c_void_p(self.arguments.ctypes.data)
 
     def lanes(self) -> int:
-        """Return the manifold records per vector, or 1 for small worlds, which would not fill a vector."""
+        """Return the number of manifold records per vector, or 1 for small worlds."""
         return 1 if self.sizes["pairs"] < LEAST_WIDE else vector_bytes() // self.real.itemsize
 
     @property
     def launch(self) -> str:
-        """How worlds are stepped."""
+        """Launch mode: "fused", "simd" or "staged"."""
         return "simd" if self.world_lanes > 1 else super().launch
 
     def _lanes_of_worlds(self, launch: str) -> int:
-        """Return how many worlds are stepped at once (group_source.py): several for many worlds with direct joints.
+        """Return how many worlds a thread steps at once (group_source.py).
 
         Raises:
             ModelError: ``launch`` is "simd", but the model does not support it.
@@ -227,9 +226,9 @@ class NativeBackend(KernelBackend):
             self._specialization = None
 
     def _run_pieces(self, n: int, advance: Callable[[int, int], None]) -> float:
-        """Run ``n`` steps in pieces of about PIECE seconds, so that Ctrl-C works between them. Return the duration, s.
+        """Run ``n`` steps in pieces of about PIECE seconds, so that Ctrl-C can stop the run. Return the duration, s.
 
-        The bits do not depend on the pieces. ``advance`` gets the number of steps that are done, and those to do.
+        ``advance`` gets the number of completed steps, and the number of steps to run.
         """
         total, done = 0.0, 0
         while n > 0:
@@ -342,7 +341,7 @@ class NativeBackend(KernelBackend):
         return any_active
 
     def spoil_slab(self) -> Array:
-        """Fill the slabs with SPOILED, which must not change any step. Return a flat view of all slabs."""
+        """Fill the slabs with SPOILED, to test that no step reads old data. Return a flat view of all slabs."""
         self._slab[:] = SPOILED
         return self._slab
 

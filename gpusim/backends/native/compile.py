@@ -226,13 +226,13 @@ def _flags() -> list[str]:
 
 
 def vector_bytes() -> int:
-    """Return the size (bytes) of the kernels' vectors. Compilers split vectors that are too long for the processor."""
+    """Return the size (bytes) of the kernels' vectors."""
     return 64 if "-mavx512f" in _vector_flags() else 32
 
 
 @cache
 def _vector_flags() -> tuple[str, ...]:
-    """Return the flags for the processor's vectors. They change neither the order of operations nor the bits."""
+    """Return the compiler flags for the processor's vectors. They do not change results."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return ()
     try:
@@ -247,7 +247,7 @@ def _vector_flags() -> tuple[str, ...]:
 def _name(main: str, sources: dict[str, str], generated: dict[str, str], defines: dict[str, str], compiler: str) -> str:
     """Return the path of a library within the cache.
 
-    The compiler is the last part of the name, so that a system without a compiler finds the libraries of any compiler.
+    The name ends with the compiler, so that a system without a compiler finds the libraries of any compiler.
     """
     texts = [text for pair in sorted((generated | sources).items()) for text in pair]
     made_of = digest([main, sys.platform, platform.machine(), *_vector_flags(), *define_flags(defines), *texts])
@@ -312,7 +312,7 @@ def _lay_out(folder: Path, sources: dict[str, str]) -> None:
 def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library: Path, limit: float) -> str | None:
     """Compile, and return the compiler's output if it failed, else None.
 
-    The compiler runs in the folder of the sources, so that its messages name them relative to it.
+    The compiler runs in the folder of the sources, so that its messages have short paths.
     """
     command = [*compiler.command, *flags, "-I", ".", "-x", "c++", main, "-o", str(library)]
     environment = os.environ | {"LC_ALL": "C"}  # "error" in English

@@ -1,8 +1,7 @@
 """Kernels with the sizes of one model as constants, for long runs.
 
-They run 1.1 to 1.3 times as fast as the general kernels. The results are the same, bit for bit. Compilation takes about
-ten seconds. So a run first looks for specialized kernels in the cache. If the run continues, the backend compiles them
-in the background.
+They are faster than the general kernels. The results are the same, bit for bit. A long run first looks for specialized
+kernels in the cache. If the run continues, the backend compiles them in the background.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from gpusim.backends.codegen.variants import Variant
 from gpusim.backends.native.compile import build_native, find_native
 
 LOOKS_AFTER, MAKES_AFTER = 0.1, 5.0
-"""Duration of a run's steps before it looks for specialized kernels, and before it has them made, s."""
+"""Duration of steps (s) after which a run looks for specialized kernels, and after which it compiles them."""
 
 
 class Specialization:
@@ -32,7 +31,7 @@ class Specialization:
         self._ordered: BackgroundBuild | None = None
 
     def arrived(self, spent: float) -> Variant | None:
-        """Return the build when it is in the cache, but only once. Otherwise return None.
+        """Return the build at the first call after it is in the cache. Otherwise return None.
 
         Args:
             spent: duration of the steps since the last call, s.

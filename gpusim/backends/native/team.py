@@ -1,7 +1,7 @@
 """Number of threads of a staged step, chosen by trials while the simulation runs.
 
-The threads wait for each other after each phase. On a busy computer they all wait for a thread that has no core. For
-small worlds, many threads cost more time than they save. The results do not depend on the number of threads.
+Threads wait for each other after each phase. So for small worlds or on a busy computer, many threads are slower than
+few. The results do not depend on the number of threads.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class NumpyBackend:
         self.work.control[:, columns] = on_host(values).reshape(self.work.num_worlds, -1)
 
     def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
-        """Return False: not supported, the caller falls back to NumPy."""
+        """Return False: the caller writes with NumPy."""
         return False
 
     def last_substep(self) -> float:
@@ -157,7 +157,7 @@ class NumpyBackend:
         track_angles(self.work)
 
     def is_mask(self, worlds: Any) -> bool:
-        """Return False: without a device, no mask stays there."""
+        """Return False: there is no device."""
         return False
 
     def restore(self, initial: State, worlds: Array) -> None:

@@ -1,4 +1,4 @@
-"""All kinds of blocks; importing this package registers them."""
+"""All kinds of blocks. Importing this package registers the kinds."""
 
 from gpusim.description.registry import discover
 

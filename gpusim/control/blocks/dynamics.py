@@ -360,8 +360,8 @@ class Pid(Block):
     """PID controller: kp e + ki integral(e) + kd filtered derivative of e (``derivative_time``, s), within bounds.
 
     The integral stops while the output is at a bound and the error would drive it farther out (conditional integration:
-    K. J. Astrom, T. Hagglund, "Advanced PID Control", 2006, section 3.5). With ``measured_rate``, an input ``rate``,
-    the rate of the error, replaces the filtered derivative. While ``reset`` is above one half, the integral is zero.
+    K. J. Astrom, T. Hagglund, "Advanced PID Control", 2006, section 3.5). With ``measured_rate``, the input ``rate``
+    (rate of the error) replaces the filtered derivative. While ``reset`` is above one half, the integral is zero.
     """
 
     kp: float = 1.0

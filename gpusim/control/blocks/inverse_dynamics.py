@@ -1,18 +1,11 @@
 """Inverse dynamics block: the joint efforts of a chain for a given acceleration.
 
-    tau = M(q) a + b(q, v),   b: gravity, centrifugal and Coriolis terms
+    tau = M(q) a + b(q, v)
 
-The block computes this with the recursive Newton-Euler algorithm (J. Y. S. Luh, M. W. Walker, R. P. C. Paul, "On-line
-computational scheme for mechanical manipulators", 1980; R. Featherstone, "Rigid Body Dynamics Algorithms", 2008, table
-5.1) in the joint frames on the child bodies. R and r are the rotation and position of a frame in the previous frame, s
-is the joint axis, and w- is w of the previous frame. The outward pass computes the angular velocity w and the
-acceleration x'' of the origin:
-
-    turn:  w = R^T w- + s v,  w' = R^T w'- + s a + (R^T w-) x s v,  x'' = R^T (x''- + w'- x r + w- x (w- x r))
-    slide: w = R^T w-,  w' = R^T w'-,  x'' = R^T (x''- + w'- x r + w- x (w- x r)) + s a + 2 w x s v
-
-The inward pass sums the forces m c'' and moments I w' + w x I w of the bodies. c is the center of mass. For the base,
-x'' is minus gravity.
+tau are the efforts, and q, v and a the positions, velocities and accelerations of the joints. M is the mass matrix, and
+b contains gravity, centrifugal and Coriolis terms. The block uses the recursive Newton-Euler algorithm (R.
+Featherstone, "Rigid Body Dynamics Algorithms", 2008, table 5.1) in the joint frames on the child bodies. The outward
+pass computes the motion of each frame. The inward pass sums the forces and moments of the bodies.
 """
 
 from __future__ import annotations
@@ -31,9 +24,9 @@ from gpusim.errors import ModelError
 from gpusim.rotations import matrix_from_quaternion
 
 HEAVY = ("mass", "com", "inertia", "armature")
-"""Joint entries that the block needs in addition to those of kinematics."""
+"""Joint entries that the block needs in addition to the entries of the kinematics blocks."""
 ROUNDING = 1e-15
-"""Entries of constant rotations below this are round-off of quaternions; setting them to 0 saves operations."""
+"""Entries of constant rotations below this value are round-off and count as 0."""
 Vector = list[Number]
 
 
@@ -47,7 +40,7 @@ class Frame:
         self.moment: Vector = [0.0, 0.0, 0.0]
 
     def acceleration(self, point: Sequence[Number]) -> Vector:
-        """Return the acceleration minus gravity of a point r fixed in the frame: x'' + w' x r + w x (w x r)."""
+        """Return the acceleration minus gravity of a point r fixed in the frame."""
         t, w = self._t, self.rate
         first = vectors.plus(t, self.moving, vectors.cross(t, self.turning, point))
         return vectors.plus(t, first, vectors.cross(t, w, vectors.cross(t, w, point)))

@@ -2,12 +2,11 @@
 
     dq = z - J^T (J J^T + s 1)^-1 J z + J^T (J J^T + d2 1)^-1 e,   z = posture_gain (posture - q)
 
-dq is one step of damped least squares. e is the error to the target, limited to ``max_way``. The null space of J pulls
-the joints to the posture (A. Liegeois, 1977; Y. Nakamura, H. Hanafusa, 1986). s is close to zero (``PROJECTED``). A
-larger s would let z move the tip away from the target. The damping d2 = damping2 + |e|2 / 2 grows with the error.
-Therefore the tip comes to rest as close as possible to a target that is out of reach (T. Sugihara,
-"Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", 2011). The block does one iteration per
-sample and clips the result to the joint limits.
+dq is one step of damped least squares for the joint positions q. J is the Jacobian, and e the error to the target,
+limited to ``max_way``. The first two terms pull the joints to the posture in the null space of J (A. Liegeois, 1977). s
+is close to zero (``PROJECTED``). The damping d2 = damping2 + |e|^2 / 2 grows with the error. Therefore the tip comes to
+rest as close as possible to a target that is out of reach (T. Sugihara, "Solvability-unconcerned inverse kinematics by
+the Levenberg-Marquardt method", 2011). The block clips the result to the joint limits.
 """
 
 from __future__ import annotations
@@ -121,10 +120,10 @@ class Chain(Block):
 class Ik(Block):
     """Inverse kinematics: joint positions that move a chain's tip to ``target`` (3,) (m), in the base's frame.
 
-    The block starts from ``start`` and does one iteration per sample. The remaining freedom (null space) pulls the
-    joints to ``posture`` (n,). With a ``lever`` (m), the tip also rotates to the input ``orientation`` (4,) (xyzw, in
-    the base's frame). An error of one radian then counts as much as an error of ``lever`` meters. Outputs: the joint
-    positions ``out`` (n,), and the remaining error ``error`` (m).
+    The block starts from ``start`` and does one iteration per sample. In the null space, the joints move to ``posture``
+    (n,). With a ``lever`` (m), the tip also rotates to the input ``orientation`` (4,) (xyzw, in the base's frame). An
+    error of one radian then counts as much as an error of ``lever`` meters. Outputs: the joint positions ``out`` (n,),
+    and the remaining error ``error`` (m).
     """
 
     joints: Sequence[dict[str, Any]]
@@ -206,8 +205,7 @@ class Ik(Block):
     def _turn(self, t: Trace, reached: Reached, given: dict[str, Wire]) -> list[Number]:
         """Return the remaining rotation times the lever.
 
-        Half of the sum of the axes' cross products is the sine of the rotation angle along its axis (Luh, Walker, Paul,
-        "Resolved-acceleration control of mechanical manipulators", 1980).
+        The method is from Luh, Walker, Paul, "Resolved-acceleration control of mechanical manipulators", 1980.
         """
         if "orientation" not in given:
             return []
@@ -238,7 +236,7 @@ class Framed(Block):
 
 @block("to_frame")
 class ToFrame(Framed):
-    """Point (or direction and force, with ``vector``) of the world, in a body's frame. Directions are only rotated."""
+    """Convert a point from the world to a body's frame. With ``vector``, rotate a direction or a force."""
 
     vector: bool = False
     inputs = ("in", "position", "orientation")
@@ -252,7 +250,7 @@ class ToFrame(Framed):
 
 @block("from_frame")
 class FromFrame(Framed):
-    """Point (or direction and force, with ``vector``) of a body's frame, in the world. Directions are only rotated."""
+    """Convert a point from a body's frame to the world. With ``vector``, rotate a direction or a force."""
 
     vector: bool = False
     inputs = ("in", "position", "orientation")

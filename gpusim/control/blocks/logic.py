@@ -55,7 +55,7 @@ class Compare(Logic):
 
 
 def compared(a: Num, sign: str, b: Num) -> Truth:
-    """Return the comparison of ``a`` with ``b`` by its sign."""
+    """Return the result of the comparison ``a sign b``."""
     made = {
         "<": lambda: a < b, "<=": lambda: a <= b, ">": lambda: a > b, ">=": lambda: a >= b,
         "==": lambda: a.equals(b), "!=": lambda: ~a.equals(b),

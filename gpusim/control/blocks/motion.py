@@ -72,8 +72,7 @@ class Move(Block):
     def _at(self, c: Context, spent: Num, duration: Num, begin: list[Wire], end: Wire) -> tuple[Wire, Wire, Wire]:
         """Return position, velocity and acceleration after a time.
 
-        With s = spent / duration from 0 to 1, Hermite polynomials blend the distance, the initial velocity and the
-        initial acceleration.
+        Hermite polynomials blend the distance, the initial velocity and the initial acceleration.
         """
         s = c.trace.limit(spent / duration, 0.0, 1.0)
         left = 1.0 - s

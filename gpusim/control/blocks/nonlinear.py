@@ -36,7 +36,7 @@ class Limiter(Block):
 
 @block("dead_zone")
 class DeadZone(Block):
-    """Dead zone: 0 between ``lower`` and ``upper``, outside the signed distance to the nearer bound."""
+    """Dead zone: 0 between ``lower`` and ``upper``. Outside, the output is the signed distance to the nearer bound."""
 
     lower: float = -0.1
     upper: float = 0.1

@@ -187,11 +187,10 @@ def interpolated(c: Context, x: Sequence[float], y: Sequence[float], at: Num) ->
 class Input(Source):
     """Operator input: command ``label`` of the simulation, set by a person or a program. The viewer shows a slider.
 
-    The deflection is the distance of the command from the default, divided by the range on the same side of the
-    default. A deflection below ``dead_zone`` counts as 0. ``curve`` above 1 reduces small deflections: ``curve = 3`` is
-    the third power. ``keys``: two keys of the keyboard (decrease, increase), or one key for a ``switch`` (0 or 1).
-    ``axis``: an axis of a gamepad, or a button for a switch. The default of ``lower`` is -1, or 0 for a switch. Values
-    outside the range are clipped.
+    The deflection is the distance of the command from the default, relative to the range. A deflection below
+    ``dead_zone`` counts as 0. ``curve`` above 1 reduces small deflections: ``curve = 3`` is the third power. ``keys``:
+    two keys of the keyboard (decrease, increase), or one key for a ``switch`` (0 or 1). ``axis``: an axis of a gamepad,
+    or a button for a switch. The default of ``lower`` is -1, or 0 for a switch. Values outside the range are clipped.
     """
 
     default: float = 0.0

@@ -103,7 +103,7 @@ class Expression(Block):
 
 
 def _deeper(node: ast.expr, most: int) -> bool:
-    """Return whether the nesting is deeper than ``most``; without recursion, which deep nesting would break."""
+    """Return whether the nesting is deeper than ``most``, without recursion."""
     level: list[ast.AST] = [node]
     for _ in range(most):
         level = [child for part in level for child in ast.iter_child_nodes(part)]
@@ -111,7 +111,7 @@ def _deeper(node: ast.expr, most: int) -> bool:
 
 
 class _Reader:
-    """Evaluator of a formula: traces it with a context, only checks it without one."""
+    """Evaluator of a formula. Without a context, it only checks the formula."""
 
     def __init__(self, names: dict[str, Any], c: Context | None = None) -> None:
         self._names, self._c = names, c
@@ -120,7 +120,7 @@ class _Reader:
         """Check that everything in the formula is known.
 
         Raises:
-            ModelError: something is not.
+            ModelError: a part of the formula is unknown.
         """
         called = {id(part.func) for part in ast.walk(node) if isinstance(part, ast.Call)}
         for part in ast.walk(node):

@@ -21,7 +21,7 @@ FALLEN = 0.8 * HEIGHT
 
 
 class BipedWalk(Task):
-    """Walk ahead at a speed with targets of twelve joints. Success: within 0.1 m/s of the speed at the end."""
+    """Walk forward at a goal speed by targets of twelve joints. Success: within 0.1 m/s of the goal at the end."""
 
     scene = "biped_walk"
     parameters = {"control": "joints"}
@@ -36,7 +36,7 @@ class BipedWalk(Task):
     noise = {f"joint.{name}.position": 0.005 for name in JOINTS}
 
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return height, gravity and velocities in the pelvis frame, joints, the speed to keep and last actions."""
+        """Return height, gravity and velocities in the pelvis frame, joints, the goal speed and last actions."""
         inverse = np.swapaxes(rotations.matrix_from_quaternion(s["body.pelvis.orientation"]), 1, 2)
         velocities = (rotations.matvec(inverse, s[f"body.pelvis.{name}_velocity"]) for name in ("linear", "angular"))
         joints = s.array[:, s.slices[f"joint.{JOINTS[0]}.position"].start :]
@@ -52,7 +52,7 @@ class BipedWalk(Task):
         return np.abs(s["body.pelvis.linear_velocity"][:, 0] - goal["speed"])
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Reward the speed, an upright pelvis on the line, and small targets."""
+        """Reward the goal speed, an upright pelvis on the line, and small joint targets."""
         aside = np.abs(s["body.pelvis.linear_velocity"][:, 1]) + np.abs(s["body.pelvis.position"][:, 1])
         turned = np.abs(s["body.pelvis.angular_velocity"]).sum(axis=1)
         return 0.3 + np.exp(-10.0 * self._miss(s, goal) ** 2) - 0.2 * aside - 0.02 * turned - 0.01 * (action**2).sum(1)
@@ -62,5 +62,5 @@ class BipedWalk(Task):
         return s["body.pelvis.position"][:, 2] < FALLEN
 
     def success(self, s: Signals, goal: Goals) -> Array:
-        """Return the worlds whose robot walks with the speed."""
+        """Return the worlds whose robot walks at the goal speed."""
         return (self._miss(s, goal) < 0.1) & ~self.terminated(s, goal)

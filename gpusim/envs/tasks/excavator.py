@@ -18,7 +18,7 @@ JOINTS = [f"joint.{name}.{what}" for what in ("position", "velocity") for name i
 
 
 class ExcavatorReach(Task):
-    """Bring the hinge of the bucket to a point with four levers on one pump. Success: within 10 cm at the end."""
+    """Move the hinge of the bucket to a point with four levers. Success: within 10 cm at the end."""
 
     scene = "excavator"
     parameters = {"undercarriage": "fixed", "stones": 0}
@@ -34,7 +34,7 @@ class ExcavatorReach(Task):
     }
 
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return joints, the remaining way in cylinder coordinates, the goal, the load pressure and last actions."""
+        """Return joints, distance to the goal in cylinder coordinates, goal, load pressure and last actions."""
         x, y, z = s["body.bucket.position"].T
         rest = [goal["radius"] - np.hypot(x, y), goal["angle"] - np.arctan2(y, x), goal["height"] - z]
         known = [goal["height"], goal["radius"] - 2.4, s["joint.swing.position"], 1e-7 * s["pump.pump.load_pressure"]]
@@ -55,19 +55,19 @@ class ExcavatorReach(Task):
 
 
 STONES = 20
-"""One layer in the trench."""
+"""Number of stones in the trench."""
 FAR = 4.0
-"""Greatest coordinate of a stone in observations and rewards, and distance that no bucket reaches, m."""
+"""Maximum coordinate of a stone in observations and rewards, m. No bucket reaches this far."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """Where the stones are.
+    """Positions of the bucket and the stones.
 
     Attributes:
-        way: from the middle of the bucket to the mean of the stones that are not dumped, (num_envs, 3), m.
-        carried: lifted stones in the bucket, each counted by its height, (num_envs,).
-        dumped: stones next to the trench, (num_envs,).
+        way: vector from the middle of the bucket to the mean of the stones that are not dumped, (num_envs, 3), m.
+        carried: number of lifted stones in the bucket, weighted by height, (num_envs,).
+        dumped: number of stones next to the trench, (num_envs,).
         bucket: middle of the bucket, (num_envs, 3), m.
     """
 
@@ -96,12 +96,12 @@ class ExcavatorDig(Task):
     REACH: ClassVar[float] = 0.3
     """Distance from the middle of the bucket within which a stone is in the bucket, m."""
     LIFTED: ClassVar[tuple[float, float]] = (0.12, 0.6)
-    """Heights from which a stone counts as lifted a little and fully, m."""
+    """Heights above which a stone counts as partly lifted and as fully lifted, m."""
     ASIDE: ClassVar[float] = 0.65
     """Distance from the middle of the trench beyond which a stone is dumped, m."""
 
     def load(self, s: Signals) -> Load:
-        """Return where the stones are."""
+        """Return the positions of the bucket and the stones."""
         # A stone that the bucket squeezes out can fly far away.
         stones = np.clip(s.array[:, s.slices["body.stone0.position"].start :].reshape(-1, STONES, 3), -FAR, FAR)
         turned = rotations.matrix_from_quaternion(s["body.bucket.orientation"])
@@ -115,20 +115,20 @@ class ExcavatorDig(Task):
         return Load(mean - bucket, (inside * lifted).sum(axis=1), dumped.sum(axis=1), bucket)
 
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return joints, the bucket, the way to the stones, counts of stones, the load pressure and last actions."""
+        """Return joints, bucket, distance to the stones, numbers of stones, load pressure and last actions."""
         load = self.load(s)
         counts = [0.3 * load.carried, 0.3 * load.dumped, 1e-7 * s["pump.pump.load_pressure"]]
         return np.concatenate([s.array[:, :8], load.bucket, load.way, np.stack(counts, axis=1), action], axis=1)
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Reward a bucket at the stones, then lifted stones, then a bucket at the side, most of all dumped stones."""
+        """Reward, in rising order: a bucket near the stones, lifted stones, a bucket at the side, dumped stones."""
         load = self.load(s)
         carried, side = np.minimum(load.carried, 5.0), np.minimum(np.abs(load.bucket[:, 1]), 1.0)
         near = -0.3 * np.minimum(np.linalg.norm(load.way, axis=1), 2.0) * np.exp(-carried)
         return near + carried * (0.3 + 0.5 * side) + 1.5 * load.dumped - 0.01 * (action**2).mean(axis=1)
 
     def terminated(self, s: Signals, goal: Goals) -> Array:
-        """Return the worlds whose arm came apart, which can happen if the bucket jams."""
+        """Return the worlds whose arm broke apart."""
         return np.linalg.norm(s["body.bucket.position"], axis=1) > FAR
 
     def success(self, s: Signals, goal: Goals) -> Array:

@@ -16,7 +16,7 @@ AREA_A, AREA_B, TANK = 0.25 * np.pi * 0.04**2, 0.25 * np.pi * (0.04**2 - 0.02**2
 
 
 class HydraulicLift(Task):
-    """Bring a load to a height with a valve and hold it there. Success: within 5 mm at the end."""
+    """Lift a load to a height with a valve and hold it there. Success: within 5 mm at the end."""
 
     scene = "hydraulic_lift"
     parameters = {"position": 0.2}
@@ -37,11 +37,11 @@ class HydraulicLift(Task):
     start = {"joint.rail.position": Uniform(0.05, 0.45)}
 
     def begin(self, sim: Simulation, worlds: Array, drawn: Mapping[str, Array]) -> dict[str, Array]:
-        """Let the oil carry the drawn mass."""
+        """Set the oil pressure that carries the drawn mass."""
         return {"cylinder.lift.pressure_a": (9.81 * drawn["body.load.mass"] + AREA_B * TANK) / AREA_A}
 
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return the remaining way, speed, pressures, spool and last action, scaled to about 1."""
+        """Return the height error, speed, pressures, spool and last action, scaled to about 1."""
         out = np.empty((len(action), 6))
         out[:, 0] = 5.0 * (goal["height"] - s["joint.rail.position"])
         out[:, 1] = 4.0 * s["joint.rail.velocity"]

@@ -27,7 +27,7 @@ class Krt100mDrive(Task):
     randomize = {"body.chassis.mass": Scale(0.8, 1.3)}
 
     def _way(self, s: Signals, goal: Goals) -> tuple[Array, Array]:
-        """Return the way to the goal in the world, (2, num_envs), m."""
+        """Return the vector from the robot to the goal, (2, num_envs), world frame, m."""
         x, y, _ = s["body.chassis.position"].T
         return goal["x"] - x, goal["y"] - y
 

@@ -1,6 +1,6 @@
 """CSV files: a table with a row for each time and world, and a column for each number.
 
-The growing file already is the table. Finishing the recording only renames this file.
+The growing file has the same format.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ class CsvWriter(Writer):
 
 
 def _whole(data: bytes) -> int:
-    """Return the size of the whole lines."""
+    """Return the size of the complete lines."""
     return data.rfind(b"\n") + 1
 
 
 def _recording(columns: list[str], table: Array) -> Recording:
-    """Return the recording in a table of time, world and columns. Drop a last sample that lacks worlds."""
+    """Convert a table to a recording. Drop the last sample if some worlds are missing."""
     shapes: dict[str, tuple[int, ...]] = {}
     for column in columns:
         match = re.fullmatch(r"(.*)\[(\d+)\]", column)

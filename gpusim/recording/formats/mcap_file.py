@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _PACKAGES = "mcap and foxglove-schemas-protobuf"
 _MAGIC = b"\x89MCAP0\r\n"
 _WHOLE = 1 << 40
-"""Chunk size that no block reaches: chunks end with blocks."""
+"""Chunk size that no block reaches, so that each block is one chunk."""
 _NS = 1e9
 _LENGTH, _FIXED64, _FIXED32 = 2, 1, 5
 """Wire types of Protobuf."""
@@ -142,7 +142,7 @@ def _writer(stream: Any) -> Any:
 
 
 def _records(path: Path) -> Iterator[Any]:
-    """Yield the records in the whole chunks of a file."""
+    """Yield the records in the complete chunks of a file."""
     from mcap.exceptions import McapError
     from mcap.stream_reader import StreamReader
     from zstandard import ZstdError
@@ -177,7 +177,7 @@ def _copy(part: Path, writer: Any) -> None:
 
 
 class Topic:
-    """Signals of one element as a Protobuf message, whose bytes are at fixed offsets.
+    """Signals of one element as a Protobuf message with fixed byte offsets.
 
     Attributes:
         path: path of the topic.
@@ -208,7 +208,7 @@ class Topic:
         return f"gpusim.{self._name}", bytes(described.SerializeToString())
 
     def _record(self) -> tuple[np.dtype[Any], bytes]:
-        """Return the type of a message's bytes and a message of zeros."""
+        """Return the data type of a message, and a message of zeros."""
         dtype, parts, zeros = np.dtype(self._layout.dtype).newbyteorder("<"), list[Any](), b""
         for number, (_, signal, size) in enumerate(self._fields, 1):
             if size == 1:

@@ -1,7 +1,7 @@
 """NPZ files: ``time`` and one array for each signal.
 
-The growing file has a line of JSON (the layout), then blocks of samples. A block holds the number of samples (int64),
-the times (float64), then the values of each signal.
+The growing file has a line of JSON (the layout), then blocks of samples. Each block has the number of samples (int64),
+the times (float64), and the values of each signal.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ class NpzWriter(Writer):
 
 
 class _Growing:
-    """Growing file that is read.
+    """Reader of a growing file.
 
     Attributes:
         arrays: name, type, and shape of a sample of each array.
-        samples: number of samples in whole blocks.
+        samples: number of samples in complete blocks.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -91,7 +91,7 @@ class _Growing:
         self.samples = sum(count for _, count in self._blocks)
 
     def _find(self) -> Iterator[tuple[int, int]]:
-        """Yield the position of the first array and the number of samples of every whole block."""
+        """Yield the position of the first array and the number of samples of each complete block."""
         size, start = sum(self._sizes.values()), self._stream.tell()
         end = self._stream.seek(0, os.SEEK_END)
         while start + _COUNT.itemsize <= end:

@@ -96,7 +96,7 @@ def _blocks(part: Path) -> Iterator[Path]:
 
 
 def _options(table: Any) -> dict[str, Any]:
-    """Return how to write: bytes of equal meaning side by side, as these repeat, and integers by their runs."""
+    """Return the compression options of the file."""
     numbers = [field.name for field in table.schema if field.name != "world"]
     encodings = dict.fromkeys(numbers, "BYTE_STREAM_SPLIT")
     return {"compression": "zstd", "use_dictionary": ["world"], "column_encoding": encodings, "store_schema": True}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _MAGIC, _FILE_HEADER, _MESSAGE = b"RRF2", 12, struct.Struct("<QQ")
 _HEADER, _TIME, _WAIT = "/gpusim", "time", 600.0
 _ANSWER = 10.0
-"""How long a viewer may take, s."""
+"""Timeout for a viewer's answer, s."""
 
 
 class RerunWriter(Writer):
@@ -136,10 +136,7 @@ def _recording(layout: Layout, found: dict[str, list[tuple[Array, Array]]]) -> R
 
 
 def _whole(path: Path) -> int:
-    """Return the length of a file without a message that was broken off.
-
-    A file has a header and messages, each of a kind, its length and its bytes (rerun's crate re_log_encoding, "rrd").
-    """
+    """Return the length of a file without an incomplete last message."""
     size, end = path.stat().st_size, _FILE_HEADER
     with path.open("rb") as file:
         while end + _MESSAGE.size <= size:
@@ -152,7 +149,7 @@ def _whole(path: Path) -> int:
 
 
 def _whole_chunks(path: Path) -> Iterator[Any]:
-    """Yield the chunks of a file. The reader refuses a file with a broken message, so it gets a copy without it."""
+    """Yield the chunks of a file. If the last message is incomplete, read a copy without it."""
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ValueError("it is no RRD file")

@@ -1,7 +1,4 @@
-"""Writer of a recording: it appends blocks of samples to a growing file (``NAME.npz.part``).
-
-The growing file becomes the final file at the end.
-"""
+"""Writer of a recording. It appends blocks of samples to a growing file (``NAME.npz.part``)."""
 
 from __future__ import annotations
 
@@ -54,7 +51,7 @@ class Writer(ABC):
     @staticmethod
     @abstractmethod
     def finish(part: Path, path: Path) -> None:
-        """Turn a closed or broken growing file into the final file."""
+        """Convert a closed or interrupted growing file into the final file."""
 
     @staticmethod
     @abstractmethod
@@ -63,11 +60,11 @@ class Writer(ABC):
 
 
 Reading = (OSError, ValueError, TypeError, LookupError, RecursionError, OverflowError, MemoryError, EOFError)
-"""Errors of reading files that are damaged or something else."""
+"""Exceptions when reading a file that is damaged or has another format."""
 
 
 def write_all(stream: Any, data: bytes | memoryview) -> None:
-    """Write all data, in several calls if an unbuffered file does not accept all of it at once."""
+    """Write all data to an unbuffered file, in several calls if necessary."""
     view = memoryview(data)
     while len(view):
         view = view[stream.write(view) :]

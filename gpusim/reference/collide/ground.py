@@ -1,11 +1,10 @@
-"""Half spaces and height fields against convex shapes. Contact points are the shape's points in front of the ground.
+"""Contact points of half spaces and height fields with convex shapes.
 
-The narrow phase handles a height field one triangle at a time, in the field's frame. The gap of a shape's point
-straight over or under a triangle is measured along the triangle's normal, at any depth. If the point is above the
-surface and its projection lies past a ridge, its gap is measured from the triangle's rim. At ridges and peaks, each
-triangle acts as a convex prism. A contact normal counts there only if it is a normal of the surface. So edges within a
-slope or valley cause no ghost collisions. The deepest point gives the normal of the first manifold. A shape in a valley
-touches both sides: the deepest point whose normal is far from those found so far gives the next manifold.
+The narrow phase handles a height field one triangle at a time, in the field's frame. It measures the gap of a point
+above or below a triangle along the triangle's normal. If the point is above the surface and past a ridge, it measures
+the gap from the triangle's rim. At ridges and peaks, a contact normal counts only if it is a normal of the surface. So
+edges within a slope or valley cause no ghost collisions. The deepest point gives the normal of the first manifold. The
+next manifold starts at the deepest point with a different normal. So a shape in a valley touches both sides.
 """
 
 from __future__ import annotations
@@ -37,17 +36,17 @@ from gpusim.reference.collide.shapes import Convex, HeightField, Polytope
 from gpusim.typing import Array
 
 CONE = 0.985
-"""Points whose normals are within 10 degrees of the deepest point's normal share its manifold (cosine)."""
+"""Cosine of 10 degrees. Points whose normals are this close to the deepest point's normal share its manifold."""
 LOWEST = 1e-3
-"""Relative to the shape's size: only points this near to its lowest ones along a normal start another manifold."""
+"""Relative to the shape's size: only points this close to its lowest points can start another manifold."""
 STEP = 2e-4
-"""Relative to the shape's size: ground that rises by less in front of the shape does not block it."""
+"""Relative to the shape's size: the ground blocks a sliding shape only if it rises by more than this."""
 SAME = 1e-3
 """Relative to the shape's size: points that are closer than this are merged."""
 LEAN = 1e-3
-"""Sine of the angle by which a normal may leave the range of surface normals."""
+"""Sine of the angle tolerance for normals of the surface."""
 INSIDE = 1e-9
-"""Relative to the grid spacing: a point outside the rim of a triangle by less still counts as over it."""
+"""Relative to the grid spacing: tolerance for points outside the rim of a triangle."""
 _PRISM = Faces(
     first=np.array([0, 3, 6, 10, 14, 18]),
     vertex=np.array([0, 1, 2, 5, 4, 3, 0, 3, 4, 1, 1, 4, 5, 2, 2, 5, 3, 0]),
@@ -92,7 +91,7 @@ class Triangle:
     edges: list[int]
 
     def height(self, x: Array) -> Array:
-        """Return the heights of points (n, 3) over the triangle's plane, along its normal."""
+        """Return the heights of points (n, 3) over the triangle's plane."""
         height: Array = (x - self.corner[0]) @ self.normal
         return height
 
@@ -102,7 +101,7 @@ class Triangle:
         return Loop(self.corner[:, :2], self.edges)
 
     def lateral_distance(self, x: Array) -> float:
-        """Return by how much a point (3,) is outside the lines of the sides, seen from above (negative: inside)."""
+        """Return the distance of a point (3,) outside the triangle, seen from above (negative: inside)."""
         return float(max((x[:2] - p) @ outward for p, outward, _ in sides(self.loop)))
 
 
@@ -138,7 +137,7 @@ class Field:
         return Triangle(corner, normal / np.linalg.norm(normal), edges)
 
     def around(self, x: Array, space: float) -> Iterator[Triangle]:
-        """Yield the triangles over or under a point (3,), or at most ``space`` away from it seen from above."""
+        """Yield the triangles within the distance ``space`` of a point (3,), seen from above."""
         yield from (t for t in self.triangles(x[:2] - space, x[:2] + space) if t.lateral_distance(x) <= space)
 
     def holds(self, x: Array) -> bool:
@@ -147,7 +146,7 @@ class Field:
         return any(float(t.height(x)) <= slack for t in self.around(x, 0.0))
 
     def has_normal(self, x: Array, n: Array) -> bool:
-        """Return whether the surface around its point x lies below the plane through x with the normal n."""
+        """Return whether the surface near x lies below the plane through x with the normal n."""
         space = 1e-6 * float(self._spacing.sum())
         for t in self.around(x, space):
             to = t.corner - x
@@ -156,7 +155,7 @@ class Field:
         return True
 
     def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
-        """Return whether the surface over or under q is higher than ``other``. Past the field's rim, return True."""
+        """Return whether the surface at q is higher than ``other``. Past the field's rim, return True."""
         under = next(self.around(q, 0.0), None)
         if under is None:
             return True
@@ -164,7 +163,7 @@ class Field:
         return bool(other.gap + (q - x.place) @ other.normal >= step)
 
     def bulges(self, t: Triangle) -> bool:
-        """Return whether the surface around a triangle falls below its plane, or ends."""
+        """Return whether the surface around a triangle falls below the triangle's plane, or ends."""
         grid = t.corner[:, :2] / self._spacing + 0.5 * self._last
         if np.any(grid < 0.5) or np.any(grid > self._last - 0.5):
             return True
@@ -230,16 +229,15 @@ def manifolds_of(
 
 
 def _is_lowest(place: Array, n: Array, body: Posed) -> bool:
-    """Return whether a point of the shape is one of its lowest along n. Over a slope that falls away, it is not."""
+    """Return whether a point of the shape is one of its lowest points along n."""
     lowest = body.support(-n[None])[0] - body.shape.radius * n
     return bool((place - lowest) @ n <= LOWEST * 2.0 * body.shape.extent)
 
 
 def _blocks(ground: Surface, body: Posed, other: Found, x: Found) -> bool:
-    """Return whether the ground at x rises in front of the shape when it slides along another contact as deep.
+    """Return whether the ground at x blocks a shape that slides along another contact.
 
-    If the ground ends at the height of that contact, as the far side of a groove under a box does, it does not block.
-    Otherwise it would stop a shape that can slide over its rim.
+    The ground does not block the shape if it ends at the height of that contact, like the far side of a groove.
     """
     up, step, cosine = other.normal, STEP * 2.0 * body.shape.extent, float(other.normal @ x.normal)
     if other.gap > x.gap + step or not _is_lowest(x.place, up, body):
@@ -299,9 +297,9 @@ def _all_points(ground: Field, body: Posed, margin: float, most: int) -> list[Fo
 
 
 def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tuple[list[Found], float]:
-    """Return the points over a triangle on the face that the shape shows it, and the least gap of a point at the rim.
+    """Return contact points over a triangle, and the least possible gap of a point at the triangle's rim.
 
-    That gap is infinite if the face itself has the shape's nearest point, or if the shape is out of reach.
+    That gap is infinite if no point at the rim can be a contact.
     """
     n, radius = t.normal, body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
@@ -337,9 +335,9 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
 
 
 def _past_ridge(ground: Field, t: Triangle, x: Array, radius: float, feature: int, own: bool) -> Found | None:
-    """Measure a core point (3,) straight over a triangle from the triangle's nearest edge or corner.
+    """Measure the gap of a core point (3,) from the triangle's nearest edge or corner.
 
-    Return None if the surface has no such normal there, because something else is nearer to the point.
+    Return None if another part of the surface is nearer to the point.
     """
     share, square = nearest_on_triangles(t.corner[None] - x)
     on_rim, distance = share[0] @ t.corner, float(np.sqrt(square[0]))
@@ -348,7 +346,7 @@ def _past_ridge(ground: Field, t: Triangle, x: Array, radius: float, feature: in
 
 
 def _on_ridges(ground: Field, t: Triangle, body: Posed, margin: float, depth: float) -> list[Found]:
-    """Return contact points at the rim of a triangle whose normals the surface has there."""
+    """Return contact points at the rim of a triangle. Their normals are normals of the surface."""
     solid = np.concatenate([t.corner, t.corner - [0.0, 0.0, depth]])
     center = t.corner.mean(axis=0)
     faces = Faces(_PRISM.first, _PRISM.vertex, _outward(solid))

@@ -2,7 +2,7 @@
 
 Seen along the normal, these features are polygons in a plane. Each corner of their overlap is a contact point with a
 gap. If there are more than four corners, the narrow phase keeps the four that span the largest area. The two edges that
-cross in a corner give its feature number. So a corner has the same number in every step, however far it moves.
+cross in a corner give its feature number. So a corner has the same number in every step.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from gpusim.reference.collide.separation import Approach, Pair
 from gpusim.typing import Array
 
 SLACK = 1e-7
-"""Relative to the extent: points outside by less count as inside, so that aligned edges do not flicker."""
+"""Relative to the extent: points outside by less than this count as inside."""
 TIE = 1e-6
-"""Relative to the extent: among values closer than this, the order decides."""
+"""Relative to the extent: values closer than this count as equal."""
 PASSING = 1e-5
-"""Relative to the extent: crossing edges count as passing each other if their gap exceeds the nearest gap by more."""
+"""Relative to the extent: crossing edges do not touch if their gap exceeds the nearest gap by more than this."""
 PARALLEL_SINE = 0.02
 """Segments within 1.1 degrees of each other touch along a line, others at a point."""
 FEATURES = 65536
 NEAREST = 65535
-"""Feature of the nearest points."""
 
 
 @dataclass
@@ -81,7 +80,7 @@ def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
 
 
 def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
-    """Return a point, the outward normal and the number of each edge line. A segment gets a line across each end."""
+    """Return a point, the outward normal and the number of each edge. A segment also gets a line across each end."""
     made = []
     for i, edge in enumerate(loop.edge):
         j = (i + 1) % len(loop.edge)
@@ -125,7 +124,7 @@ def _first_most(value: Array, slack: float) -> int:
 
 
 def spanning(points: Array, gap: Array) -> Array:
-    """Select up to 4 points (n, 2): the deepest, the farthest from it, and the farthest on each side of both."""
+    """Select up to 4 points (n, 2): the deepest, the farthest from it, and the farthest on each side of their line."""
     if len(gap) <= 2:
         return np.arange(len(gap))
     size = float(np.ptp(points, axis=0).max())
@@ -138,7 +137,7 @@ def spanning(points: Array, gap: Array) -> Array:
 
 
 def _heights(corners: Array, at: Array) -> Array:
-    """Return the heights at positions (k, 2) of the plane through corners (n, 3), level across a segment."""
+    """Return the heights of the plane through corners (n, 3) at positions (k, 2)."""
     middle = corners.mean(axis=0)
     spread = corners - middle
     slope = np.linalg.lstsq(spread[:, :2], spread[:, 2], rcond=1e-9)[0]
@@ -147,7 +146,7 @@ def _heights(corners: Array, at: Array) -> Array:
 
 
 def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
-    """Return the feature that A (side 0) or B shows, in the frame (axes, n) about A's center and as a loop."""
+    """Return the feature that A (side 0) or B (side 1) shows: its corners in the frame (axes, n), and a loop."""
     corners, ids = pair.a.facing(found.normal) if side == 0 else pair.b.facing(-found.normal)
     if side == 1 and len(ids) > 2:
         corners, ids = corners[::-1], ids[::-1]  # clockwise as seen along n

@@ -1,10 +1,10 @@
-"""Triangle meshes against convex shapes, one triangle at a time, in the mesh's frame.
+"""Contact points of triangle meshes with convex shapes, one triangle at a time, in the mesh's frame.
 
-The gap of a shape's point in front of a triangle is measured along the triangle's normal. This normal points to the
-side where most of the shape is. If the shape penetrates the mesh, a triangle counts only if no surface next to it
-separates the shape by a shorter motion. At edges and corners, the nearest points of the shape and the triangle count if
-no triangle around them rises beyond the plane through the contact. So edges inside a plane or a valley cause no ghost
-collisions. The points form manifolds as on a height field (ground.py).
+The narrow phase measures the gap of a point along the triangle's normal. This normal points to the side where most of
+the shape is. If the shape penetrates the mesh, a triangle counts only if no adjacent surface separates the shape by a
+shorter motion. At an edge or corner, the nearest points count if no adjacent triangle rises beyond the plane through
+the contact. So edges inside a plane or a valley cause no ghost collisions. The points form manifolds as on a height
+field (ground.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ INSIDE = 1e-6
 FLAT = 1e-6
 """Sine of an angle between triangles that make one plane."""
 LOOK = 1e-3
-"""Relative to the shape's size: distance past an open edge at which another triangle continues it."""
+"""Relative to the shape's size: greatest distance between open edges that continue each other."""
 _TWO_SIDES = Faces(first=np.array([0, 3, 6]), vertex=np.array([0, 1, 2, 2, 1, 0]), normal=np.zeros((2, 3)))
 
 
@@ -57,7 +57,7 @@ class Triangle:
         return unit
 
     def levels(self, x: Array) -> Array:
-        """Return by how much a point (3,) is outside each edge, (3,)."""
+        """Return the distance of a point (3,) outside each edge, (3,)."""
         levels: Array = np.vecdot(x - self.corner, self.outward)
         return levels
 
@@ -110,7 +110,7 @@ class Ground:
         return bool(square.min() <= distance * distance)
 
     def continues(self, x: Array, outward: Array) -> bool:
-        """Return whether other triangles continue the surface past an open edge at x. Their corners need not match."""
+        """Return whether other triangles continue the surface past an open edge at x."""
         look = LOOK * self.size
         return self.is_near(x + look * outward, 0.1 * look)
 
@@ -138,10 +138,9 @@ class Ground:
         return not np.any(to @ n > LEAN * np.linalg.norm(to, axis=1))
 
     def has_shorter_way(self, t: Triangle, foot: Array, depth: float) -> bool:
-        """Return whether a surface around the triangle separates the shape with a shorter motion than the face.
+        """Return whether an adjacent plane separates the shape with a shorter motion than the triangle's plane.
 
-        This surface is the plane of another triangle around a corner, or the plane that ends the triangle at an open
-        edge.
+        This plane belongs to another triangle at a corner, or ends the triangle at an open edge.
         """
         for vertex in self._tree.triangles[t.number]:
             for i in self._fan(vertex):
@@ -165,7 +164,7 @@ class Ground:
         return fan
 
     def _clears(self, t: Triangle, x: Array, n: Array, depth: float) -> bool:
-        """Return whether moving out of a plane clears the triangle in less than ``depth``.
+        """Return whether the shape leaves the triangle if it moves out of a plane by less than ``depth``.
 
         The whole triangle must be on one side of the plane.
         """
@@ -198,7 +197,7 @@ def on_triangle_mesh(
 
 
 def _in_front(ground: Ground, t: Triangle) -> tuple[list[Found], bool]:
-    """Return the points of the shape in front of the triangle, and whether nothing at its rim can be nearer."""
+    """Return the points of the shape in front of the triangle, and whether no point at its rim can be nearer."""
     body, n, radius = ground.body, t.normal, ground.body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
     least = float(t.height(lowest))
@@ -239,7 +238,7 @@ def _in_front(ground: Ground, t: Triangle) -> tuple[list[Found], bool]:
 
 
 def _has_ridge(t: Triangle) -> bool:
-    """Return whether the surface falls away past an edge, or ends. Otherwise its rim gives no normal."""
+    """Return whether the surface falls away past an edge of the triangle, or ends there."""
     for k, tip in enumerate(t.beyond):
         if tip is None:
             return True
@@ -250,7 +249,7 @@ def _has_ridge(t: Triangle) -> bool:
 
 
 def _at_rim(ground: Ground, t: Triangle) -> list[Found]:
-    """Return contact points at the rim of a triangle whose normals the surface has there."""
+    """Return contact points at the rim of a triangle. Their normals are normals of the surface."""
     normal = t.side * t.normal
     faces = Faces(_TWO_SIDES.first, _TWO_SIDES.vertex, np.stack([normal, -normal]))
     hull = Posed(Polytope(np.zeros(8), t.corner - t.corner[0], faces), t.corner[0], np.eye(3))

@@ -17,7 +17,7 @@ from gpusim.typing import Array
 Pose = tuple[Array, Array]
 """Center (3,) and rotation matrix (3, 3)."""
 GRAZE, GRAZE_THIN = 5e-4, 0.02
-"""Boxes only graze if they overlap by less than these shares of their sizes and least half extent along two axes."""
+"""Two boxes graze if their overlap along two axes is below these shares of their sizes and least half extent."""
 
 
 def all_bounds(shapes: Sequence[Shape], position: Array, rotation: Array, lower: Array, upper: Array) -> None:
@@ -53,7 +53,7 @@ def meet(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: A
         a, b: shapes, at least one of them convex.
         pose_a, pose_b: world poses.
         margin: greatest gap at which contact points are reported, m.
-        guess: (3,) normal of the last step in the frame of A, updated in place. It only speeds up the search.
+        guess: (3,) normal of the last step in the frame of A. The function updates it. It only speeds up the search.
     """
     return next(iter(meet_all(a, pose_a, b, pose_b, margin, guess, 1)), None)
 
@@ -86,7 +86,7 @@ def _meet_convex(a: Convex, pose_a: Pose, body: Posed, margin: float, guess: Arr
 def grazes(pair: Pair) -> bool:
     """Return whether two boxes barely overlap along two axes that are more than 60 degrees apart.
 
-    A box that slides over a floor of boxes sinks in by round-off. It must not hit the side of the next box.
+    So a box that slides over a floor of boxes does not hit the side of the next box.
     """
     a, b = pair.a.shape, pair.b.shape
     if not (isinstance(a, Box) and isinstance(b, Box)):
@@ -115,7 +115,7 @@ def find_all_manifolds(
     points_b: Array,
     feature: Array,
 ) -> None:
-    """Compute the contact points of n pairs. A pair listed k times in a row has up to k manifolds, the deepest first.
+    """Compute the contact points of n pairs. If a pair is listed k times, it gets up to k manifolds, the deepest first.
 
     Args:
         shapes: shapes of the model.
@@ -125,7 +125,7 @@ def find_all_manifolds(
         pair: (n, 2) both shapes of each pair.
         margin: (n,) greatest gap at which contact points are reported, m.
         guess: (n, 4) normal of the last step (3 numbers), read and written.
-        count: (n,) number of contact points of each pair. This argument and all below are outputs.
+        count: (n,) number of contact points of each pair. The function writes this array and all arrays below.
         normal: (n, 3) unit normal from the first shape to the second, world frame.
         points_a: (n, 4, 3) points on the first shape, world frame, m.
         points_b: (n, 4, 3) points on the second shape, world frame, m.

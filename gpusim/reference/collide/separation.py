@@ -1,14 +1,12 @@
 """Distance or penetration depth of two convex shapes, and its normal.
 
-Both follow from the Minkowski difference C = B - A, the set of all differences of a point of B and a point of A. The
-distance of the shapes is the distance of C from the origin. If the origin is inside C, its nearest boundary point gives
-the shortest motion that separates the shapes. ``separation(n)`` is the gap along a unit normal n from A to B. Its
-maximum over all normals is the gap.
+Both follow from the Minkowski difference C = B - A. The distance of the shapes is the distance of C from the origin. If
+the origin is inside C, its nearest boundary point gives the shortest motion that separates the shapes.
+``separation(n)`` is the gap along a unit normal n from A to B. Its maximum over all normals is the gap.
 
-Separated shapes: GJK finds the point of C nearest to the origin from triangles of its points (Gilbert, Johnson and
-Keerthi 1988). Overlapping shapes: EPA expands a convex hull inside C (van den Bergen 2001). It adds points where the
-hull is nearest to the origin, until the hull reaches the boundary of C there. If C is curved, the code then moves the
-shapes apart and refines the normal, because this problem is better conditioned.
+For separated shapes, GJK finds the point of C nearest to the origin (Gilbert, Johnson and Keerthi 1988). For
+overlapping shapes, EPA expands a convex hull inside C (van den Bergen 2001). If C is curved, the code then moves the
+shapes apart and refines the normal.
 """
 
 from __future__ import annotations
@@ -28,16 +26,16 @@ if TYPE_CHECKING:
     from scipy.spatial import ConvexHull
 
 TOUCHING = 1e-8
-"""Relative to the extent: cores closer than this have no direction between them."""
+"""Relative to the extent: cores closer than this count as overlapping."""
 ACCURACY, ACCURACY_CURVED = 1e-12, 1e-9
 """Relative to the extent: depth accuracy for flat faces, and for curved shapes before their normal is refined."""
 APART = 0.01
 """Relative to the extent: how far to move shapes apart for an exact normal."""
 SAME = 1e-6
-"""Change of the normal (rad) below which the refinement stops."""
+"""The refinement stops if the normal changes by less than this (rad)."""
 STEPS, ROUNDS, POLISHES = 100, 60, 4
 TOGETHER = 8
-"""Number of hull faces that grow at once."""
+"""Number of hull faces that EPA expands at once."""
 _GRID = np.array([d for d in product((-1.0, 0.0, 1.0), repeat=3) if any(d)])
 _GRID /= np.linalg.norm(_GRID, axis=1, keepdims=True)
 # Triangles of a simplex with 1 to 4 corners.
@@ -126,11 +124,11 @@ def plane_axes(n: Array) -> Array:
 def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, Array]:
     """Return the approach of the pair, and its normal.
 
-    The approach is None if the shapes are farther apart than ``margin``. The normal is the ``guess`` for the next step.
+    The approach is None if the shapes are farther apart than ``margin``. Pass the normal as ``guess`` in the next step.
 
     Args:
         pair: two convex shapes. margin: greatest gap of interest, m.
-        guess: (3,) approximate normal. A vector whose length is far from 1 is ignored.
+        guess: (3,) approximate normal. The function ignores vectors whose length is far from 1.
     """
     if not 0.5 < np.dot(guess, guess) < 2.0:
         guess = pair.b.center - pair.a.center
@@ -152,7 +150,7 @@ def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, 
 def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Array | None]:
     """Return the nearest points of two cores that do not overlap.
 
-    If the cores are farther apart than ``most``, return None and a direction that shows this. If they overlap, return
+    If the cores are farther apart than ``most``, return None and a direction with a larger gap. If they overlap, return
     None twice.
     """
     on_a, on_b = pair.support(guess[None])
@@ -223,7 +221,7 @@ def _cross(a: Array, b: Array) -> Array:
 
 
 def _holds_origin(corners: Array) -> bool:
-    """Return whether a tetrahedron (4, 3) contains the origin, which is then on the inner side of all four faces."""
+    """Return whether a tetrahedron (4, 3) contains the origin."""
     t = corners[_TRIANGLES[3]]
     normal = _cross(t[:, 1] - t[:, 0], t[:, 2] - t[:, 0])
     inner = np.vecdot(normal, corners[_OPPOSITE] - t[:, 0])
@@ -231,9 +229,9 @@ def _holds_origin(corners: Array) -> bool:
 
 
 def deepest(pair: Pair, guess: Array) -> Approach:
-    """Return the shortest motion that separates overlapping cores: to the point of C's boundary nearest to the origin.
+    """Return the shortest motion that separates overlapping cores.
 
-    If neither core has a volume, C may be flat, so the radii are included.
+    If neither core has a volume, the function includes the radii, because C may be flat.
     """
     pair.inflated = not (pair.a.shape.solid or pair.b.shape.solid)
     frame = np.concatenate([plane_axes(guess), guess[None]])
@@ -274,10 +272,7 @@ def _hull(points: Array, extent: float) -> ConvexHull:
 
 
 def sharpened(pair: Pair, found: Approach) -> Approach:
-    """Refine the normal: move the shapes apart along the known normal and find their nearest points.
-
-    Each iteration scales the error of the normal by (depth + space) / (radius of curvature + space).
-    """
+    """Refine the normal: move the shapes apart along the known normal and find their nearest points."""
     space = APART * pair.extent
     for _ in range(POLISHES):
         shift = (space - found.gap - pair.radii) * found.normal

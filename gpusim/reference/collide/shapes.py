@@ -23,31 +23,29 @@ UNBOUNDED = 1e30
 FACE_COSINE = 0.995
 """A shape shows a face in a direction if the face's normal is within 5.7 degrees of it."""
 EDGE_SINE = 0.1
-"""A shape shows an edge, or a line on a round side, if it is within 5.7 degrees of perpendicular to the direction."""
+"""A shape shows an edge, or a line on a round side, if its angle to the direction is between 84.3 and 95.7 degrees."""
 UPRIGHT = 1e-4
-"""rad. At tilts below this, the corners on a cap's rim stay fixed in the shape."""
+"""If a cap tilts by less than this (rad), the corners on its rim stay fixed in the shape."""
 CAP_CORNERS = 8
 TOP, BOTTOM = 16, 17
-"""Numbers of the ends of a line on a round side. Corners on caps have 0 to 15."""
+"""Feature numbers of the ends of a line on a round side. Corners on caps have the numbers 0 to 15."""
 
 _MAKERS: dict[int, type[Convex]] = {}
-"""Classes of the shapes that need only their sizes, by the number of their kind."""
+"""Shape classes without points or faces, by shape kind."""
 Facing = tuple[Array, list[int]]
-"""Corners (n, 3) of a face (counterclockwise from outside), an edge, or a vertex, and their persistent numbers."""
+"""Corners (n, 3) of a face (counterclockwise from outside), an edge or a vertex, and their feature numbers."""
 
 
 @dataclass
 class Convex(ABC):
     """Convex shape with ``size`` (8,) as in gpusim/geometry.
 
-    A subclass that is made from its sizes alone registers its ``kind``.
-
     Attributes:
         radius: distance by which the core is inflated, m.
         solid: whether the core has a volume.
         flat: whether the core has flat faces only, so that its normals are exact.
         single: whether the shape touches every other shape in only one point.
-        rim: whether the shape shows the circular rim of an end cap as a polygon.
+        rim: whether the shape approximates the circular rim of an end cap by a polygon.
     """
 
     size: Array
@@ -67,10 +65,7 @@ class Convex(ABC):
 
     @property
     def missed(self) -> float:
-        """Return the greatest error of the corners that the shape shows, relative to its extent.
-
-        The error is the distance from the true nearest point of the shape.
-        """
+        """Return the greatest distance of a shown corner from the true nearest point, relative to the extent."""
         return 1e-5 if self.rim else 1e-9 if self.flat else 1e-7
 
     @abstractmethod
@@ -181,7 +176,7 @@ class Cone(Convex, kind="cone"):
     rim = True
 
     def _rise(self, d: Array) -> Array:
-        """Return the sine of the angle between a direction and the side's normal, positive towards the tip."""
+        """Return the sine of the angle between a direction and the normal of the side, positive towards the tip."""
         height = 2.0 * self.size[1]
         rise: Array = height * d[..., 2] - self.size[0] * np.hypot(d[..., 0], d[..., 1])
         return rise / np.hypot(height, self.size[0])
@@ -208,7 +203,7 @@ class Ellipsoid(Convex, kind="ellipsoid"):
 
 
 class Superellipsoid(Convex, kind="superellipsoid"):
-    """Superellipsoid. Its support value is a nested Lq norm, and the farthest point is its gradient."""
+    """Superellipsoid. Its support function is a nested Lq norm. The gradient of this norm is the farthest point."""
 
     def support(self, d: Array) -> Array:
         q1, q2 = 2.0 / (2.0 - self.size[3:5])
@@ -219,7 +214,7 @@ class Superellipsoid(Convex, kind="superellipsoid"):
         return self.size[:3] * np.where(d < 0.0, -x, x)
 
     def reach(self, d: Array) -> Array:
-        """Return how far the bounding box of the shape extends along unit vectors, as in the broad phase."""
+        """Return how far the bounding box of the shape extends along unit vectors."""
         reach: Array = np.abs(d) @ self.size[:3]
         return reach
 
@@ -242,7 +237,7 @@ class Wheel(Convex, kind="wheel"):
 
 
 class Barrel(Convex, kind="barrel"):
-    """Barrel, described by the elevation of the normal over the plane z = 0. An end cap limits that angle."""
+    """Barrel with its axis along z."""
 
     rim = True
 
@@ -281,7 +276,7 @@ class HeightField:
     size: Array
     heights: Array
     triangles: dict[tuple[int, int], Any] = field(default_factory=dict, repr=False, compare=False)
-    """Cache of the triangles of each visited cell (row, column), filled by ground.py."""
+    """Cache of the triangles of each cell (row, column)."""
 
 
 @dataclass
@@ -353,7 +348,7 @@ def _rim(d: Array, radius: float | Array) -> Array:
 
 
 def _cap(d: Array, radius: float, height: float) -> Facing:
-    """Return corners on a cap's rim, starting at the outmost point, or at x = radius on an upright cap."""
+    """Return corners on a cap's rim. On an upright cap, the first corner is at x = radius."""
     start = np.arctan2(d[1], d[0]) if np.hypot(d[0], d[1]) > UPRIGHT else 0.0
     side = 1.0 if d[2] > 0.0 else -1.0
     angle = start + side * np.arange(CAP_CORNERS) * (2.0 * np.pi / CAP_CORNERS)

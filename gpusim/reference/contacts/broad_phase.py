@@ -1,10 +1,10 @@
 """Stage broad_phase: find the close pairs of shapes, in ascending order of their indices.
 
-A pair is close if the boxes of its shapes overlap. Each box is widened by half the margin and by how far its body can
-move in the step. With up to 64 shapes, the stage tests a list of all pairs that may touch. With more shapes, it uses
-sweep and prune: it sorts the shapes along the axis on which they spread most. The kernels find the same pairs with a
-grid (cuda_kernels/contacts/broad_phase.cuh). A pair that can have several manifolds is listed once for each manifold.
-If the close pairs exceed the buffer capacity, the stage keeps the first ones in the sorted list.
+A pair is close if the boxes of its shapes overlap. The stage widens each box by half the margin and by the motion of
+its body in the step. With up to 64 shapes, the stage tests a list of all pairs that may touch. With more shapes, it
+uses sweep and prune along the axis on which the shapes spread most. The kernels find the same pairs with a grid
+(cuda_kernels/contacts/broad_phase.cuh). A pair that can have several manifolds is listed once for each manifold. If the
+close pairs exceed the buffer capacity, the stage keeps the first ones in the sorted list.
 """
 
 from __future__ import annotations
@@ -52,10 +52,7 @@ def pose_shapes(w: StepBuffers, c: ContactWork) -> None:
 
 
 def shape_margin(w: StepBuffers, step_time: float) -> Array:
-    """Return how far to widen the box of each shape, m: half the margin plus the body's motion, gravity included.
-
-    A rotation at omega about the center of mass moves no point of a shape faster than |omega| (|center| + radius).
-    """
+    """Return how far to widen the box of each shape, m: half the margin plus the body's motion in the step."""
     shapes, state = w.model.contact, w.state.arrays
     b = shapes.body
     momentum = state["angular_momentum"].astype(np.float64)
@@ -119,11 +116,7 @@ class PairFilter:
 
 
 def sweep(lower: Array, upper: Array, shapes: ContactTopology, may_touch: PairFilter) -> Array:
-    """Return the close pairs of one world, (pairs, 2) ascending, from boxes (shapes, 3) in m.
-
-    Boxes are sorted by their lower ends along the sweep axis. A box overlaps each later box whose lower end lies
-    between the two ends of the first box.
-    """
+    """Return the close pairs of one world, (pairs, 2) ascending, from boxes (shapes, 3) in m."""
     axis = _widest_axis(0.5 * (lower + upper)[may_touch.moves])
     order = np.argsort(lower[:, axis], kind="stable")
     low, up = np.ascontiguousarray(lower[order].T), np.ascontiguousarray(upper[order].T)

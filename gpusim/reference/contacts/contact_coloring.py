@@ -1,9 +1,9 @@
 """Stage color_contacts: color the contact manifolds. No two manifolds of one color share a dynamic body.
 
-The coloring is greedy, in an order that scatters neighbors. Each manifold takes the lowest color that neither of its
-bodies uses, from one bit mask of used colors per body. Manifolds that fit no color form the overflow. The solver splits
-the mass of a body over the overflow manifolds on it. With the direct solver, manifolds on bodies with joints form a
-separate list, which the solver handles one by one. cuda_kernels/contacts/contact_coloring.cuh does the same.
+The coloring is greedy, in a scattered order. Each manifold takes the lowest color that neither of its bodies uses.
+Manifolds that fit no color form the overflow. The solver splits the mass of a body over its overflow manifolds. With
+the direct solver, manifolds on bodies with joints form a separate list, which the solver handles one by one.
+cuda_kernels/contacts/contact_coloring.cuh does the same.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def color(w: StepBuffers) -> None:
 
 @compiled
 def mixed(k: int, bits: int) -> int:
-    """Return index k of the visiting order: a bijective mix of the numbers below 2^bits."""
+    """Return item k of the visiting order, a permutation of the numbers below 2^bits."""
     mask = (1 << bits) - 1
     shift = (bits + 1) // 2
     k = (k * 0x9E3779B1) & mask
@@ -61,8 +61,7 @@ def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> in
 
     Return OVERFLOW if all are taken.
 
-    ``used`` (bodies, 2), uint32, has the bit masks of the used colors 0 to 31 and 32 to 63, zero for bodies that are
-    not dynamic.
+    ``used`` (bodies, 2), uint32, has the bit masks of the used colors 0 to 31 and 32 to 63 of each body.
     """
     low = np.uint32(0)
     high = np.uint32(0)
@@ -87,13 +86,13 @@ def color_pairs(
     """Color the manifolds of one world and return how many have points.
 
     Args:
-        bodies: (n, 2) of each manifold.
+        bodies: (n, 2) bodies of each manifold.
         points: (n,) number of points of each manifold.
         dynamic: (bodies,) which bodies are dynamic.
         articulated: (bodies,) True for bodies whose manifolds are listed separately, because they have joints.
         colors: number of colors.
-        used: (bodies, 2) uint32, zeros on entry, filled with the used colors of each body.
-        chosen: the first n entries are filled with the color of each manifold.
+        used: (bodies, 2) uint32, zeros at the start. The function fills it with the used colors of each body.
+        chosen: output for the color of each manifold, at least n entries.
     """
     count, touching = len(bodies), 0
     bits = bits_for(count)

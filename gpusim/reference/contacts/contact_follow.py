@@ -1,9 +1,9 @@
 """Contact points on rolling surfaces, recomputed in every substep.
 
-The broad and the narrow phase run once per step. Boxes keep their contact points while they rotate in the substeps. The
-contact point of a rolling surface moves over the surface. So pairs with a rolling surface go through the narrow phase
-again in each substep after the first. Impulses and slips stay unchanged in the world frame. If a pair has several
-manifolds, each stored manifold is replaced by the new one with the nearest normal.
+The broad and the narrow phase run once per step. The contact point of a rolling surface moves over the surface. So the
+narrow phase handles pairs with a rolling surface again in each substep after the first. Impulses and slips stay
+unchanged in the world frame. If a pair has several manifolds, the new manifold with the nearest normal replaces each
+stored one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gpusim.typing import Array
 
 
 def _past_seam(w: StepBuffers, world: int, pair: Array, met: FoundManifolds, i: int) -> bool:
-    """Return whether the neighbors of a tile cover all points that were found."""
+    """Return whether neighbor tiles cover all contact points of pair ``i``."""
     for side in (0, 1):
         tile = int(pair[side])
         if w.model.contact.seams[tile]:
@@ -33,7 +33,7 @@ def _past_seam(w: StepBuffers, world: int, pair: Array, met: FoundManifolds, i: 
 
 
 def _choose(met: FoundManifolds, world: Array, pair: Array, points: Array, normal: Array) -> None:
-    """Give each slot of a pair the manifold with the nearest normal, or none if another slot may own it."""
+    """Replace each stored manifold of a pair by the new one with the nearest normal, or remove it."""
     source = np.arange(world.size)
     none = points == 0
     for first, most in runs(world, pair):

@@ -1,32 +1,30 @@
-"""Contact laws by sockets: soft normal forces, impacts, friction (Kosenko et al. 2015).
+"""Contact laws: soft normal forces, impacts and friction (Kosenko et al. 2015).
 
-Symbols: depth d = -gap (m), separation speed u of the two surfaces along the normal (from A to B), normal impulse p >=
-0 on B. Arrays (n,) have one entry per manifold or per contact point. The parameters of a law are in
-``ContactLaw.numbers``.
+d = -gap is the depth (m). u is the separation speed of the surfaces along the normal from A to B. p >= 0 is the normal
+impulse on B. Arrays (n,) have one entry per manifold or per contact point. ``ContactLaw.numbers`` has the parameters of
+a law.
 
 Soft normal forces (``soften``) are rows like those of springs (actuators/spring.py). F(d) is the elastic force, k =
-F'(d) its slope, and c the damping. H is the kick time, over which the forces of a substep act, and u- the speed before
-the kick. The mean force over the kick gives
+F'(d) its slope, and c the damping. H is the kick time, over which the forces of a substep act. u- is the speed before
+the kick, and u+ the speed after it. The mean force over the kick gives
 
     p = P - D u+,   P = H (F + h_prev k u-/4 - c u-/2),   D = H (h k/4 + c/2)
 
-A sweep solves this as ``u + gamma p = -b`` with gamma = 1/D, b = -P/D. The condition p >= 0 keeps the point from
-pulling. c is constant for linear damping and proportional to F for Hunt and Crossley. Let f be the point's response:
-its speed per unit impulse. A spring that oscillates within few steps has a large kappa = h^2 k f. When its force first
-acts, the point is already as deep as it moves in one step. So the spring would return more energy than it received. The
-step stays stable and gains no energy with max(1/4, 1/2 - 1/kappa) instead of 1/4 and the added damping SPRING_DAMPING h
-k kappa/(1 + kappa).
+A sweep solves this as ``u + gamma p = -b`` with gamma = 1/D and b = -P/D. The damping c is constant, or proportional to
+F for the law of Hunt and Crossley. Let f be the speed of the point per unit impulse. A spring with a large kappa = h^2
+k f oscillates within few steps and would gain energy. To prevent this, the code replaces 1/4 by max(1/4, 1/2 - 1/kappa)
+and adds the damping SPRING_DAMPING h k kappa/(1 + kappa).
 
-Impacts (``impact_speed``, which makes eq. 19 of the papers exact): the speed at t_n is u_s = u- + a h_prev/2 with the
-row's acceleration a from the kick. So the gap closes with u_i = -sqrt(u_s^2 - 2 a gap), and half a step later the point
-leaves with ``-e u_i - a h/2``. At speeds below 2 |a| h a contact rests, and e is 0.
+Impacts (``impact_speed``): let a be the acceleration of the row in the kick, and e the restitution. The speed at t_n is
+u_s = u- + a h_prev/2. The gap closes with the speed u_i = -sqrt(u_s^2 - 2 a gap). Half a step later, the point leaves
+with the speed ``-e u_i - a h/2``. At speeds below 2 |a| h, the contact rests and e is 0.
 
-Coulomb (``coulomb``, walking-robot paper eq. 21): |p_t| <= mu p_n, the exact circle. Inside it p_t stops the point. On
-it p_t is opposite to the resulting velocity, u = K p_t - g = -x p_t with x > 0. So (K + x) p_t = g with |p_t| = mu p_n,
-one equation for x. Newton's method on 1/|p_t| solves it (More and Sorensen 1983). It converges from below and never
-overshoots.
+Coulomb friction (``coulomb``): the friction impulse p_t is at most mu p_n. Below this limit, p_t stops the point. At
+the limit, p_t is opposite to the resulting velocity: u = K p_t - g = -x p_t with x > 0. K is the response of the point,
+and -g its velocity without friction. The code solves (K + x) p_t = g with |p_t| = mu p_n for x. It uses Newton's method
+on 1/|p_t| (More and Sorensen 1983), which never overshoots.
 
-Patches (``patch_factors``): gpusim/contact/patch.py.
+Patches (``patch_factors``): see gpusim/contact/patch.py.
 """
 
 from __future__ import annotations
@@ -62,13 +60,13 @@ def combined_friction(rule: Array, a: Array, b: Array) -> Array:
 
 
 def combined_arm(rule: Array, a: Array, b: Array) -> Array:
-    """Return the arms of rolling or spinning friction of pairs, (n,). If one arm is 0, the other one counts."""
+    """Return the arms of rolling or spinning friction of pairs (m), (n,). If one arm is 0, the other arm applies."""
     rule = np.where(rule == COMBINE.index("multiply"), COMBINE.index("mean"), rule)
     return np.where((a > 0.0) & (b > 0.0), combined_friction(rule, a, b), np.maximum(a, b))
 
 
 def elastic_force(law: Array, radius: Array, modulus: Array, depth: Array) -> tuple[Array, Array]:
-    """Return the elastic force (N) and its slope (N/m) at depths above 0: k d^(3/2), k pi d^2 (R - d/3) or k d."""
+    """Return the elastic force (N) and its slope (N/m) at depths d > 0: k d^(3/2), k pi d^2 (R - d/3) or k d."""
     given, root = law[:, STIFFNESS_AT], np.sqrt(depth)
     stiffness = np.where(given > 0.0, given, 4.0 / 3.0 * modulus * np.sqrt(radius))
     hertz = law[:, NORMAL_AT] == HERTZ
@@ -175,7 +173,7 @@ def _on_circle(most: Array, mass: Array, u: Array, p: Array) -> Array:
 
 
 def regularized(most: Array, speed: Array, mass: Array, u: Array, p: Array) -> Array:
-    """Return -g u with g = most/max(|u|, speed), implicit in u: (1 + K g) u = free velocity. See :func:`coulomb`."""
+    """Return the impulse -g u of regularized friction with g = most/max(|u|, speed). See :func:`coulomb`."""
     real = most.dtype.type
     k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
     f1, f2 = u[:, 0] - (k11 * p[:, 0] + k12 * p[:, 1]), u[:, 1] - (k12 * p[:, 0] + k22 * p[:, 1])

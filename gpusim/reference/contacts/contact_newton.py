@@ -1,36 +1,34 @@
 """Newton's method for worlds with joints and few contacts, as part of the direct solver (contact_direct.py).
 
-*Contact space.* The unknown numbers are the impulses of all contact points along the axes of their frames, and the
-torque impulses of spinning and rolling friction. F is the matrix of their unit wrenches. The response of the numbers
-(their velocities per unit impulse), joints included, is
+*Unknowns.* The method solves for the impulses of all contact points, and for the torque impulses of spinning and
+rolling friction. The columns of F are the wrenches of these impulses with unit size. The velocities u along the
+impulses depend on the impulses p as
 
-    R = F^T (C M^-1 C^T - Y^T Z) F,     u(p) = u(p_0) + (R + c) (p - p_0)
+    u(p) = u(p_0) + (R + c) (p - p_0),     R = F^T (C M^-1 C^T - Y^T Z) F
 
-Y and Z are zero for contacts between bodies without joints. u holds the velocities along the numbers, plus the biases
-and the terms of the compliances c. So u = 0 for a number that sticks.
+c holds the compliances. See contact_direct.py for C, Y and Z. Y and Z are zero for contacts between bodies without
+joints. u includes the biases, so u = 0 for an impulse that sticks.
 
-*Conditions.* The impulses are a solution if they equal their projections. With k, the response of a number to its own
-impulse,
+*Conditions.* The impulses are a solution if they equal their projections (Alart and Curnier 1991). k is the velocity
+that an impulse of unit size causes along itself.
 
     normal: p = max(0, p - u/k)          friction: p_t = projection of p_t - u_t/k on the disc |p_t| <= mu p_n
 
-(Alart and Curnier 1991). The solver stops sticking and lifts separating points exactly as the sweeps do. Torques are
-projected on discs or intervals too. Their radius is an arm times the sum of the manifold's normal impulses.
+Torques are projected on discs or intervals. Their radius is an arm times the sum of the manifold's normal impulses.
 
-*Newton's method* solves these piecewise smooth equations. The rows of the derivative are those of the identity for zero
-impulses, and those of (R + c)/k for held numbers. For sliding friction with the free impulse x and the radius r they
-are
+*Newton's method* solves these piecewise smooth equations. A row of the derivative is a row of the identity if the
+impulse is zero. It is a row of (R + c)/k if the impulse is inside its limit. For sliding friction with the free impulse
+x and the radius r, the rows are
 
     I - r/|x| (I - d d^T) (I - (R + c)/k) - d mu e_n^T,     d = x/|x|.
 
-A step is halved until the distance from the projections decreases. A small damping is added to the diagonal, so that
-redundant points share their load. The damping grows if no fraction of a step decreases the distance (Levenberg and
-Marquardt). About two steps reach 1e-10 of the load, where ten sweeps reach 1e-5. If the method fails, or if the
-impulses grow as in a jam, the solver keeps the previous impulses and sweeps.
+e_n selects the normal impulse. The method halves a step until the distance from the projections decreases. A small
+damping on the diagonal lets redundant points share their load. The damping grows if no fraction of a step decreases the
+distance (Levenberg-Marquardt). If the method fails, the solver keeps the previous impulses and sweeps.
 
-The method solves a world if it has at most MOST_CONDENSED numbers, a contact is on a body with joints, all contacts
-follow Coulomb's law, and all contacts fit into the colors. Each pass starts with one sweep, because a resting machine
-needs nothing more. The solver skips this sweep if R is already known, or if a point is new or slides.
+The method solves a world if a contact is on a body with joints, and if the world has at most MOST_CONDENSED unknowns.
+All contacts must follow Coulomb's law and fit into the colors. Each pass starts with one sweep, because a resting
+machine needs nothing more. The solver skips this sweep if R is already known, or if a point is new or slides.
 """
 
 from __future__ import annotations
@@ -61,12 +59,12 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 NORMAL, FIRST, SECOND, SPIN, NONE = range(5)
-"""Kinds of numbers: normal, tangents or rolling torques in pairs, spinning torque, and none."""
+"""Kinds of unknowns: normal impulse, first and second tangential impulse or rolling torque, spinning torque, none."""
 RELEASED, HELD, SLIDING = range(3)
 
 
 def contact_numbers(m: Manifolds) -> Array:
-    """Return how many unknown numbers each manifold has, (n,).
+    """Return the number of unknowns of each manifold, (n,).
 
     The result is MOST_CONDENSED + 1 if Newton's method cannot solve the manifold's law.
     """
@@ -76,7 +74,7 @@ def contact_numbers(m: Manifolds) -> Array:
 
 
 def condensed_count(w: StepBuffers) -> Array:
-    """Return how many unknown numbers each world has, (num_worlds,). 0: sweeps solve the contacts of the world."""
+    """Return the number of unknowns of each world, (num_worlds,). 0: sweeps solve the contacts of the world."""
     total, joined = np.zeros(w.num_worlds, np.int64), np.zeros(w.num_worlds, bool)
     if w.touch is None or w.topology.swept.any():
         return total
@@ -89,7 +87,7 @@ def condensed_count(w: StepBuffers) -> Array:
 
 
 def _members(w: StepBuffers) -> Iterator[tuple[Manifolds, Array]]:
-    """Yield lists of manifolds and rows in them, of one manifold a world at most: articulated ones, then free ones."""
+    """Yield lists of manifolds, and indices in each list that select at most one manifold of each world."""
     for part in w.touch.articulated:
         yield part, np.arange(part.world.size)
     for part in w.touch.lists:
@@ -113,41 +111,41 @@ def at_once(w: StepBuffers) -> Array:
 
 @dataclass
 class Space:
-    """Contact spaces of K worlds with up to N numbers each. Entries of kind NONE fill up shorter lists."""
+    """Unknowns of K worlds, up to N for each world. Entries of kind NONE fill up shorter lists."""
 
     world: Array
     """(K,) indices of the worlds."""
     parts: list[tuple[Manifolds, Array, Array]]
-    """Lists of manifolds, rows of one manifold a world at most, and their worlds' places in ``world``."""
+    """Lists of manifolds, indices of at most one manifold of each world, and indices of their worlds in ``world``."""
     wrench: Array
-    """(K, N, 6) unit wrenches about the middle of the number's manifold."""
+    """(K, N, 6) unit wrenches about the center of the manifold."""
     kind: Array
     """(K, N) kinds."""
     loads: Array
-    """(K, N, 4) normals on which the radius of a friction number depends. Unused places have ``weight`` 0."""
+    """(K, N, 4) normal impulses that limit a friction impulse. Unused entries have ``weight`` 0."""
     weight: Array
-    """(K, N, 4) radius by normal impulse."""
+    """(K, N, 4) friction limit per normal impulse."""
     least: Array
-    """(K, N) radius without normal impulse, N s."""
+    """(K, N) friction limit without normal impulse, N s."""
     scale: Array
-    """(K, N) inverse of the own response."""
+    """(K, N) inverse of the velocity that a unit impulse causes along itself."""
     compliance: Array
     """(K, N) compliance, 1/kg."""
     impulse: Array
     """(K, N) impulses."""
     velocity: Array
-    """(K, N) velocities with bias and compliance."""
+    """(K, N) velocities, including bias and compliance."""
     response: Array
-    """(K, N, N) velocities by unit impulses and compliances."""
+    """(K, N, N) velocities that unit impulses cause, including compliances."""
 
     @property
     def partner(self) -> Array:
-        """Return the index of the other tangent or axis of each number, (K, N), or of the number itself."""
+        """Return the index of the other tangent or axis of each unknown, (K, N), or of the unknown itself."""
         return np.arange(self.kind.shape[1]) + (self.kind == FIRST) - (self.kind == SECOND)
 
 
 def find_space(w: StepBuffers, worlds: Array) -> Space:
-    """Return the contact spaces of chosen worlds (bool, (num_worlds,)) at their current impulses and velocities."""
+    """Return the unknowns of chosen worlds (bool, (num_worlds,)) at their current impulses and velocities."""
     world = np.flatnonzero(worlds)
     place = np.full(w.num_worlds, -1)
     place[world] = np.arange(world.size)
@@ -173,7 +171,7 @@ def find_space(w: StepBuffers, worlds: Array) -> Space:
 
 
 def _numbers(m: Manifolds, first: Array) -> list[tuple[Array, Array, int, int]]:
-    """Return rows, numbers, axis and point of all numbers of manifolds whose numbers begin at ``first``.
+    """Return manifolds, indices, axis and point of all unknowns. ``first``: index of each manifold's first unknown.
 
     The point of a torque is -1.
     """
@@ -191,7 +189,7 @@ def _numbers(m: Manifolds, first: Array) -> list[tuple[Array, Array, int, int]]:
 
 
 def _enter(s: Space, m: Manifolds, own: Array, first: Array, twist: Array) -> None:
-    """Set the numbers of manifolds of the worlds ``own`` with relative twists (n, 6)."""
+    """Set the unknowns of manifolds in the worlds ``own``. ``twist``: relative twists (n, 6)."""
     for rows, number, d, k in _numbers(m, first):
         at = own[rows], number
         if k >= 0:
@@ -218,7 +216,7 @@ def _enter(s: Space, m: Manifolds, own: Array, first: Array, twist: Array) -> No
 
 
 def _find_response(w: StepBuffers, s: Space) -> None:
-    """Set the response: one unit impulse after another, through shared bodies and joints."""
+    """Set the response: apply one unit impulse after another."""
     count = s.kind.shape[1]
     owner = np.full(s.kind.shape, -1)
     for n, (part, rows, own) in enumerate(s.parts):
@@ -247,7 +245,7 @@ def _find_response(w: StepBuffers, s: Space) -> None:
 
 
 def _scale_torques(s: Space) -> None:
-    """Set the scales of torques. Those of points are set already."""
+    """Set ``scale`` of torques."""
     torque = (s.wrench[..., :3] == 0.0).all(axis=2) & (s.kind != NONE)
     diagonal = np.arange(s.kind.shape[1])
     own = s.response[:, diagonal, diagonal]
@@ -257,18 +255,18 @@ def _scale_torques(s: Space) -> None:
 
 @dataclass
 class Projection:
-    """Distances of impulses from their projections, with the data that their derivatives need, (K, N) each."""
+    """Distances of impulses from their projections, and data for their derivatives, (K, N) each."""
 
     missed: Array
     state: Array
     along: Array
     """Direction of sliding friction."""
     across: Array
-    """Radius over the size of the free impulse."""
+    """Friction limit divided by the norm of the free impulse."""
 
     @property
     def square(self) -> Array:
-        """Return the squared distance of each world, (K,), added up in the order of the numbers."""
+        """Return the squared distance of each world, (K,)."""
         return np.add.accumulate(self.missed * self.missed, axis=1)[:, -1]
 
 
@@ -294,7 +292,7 @@ def project(s: Space, impulse: Array, velocity: Array) -> Projection:
 
 
 def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array:
-    """Return the damped derivative of what is missed, with what is missed as last column, (K, N, N + 1)."""
+    """Return the damped derivative of the distances, with the distances as last column, (K, N, N + 1)."""
     count = s.kind.shape[1]
     unit = np.eye(count, dtype=impulse.dtype)
     change = unit - s.scale[..., None] * s.response
@@ -313,7 +311,7 @@ def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array
 
 
 def _eliminate(equations: Array) -> Array:
-    """Solve the equations along their diagonal, (K, N). Without a solution the result is not finite."""
+    """Solve the equations by Gaussian elimination, (K, N). Without a solution the result is not finite."""
     count = equations.shape[1]
     step = np.zeros(equations.shape[:2], equations.dtype)
     with np.errstate(all="ignore"):
@@ -338,11 +336,11 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
     """Run Newton's method. Changes impulses and velocities.
 
     Args:
-        s: contact spaces.
+        s: unknowns.
         tolerance: distance from the projections at which the iteration always ends, N s.
 
     Returns:
-        Which worlds are solved (bool), and their remaining distance from the projections (N s), each (K,).
+        Solved worlds (bool), and their remaining distance from the projections (N s), each (K,).
     """
     real = s.impulse.dtype
     solved, going = np.zeros(s.world.size, bool), np.ones(s.world.size, bool)
@@ -371,7 +369,7 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
 
 
 def _search(s: Space, going: Array, step: Array, moved: Array, square: Array) -> Array:
-    """Step in the worlds that are ``going``, as far as this reduces ``square``. Return where it does, bool, (K,)."""
+    """Step in the worlds ``going`` as far as this reduces ``square``. Return the improved worlds, bool, (K,)."""
     better, share = np.zeros_like(going), s.impulse.dtype.type(1)
     for _ in range(NEWTON_HALVINGS):
         trial, velocity = s.impulse - step * share, s.velocity - moved * share
@@ -389,8 +387,8 @@ def solve(w: StepBuffers, worlds: Array) -> tuple[Array, Array, Array]:
     """Solve the contacts of chosen worlds (bool, (num_worlds,)) and update the velocities of their bodies and joints.
 
     Returns:
-        Which worlds are solved, their distance from the projections (N s), and their greatest normal impulse (N s),
-        each (num_worlds,). Worlds that are not solved keep their impulses.
+        Solved worlds (bool), their distance from the projections (N s), and their greatest normal impulse (N s), each
+        (num_worlds,). Other worlds keep their impulses.
     """
     solved, left, load = (np.zeros(w.num_worlds, kind) for kind in (bool, w.real, w.real))
     if not worlds.any():

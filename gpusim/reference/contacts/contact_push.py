@@ -1,20 +1,18 @@
 """Push-outs: position impulses that correct penetration in the drift without changing velocities.
 
-Position impulses q correct penetration beyond the slop, except for the depth to which a load presses the bodies
-(contact_rows.py). The solver finds them before the velocities. Let w be the relative speed of a point's two bodies
-along the normal that all q cause. Then
+Push-outs correct penetration beyond the slop, except for the depth to which a load presses the bodies
+(contact_rows.py). The solver computes them before the velocities. q is the position impulse of a point. w is the
+relative normal speed of the point's two bodies that all position impulses cause. f is the speed of the point per unit
+impulse. ``over`` is the penetration beyond the slop, and y is a compliance. The solver finds q with
 
     w + y q >= (1 + y/f) (min(PUSH_SHARE over/h, max_depenetration_speed) - carried),   q >= 0,
     one of them with equality,
 
-f is the response of the point: its speed per unit impulse. Bodies move by h w in the drift. Some pushes cannot be
-fulfilled by any motion. Examples are a box between walls that are too close, or links that overlap in every pose. The
-compliance y, a share of f, limits them to q = (1/y + 1/f) push. For bodies with joints the share is larger, and f is
-their response without joints. So points that joints lock are hardly pushed. Touching points resist w. Open gaps allow w
-until they close.
+During the drift, bodies move by h w. No motion can separate a box from two walls that are too close. In such cases the
+compliance y, a share of f, limits q. For bodies with joints, y is larger and f is their response without joints.
 
-Push-outs are frictionless, so no penetration jams within the friction cone. But the limit of friction depends on ``p +
-q``. So friction from both sides holds a box that is jammed between walls, and the box does not fall.
+Push-outs are frictionless. The limit of friction depends on ``p + q``, so friction holds a box that is jammed between
+walls.
 """
 
 from __future__ import annotations
@@ -40,9 +38,9 @@ from gpusim.typing import Array
 
 
 def start_contacts(w: StepBuffers, follow: Callable[[StepBuffers, Array], None] | None = None) -> None:
-    """Set the biases of all rows, compute the push-outs, and warm start from the last substep's impulses.
+    """Set the biases of all rows, compute the push-outs, and warm start the impulses.
 
-    ``follow`` moves the bodies of joints that sweeps solve. It changes a displacement (num_worlds, bodies, 6) in place.
+    ``follow`` changes a displacement (num_worlds, bodies, 6) in place, so that joints that sweeps solve stay closed.
     """
     if w.touch is None:
         return
@@ -89,7 +87,7 @@ def _push_list(part: Manifolds, live: Array, moved: Array, shared: bool) -> None
 
 
 def _push_articulated(part: Manifolds, live: Array, moved: Array, delta: Array) -> None:
-    """Push with the joints' pending correction ``delta``, as in the velocity sweeps (contact_direct.py)."""
+    """Push the points of bodies with joints. ``delta`` is the pending correction of the joints (contact_direct.py)."""
     mask = live[part.world]
     if not mask.any():
         return

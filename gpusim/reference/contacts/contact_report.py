@@ -1,6 +1,6 @@
 """User view of contacts: points, forces and modes at the current time, and their sums over bodies and shapes.
 
-The forces come from the trial substep of stage forward. Its impulses, divided by its kick time, are the forces at t_n.
+The forces are the impulses of the trial substep of stage forward, divided by its kick time.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class ForwardContacts:
     impulse: Array
     gap: Array
     color: Array
-    """(n,) as in the array manifold_color (description/contact_fields.py)."""
+    """(n,) color of each manifold (array manifold_color in description/contact_fields.py)."""
     sweep_change: Array
     """(num_worlds, sweeps) greatest change of an impulse in each sweep, N s."""
     sweep_count: Array
-    """(num_worlds,) sweeps of the solve."""
+    """(num_worlds,) number of sweeps of the solve."""
 
 
 PACKED = ("frame", "arm", "friction", "torque", "shear", "offset", "mass", "gamma", "impulse", "gap")
@@ -204,7 +204,7 @@ def keep_contacts(w: StepBuffers) -> ForwardContacts:
 
 
 def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
-    """Return the greatest impulse change of each contact sweep (N s), (num_worlds, sweeps). NaN: no such sweep."""
+    """Return the greatest impulse change of each contact sweep (N s), (num_worlds, sweeps). Unused entries are NaN."""
     if trial is None:
         trial = no_contacts(num_worlds)
     done = np.arange(trial.sweep_change.shape[1]) < trial.sweep_count[:, None]
@@ -217,9 +217,9 @@ def _from_frame(frame: Array, parts: Array) -> Array:
 
 
 def _modes(w: StepBuffers, c: ForwardContacts, m: Array, k: Array, point: Array) -> Array:
-    """Return the mode of points k of manifolds m, as in the kernels (contact_record.cuh). Patches use the velocity.
+    """Return the mode of points k of manifolds m, as in the kernels (contact_record.cuh).
 
-    If points share friction redundantly, some may carry their full friction without any motion. They stick.
+    A point that reaches the friction limit without motion sticks.
     """
     world, shape, impulse, mass = c.world[m], c.shape[m], c.impulse[m, k], c.mass[m, k, 0]
     law = w.pair_tables.law(shape[:, 0], shape[:, 1])

@@ -1,31 +1,27 @@
 """Constraint rows of manifolds: geometry and masses in stage prepare, biases after stage kick, updates in stage drift.
 
 A contact point has three constraint rows along the axes of the manifold's frame (normal n from A to B, tangents). A row
-is ``u + b + gamma p = 0`` or a friction law. u is the velocity of B's point relative to A's point. An arm points from a
-body's center of mass to the center of the gap. The arms of a point are the arms of the manifold's center plus the
-point's ``offset``. So a whole manifold needs only the relative twist and the 6x6 response to a wrench at its center.
+is ``u + b + gamma p = 0`` or a friction law. u is the velocity of B's point relative to A's point, b the bias, gamma
+the compliance and p the impulse. An arm points from a body's center of mass to the center of the gap. The arms of a
+point are the arms of the manifold's center plus the point's ``offset``. So a manifold needs only the relative twist and
+the 6x6 response to a wrench at its center.
 
-Second order in the step: velocities are at half steps, so rows should hold at the arms half a step later, ``J(t_n +
-h/2) v = 0``. The code extrapolates arms from their change over the last substep, ``arm + h/(2 h_prev) (arm -
-arm_before)``. It extrapolates the normal in the same way. The bias contains the effect on the row velocity, computed
-from the velocities before stage kick.
+Velocities are at half steps, so the code extrapolates arms and normals by half a step: ``arm + h/(2 h_prev) (arm -
+arm_before)``. The bias contains the effect of this change on the row velocity.
 
-Bias along the normal: ``gap/h`` if the gap is open by more than the slop, so that bodies land on the surface and not
-before. During the drift, touching points yield a little, in proportion to their impulse. Their compliance gamma is a
-share of their response to an impulse, larger for fewer sweeps. It acts as a damper, so that the residual of few sweeps
-does not grow. Under a load, the points sink in until the bias ``-carried`` holds the load. carried = min(PUSH_SHARE
-over/h, gamma p). Here p is the greatest impulse with which the manifold starts, or the impulse of PUSH_WEIGHTS times
-the bodies' weight. Stage relax then removes both effects from the velocities. Push-outs correct deeper penetration
-separately (contact_push.py).
+The bias of an open gap is ``gap/h``, so that bodies land on the surface. During the drift, touching points yield a
+little, in proportion to their impulse. Their compliance gamma is a share of their response to an impulse, larger for
+fewer sweeps. Under a load, the points sink in until the bias ``-carried`` holds the load: carried = min(PUSH_SHARE
+over/h, gamma p). ``over`` is the penetration beyond the slop. Here p is the greatest impulse with which the manifold
+starts, or the impulse of PUSH_WEIGHTS times the bodies' weight. Stage relax then removes both effects from the
+velocities. Push-outs correct deeper penetration (contact_push.py).
 
-Points on bodies with joints do not need this damper. But if they were rigid, the order of the sweeps would decide how a
-machine's load spreads over redundant supports. So at rest these points are stiff springs: gamma is the share
-SOFT_JOINED of their response, and carried = min(-gap/h, gamma p). If a point is above the surface, the bias gap/h makes
-it land. Otherwise a point that hovers within the slop would stop the next roller of a wheel. Stage relax leaves these
-points unchanged, unless their spring pushes out. Deep points are rigid.
+Points on bodies with joints are stiff springs at rest, so that redundant supports share the load of a machine. gamma is
+the share SOFT_JOINED of their response, and carried = min(-gap/h, gamma p). A point above the surface has the bias
+gap/h, so it lands. Stage relax leaves these points unchanged, unless their spring pushes out. Deep points are rigid.
 
-A sticking point stores its slip along the tangents, which comes from the residual of the sweeps and from round-off. The
-solver corrects the share SLIP_SHARE of the slip in each substep, so the slip never adds up to creep.
+A sticking point stores its slip along the tangents. The solver corrects the share SLIP_SHARE of the slip in each
+substep, so the slip never adds up to creep.
 """
 
 from __future__ import annotations
@@ -62,13 +58,13 @@ MATERIALS = {
     "friction": "shape_friction", "rolling": "shape_rolling_friction", "spinning": "shape_spinning_friction",
     "restitution": "shape_restitution",
 }  # fmt: skip
-"""A manifold's materials and their parameters."""
+"""Arrays of the material parameters of a manifold."""
 SIDES = np.array([-1, 1])
-"""A wrench acts on B, and its negative on A."""
+"""Signs of a wrench on A and B."""
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Return the cross product over the last axis, by components, with the same bits for any batch size."""
+    """Return the cross product over the last axis. The bits do not depend on the batch size."""
     out = np.empty(np.broadcast_shapes(a.shape, b.shape), np.result_type(a, b))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         out[..., i] = a[..., j] * b[..., k] - a[..., k] * b[..., j]
@@ -81,7 +77,7 @@ def dot(a: Array, b: Array) -> Array:
 
 
 def tangents(normal: Array) -> Array:
-    """Return both tangents (n, 2, 3) of unit normals (n, 3), continuous except near z = 0- (Duff et al. 2017)."""
+    """Return both tangents (n, 2, 3) of unit normals (n, 3) (Duff et al. 2017)."""
     x, y, z = normal[:, 0], normal[:, 1], normal[:, 2]
     one = normal.dtype.type(1)
     sign = np.where(z < 0.0, -one, one)
@@ -92,7 +88,7 @@ def tangents(normal: Array) -> Array:
 
 
 def prepare(w: StepBuffers) -> None:
-    """Run stage prepare: geometry, materials, masses, and the warm start from the impulses of the last kick."""
+    """Run stage prepare: geometry, materials, masses, and initial impulses from the last kick."""
     w.touch = None if w.contacts is None else manifolds.gather(w)
     if w.touch is None:
         return
@@ -116,7 +112,7 @@ def prepare(w: StepBuffers) -> None:
 
 
 def anchors(w: StepBuffers, m: Manifolds) -> Array:
-    """Return contact points on A and B from their centers of mass, current poses, world frame (m), (n, 4, 2, 3)."""
+    """Return contact points on A and B relative to their centers of mass, world frame (m), (n, 4, 2, 3)."""
     kept = w.state.arrays["contact_anchor"][m.world, m.pair].reshape(-1, POINTS, 2, 3)
     rotation = w.rotation[m.world[:, None], m.body]
     rolls = w.model.contact.rolls[m.shape]
@@ -124,7 +120,7 @@ def anchors(w: StepBuffers, m: Manifolds) -> Array:
 
 
 def _place_points(w: StepBuffers, m: Manifolds) -> tuple[Array, Array]:
-    """Return float64 arms from both centers of mass to the middle of each gap, (n, 4, 2, 3), and the gaps (n, 4), m."""
+    """Return the arms from both centers of mass to the middle of each gap, (n, 4, 2, 3), and the gaps (n, 4), m."""
     arms = anchors(w, m)
     center = w.state.arrays["position"][m.world[:, None], m.body]
     apart = (center[:, 1] - center[:, 0])[:, None] + (arms[:, :, 1] - arms[:, :, 0])
@@ -141,7 +137,7 @@ def _place_points(w: StepBuffers, m: Manifolds) -> tuple[Array, Array]:
 
 
 def _materials(w: StepBuffers, m: Manifolds) -> None:
-    """Set frictions by the rule of both shapes and the greater restitution, or those of the pair's material."""
+    """Set friction and restitution from the materials of both shapes, or from the material of the pair."""
     a, b = w.pair_tables.surfaces(m.shape[:, 0], m.shape[:, 1])
     first, second, rule = w.pair_tables.rubbing_surfaces(a, b)
     for name, parameter in MATERIALS.items():
@@ -166,7 +162,7 @@ def _start_impulses(w: StepBuffers, m: Manifolds) -> None:
 
 
 def _turns(m: Manifolds) -> Array:
-    """Return the frame axes about which a manifold has a torque, (n, 3). Stored torque about other axes must vanish."""
+    """Return the axes of the frame about which a manifold has a friction torque, bool, (n, 3)."""
     law = m.law[:, contact_laws.FRICTION_AT]
     patch, tire = law == contact_laws.CONTENSOU, contact_tire.tires(m)
     rolls = ~patch & (m.rolling > 0.0)
@@ -261,7 +257,7 @@ def velocity_at(twist: Array, offset: Array) -> Array:
 
 
 def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
-    """Return the correction for the rate of free bodies, which is that in the middle of the drift, (n, 3), m/s."""
+    """Return the change of the point velocities until the middle of the drift by rotation, (n, 3), m/s."""
     late = np.where(w.topology.dynamic[:, None], midpoint_rate(w, w.twist_kicked) - w.twist_kicked[..., 3:], 0.0)
     late = late.astype(w.real)
     moved = cross(late[m.world[:, None], m.body], m.arm + offset[:, None])
@@ -269,10 +265,9 @@ def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
 
 
 def _turn_share(w: StepBuffers, rates: Array) -> Array:
-    """Return the share (n,) of the half-step rotation term, for rates (n, 2, 3) rad/s of both bodies.
+    """Return the factor (n,) of the half-step rotation term, for rates (n, 2, 3) rad/s of both bodies.
 
-    The term is a series in the rotation per step. The share goes to 0 if the rotation is no small fraction of a radian.
-    Otherwise bodies that rotate by several radians, such as thin rods rolling on each other, would gain energy from it.
+    The factor goes to 0 for large rotations per step, for which the term would add energy.
     """
     squares = dot(rates, rates)
     turns = w.real.type(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * max_(squares[:, 0], squares[:, 1])
@@ -283,7 +278,7 @@ def _turn_share(w: StepBuffers, rates: Array) -> Array:
 def _set_bias_points(
     w: StepBuffers, m: Manifolds, k: int, before: Array, kicked: Array, softness: Array, carried: Array
 ) -> None:
-    """Set the rows of the k-th points from the relative twists before and after the kick."""
+    """Set the rows of the k-th points. ``before``, ``kicked``: relative twists before and after the kick."""
     assert w.contacts is not None
     real, h = w.real.type, w.real.type(w.h)
     offset, gap, zero = m.offset[:, k], m.gap[:, k], real(0)
@@ -337,20 +332,20 @@ def _set_bias_points(
 
 
 def _softness(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the share of a point's mass by which it yields in the drift, (n,), larger for fewer sweeps."""
+    """Return the compliance of points in the drift as a share of their response, (n,), larger for fewer sweeps."""
     assert w.contacts is not None
     sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
     return np.where(m.articulated, SOFT_JOINED, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
 
 
 def _rest_speed(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the normal velocity below which a point is not at rest, (n,)."""
+    """Return the normal velocity below which a point counts as moving, (n,), m/s."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (-REST_WEIGHTS * w.h)
     return np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
 
 
 def _carried(w: StepBuffers, m: Manifolds, softness: Array) -> Array:
-    """Return the speed with which points would yield under the greatest load that each manifold may carry, (n,)."""
+    """Return the speed with which points yield under the greatest load of each manifold, (n,), m/s."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (PUSH_WEIGHTS * w.h)
     most = np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
     load = np.where(m.exists, m.mass[..., 0] * m.impulse[..., 0], w.real.type(0)).max(axis=1)
@@ -380,7 +375,7 @@ def _soften(w: StepBuffers, m: Manifolds, soft: Array, radius: Array, before: Ar
 
 
 def slip(w: StepBuffers) -> None:
-    """Update the slip of sticking points in stage drift, and store the arms for the next substep."""
+    """Update the slip of sticking points, and store the arms for the next substep."""
     if w.contacts is not None:
         w.contacts.arrays["substep"] += 1
     if w.touch is None:
@@ -409,7 +404,7 @@ def slip(w: StepBuffers) -> None:
 
 
 def store(w: StepBuffers) -> None:
-    """Store the impulses in stage relax. Points that bounced start their next contact from zero."""
+    """Store the impulses. Points that bounced start their next contact with zero impulse."""
     if w.touch is None:
         return
     m, s = w.touch.all, w.state.arrays
@@ -422,7 +417,7 @@ def store(w: StepBuffers) -> None:
 
 
 def _keep(w: StepBuffers, name: str, values: Array) -> None:
-    """Write values (n, 4, ...) of the points that exist to the state."""
+    """Write values (n, 4, ...) of all existing points to the state."""
     m, target = w.touch.all, w.state.arrays[name]
     has = m.exists.reshape(*m.exists.shape, *(1,) * (values.ndim - 2))
     target[m.world, m.pair] = np.where(has, values, target[m.world, m.pair])
@@ -431,7 +426,7 @@ def _keep(w: StepBuffers, name: str, values: Array) -> None:
 def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array:
     """Return the normal impulse that limits friction (N s).
 
-    The compliance reduces the impulse of a rigid point. This function adds the missing part.
+    This function adds the part of the load by which the compliance reduces the impulse of a rigid point.
 
     ``mass``: response along the normal. ``soft``: True for points whose impulse is the whole load, such as springs.
     """

@@ -1,15 +1,14 @@
 """Sweeps over manifolds: solve the impulses of their points one after another (Gauss-Seidel).
 
 A sweep reads and writes both bodies of a manifold once. It keeps the twist of B relative to A at the manifold's center.
-From this twist it solves each point: first the normal impulse, then friction, with the effect of the normal impulse on
-the tangents. If there are several points, it makes several passes. Then it solves the friction torques of the whole
-patch. The sum of all changes is a wrench that changes the velocities of the bodies.
+From this twist it solves each point: first the normal impulse, then friction. If there are several points, it makes
+several passes. Then it solves the friction torques of the whole patch. The sum of all changes is a wrench that changes
+the velocities of the bodies.
 
 The manifolds of a list (manifolds.py) are solved from the same velocities. Two manifolds of one color never share a
-moving body. Manifolds of the overflow may. A body with n overflow manifolds is then split into n parts, one for each
-manifold, and moves by the mean of the parts (colored_solve.py). Stages solve and relax use the same sweeps.
-
-The sweeps skip a converged world while other worlds continue, so its result does not change.
+moving body. Manifolds of the overflow may. A body with n overflow manifolds is split into n parts, one for each
+manifold, and moves by the mean of the parts (colored_solve.py). Stages solve and relax use the same sweeps. The sweeps
+skip converged worlds.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ class Sweep:
     """Running sums of one sweep over n manifolds."""
 
     twist: Array
-    """(n, 6) of B relative to A at the middle."""
+    """(n, 6) twist of B relative to A at the center of the manifold."""
     wrench: Array
-    """(n, 6) wrench added so far, about the middle."""
+    """(n, 6) wrench added so far, about the center of the manifold."""
     most: Array
     """(n,) greatest change of an impulse."""
 
     def note(self, change: Array) -> None:
-        """Update ``most``, the greatest change, with the changes of all manifolds, (n,), or of only the first ones."""
+        """Update ``most`` with the impulse changes of the first manifolds."""
         most = self.most[: change.shape[0]]
         np.maximum(most, np.abs(change), out=most)
 
@@ -117,7 +116,7 @@ def total_normal(m: Manifolds) -> Array:
 
 
 def turn_response(m: Manifolds, axis: Array) -> Array:
-    """Return the angular velocity about an axis (n, 3) that a unit angular impulse about it causes, (n,)."""
+    """Return the angular velocity that a unit angular impulse about an axis (n, 3) causes about this axis, (n,)."""
     return dot(axis, np.matvec(m.response[:, 3:, 3:], axis))  # type: ignore[call-overload, unused-ignore]
 
 
@@ -127,7 +126,7 @@ def _push_torque(m: Manifolds, axis: Array, change: Array, s: Sweep) -> None:
 
 
 def _hold_turn(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -> None:
-    """Apply dry friction against rotation about one axis of the frame, where its ``arm`` (m) is above zero."""
+    """Apply dry friction against rotation about one axis of the frame. ``arm`` (m): torque limit per normal force."""
     about, most = m.frame[:, axis], arm * load
     now = np.clip(m.torque[:, axis] - dot(about, s.twist[:, 3:]) / turn_response(m, about), -most, most)
     change = np.where(arm > 0.0, now - m.torque[:, axis], now.dtype.type(0))
@@ -170,8 +169,9 @@ def sweep_torques(m: Manifolds, s: Sweep) -> None:
 def sweep_patch(m: Manifolds, s: Sweep) -> None:
     """Solve sliding and spinning of one patch (gpusim/contact/patch.py).
 
-    Both friction terms are secants -g u of the law, implicit in the velocity u: g = mu N f/v for sliding, and g = mu N
-    a^2 t/(a w) for spinning. Below the speed PATCH_STICK the patch sticks, with the factors for this speed.
+    The impulses of sliding and spinning are -g u with their velocity u. g is mu N f/v for sliding and mu N a^2 t/(a w)
+    for spinning. f and t come from :func:`contact_laws.patch_factors`, a is the patch radius. Below the speed
+    PATCH_STICK the patch sticks.
     """
     dtype, frame, shear, patch = m.impulse.dtype, m.frame, m.shear, m.patch
     real = dtype.type
@@ -232,7 +232,7 @@ def _sweep_once(m: Manifolds, s: Sweep) -> None:
 
 
 def _some(m: Manifolds, mask: Array, s: Sweep, solve: Callable[[Manifolds, Sweep], None]) -> None:
-    """Solve only the manifolds in a mask."""
+    """Solve the manifolds that a mask selects."""
     if mask.all():
         solve(m, s)
     elif mask.any():
@@ -245,8 +245,8 @@ def _some(m: Manifolds, mask: Array, s: Sweep, solve: Callable[[Manifolds, Sweep
 def move_sides(m: Manifolds, wrench: Array, velocity: Array, shared: bool) -> None:
     """Apply wrenches (n, 6) to the velocities (num_worlds, bodies, 6) of both bodies.
 
-    If the manifolds are ``shared`` (overflow), the velocity changes of each body are added up in ascending order of the
-    manifolds and their sides.
+    If the manifolds are ``shared`` (overflow), the function adds up the velocity changes of each body in ascending
+    order.
     """
     motion = contact_rows.side_motions(m, wrench)
     world, pair = np.broadcast_to(m.world[:, None], m.body.shape), np.broadcast_to(m.pair[:, None], m.body.shape)

@@ -1,38 +1,36 @@
 """Tires: wheel friction as a brush whose bristles deflect, roll on and slide (Pacejka 2012).
 
 The tangents of a tire's manifold are those of the wheel: ahead ``e1 = axle x n``, and across ``e2 = n x e1``. Vectors
-with two components are along e1 and e2. The slip velocity v is the velocity of B relative to A, as for all friction. V
-= |spin| (R - depth/2) is the rolling speed of the wheel. l is the relaxation length, C the slip stiffness and N the
-normal force.
+with two components are along e1 and e2. v is the slip velocity of B relative to A. V = |spin| (R - depth/2) is the
+rolling speed of the wheel. l is the relaxation length, C the slip stiffness, N the normal force, and mu the friction
+coefficient.
 
 *Bristles* (``prepare``). The contact point stores the deflection s of the bristles in the wheel's frame. Deflected
-bristles roll out of the patch, and slip deflects new ones: ``s' = v - V s/l``. So s/l = v/V in steady rolling (section
-7.2). Over a drift with the slip velocity v+, s changes by
+bristles roll out of the patch, and slip deflects new ones: ``s' = v - V s/l`` (section 7.2). Over a drift with the slip
+velocity v+, s changes by
 
     s -> E s + g v+,   E = exp(-a),   g = h (1 - E)/a,   a = h V/l,   with 1/exp by four terms of its series.
 
-The impulse of a substep follows from the deflection at the center of its kick time. With the slip velocity v- before
-the kick, and a damper whose time constant tau decreases as the wheel rolls, this deflection is
+The deflection e at the center of the kick time gives the impulse. v- is the slip velocity before the kick, and tau is
+the time constant of a damper:
 
     e = s + g/(1 + E) (v+ - v-) + tau (v+ - V s/l),   tau = TIRE_DAMPING/(1 + TIRE_FADE V TIRE_DAMPING/l)^2,
 
-This is second order where nothing is damped, exact in steady rolling, and stable for any step: e = known + slope v+.
+This is exact in steady rolling, and stable for any step.
 
-*Brush* (``brush``, section 3.2). With the ellipse's shares r of the friction mu,
+*Brush* (``brush``, section 3.2). r has the shares of mu along e1 and e2. The friction force is
 
     F = -C e/l (1 - theta + theta^2/3)  below  theta = |C e/(l r)|/(3 mu N) = 1,   |F/r| = mu N beyond.
 
-So a point has F = -G C e/l with one unknown share G. The sweep finds the G that fits the resulting velocity. With e_G
-from the linear equations for a given G, theta decreases nearly as theta_0/(1 + beta G). With this approximation, G
-follows from the root z of a cubic equation, z + (beta/3) z^3 = 1 + beta/3 - theta_0, and theta = 1 - z. This is
-Newton's method on 1/theta, like More and Sorensen's (contact_laws.py). One pass is exact if stiffness, response and
-friction are the same along and across. Sliding bristles do not wind up: after the drift, s is limited to theta = 1
-(``deflect``).
+So F = -G C e/l with one unknown share G. The sweep finds the G that fits the resulting velocity. theta decreases nearly
+as theta_0/(1 + beta G), where theta_0 is the value for G = 0. So theta = 1 - z with the root z of the cubic equation z
++ (beta/3) z^3 = 1 + beta/3 - theta_0. One pass is exact if stiffness, response and friction are the same along and
+across. After the drift, ``deflect`` limits s to theta = 1.
 
-*Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2, at most f R N. The tread of
-width b is a row of springs side by side with the total radial stiffness k. A wheel that leans by an angle with the sine
-gamma gets the torque k b^2 gamma/12 about e1, up to N b/6, where one edge lifts. Let M be the torque of these springs.
-If M exceeds N b/6, the torque is N b (1/2 - sqrt(N b/(6 M))/3), always below N b/2.
+*Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2, at most f R N with the
+coefficient f. The tread of width b is a row of springs with the total radial stiffness k. A wheel that leans by an
+angle with the sine gamma gets the torque M = k b^2 gamma/12 about e1. If M exceeds N b/6, one edge lifts, and the
+torque is N b (1/2 - sqrt(N b/(6 M))/3).
 """
 
 from __future__ import annotations
@@ -90,7 +88,7 @@ def turn_frames(w: StepBuffers, m: Manifolds) -> None:
 
 
 def prepare(w: StepBuffers, m: Manifolds, before: Array) -> None:
-    """Set up bristles and lean, after the points' biases. ``before``: relative twists (n, 6) before stage kick."""
+    """Set the data of bristles and camber torque. ``before``: relative twists (n, 6) before stage kick."""
     at = np.flatnonzero(tires(m))
     if not at.size:
         return
@@ -127,7 +125,7 @@ def prepare(w: StepBuffers, m: Manifolds, before: Array) -> None:
 
 
 def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p: Array) -> Array:
-    """Return the tire friction of manifolds ``at``. See ``coulomb`` of contact_laws.py. ``most`` is mu p_n."""
+    """Return the tire friction impulse of manifolds ``at``. See ``coulomb`` of contact_laws.py."""
     known, slope, stiffness = m.tire_known[at], m.tire_slope[at], m.tire_stiffness[at]
     real = most.dtype.type
     one, third = real(1), real(1.0 / 3.0)
@@ -162,7 +160,7 @@ def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p
 
 
 def _share(theta: Array, b: Array) -> Array:
-    """Return the share G of the stiffness that remains under sliding. ``theta`` is at zero force, and b = beta/3."""
+    """Return the share G for ``theta`` at zero force and b = beta/3."""
     one, third = theta.dtype.type(1), theta.dtype.type(1.0 / 3.0)
     c = one + b - theta
     sticks = c > 0.0
@@ -194,7 +192,7 @@ def deflect(m: Manifolds, slip: Array, kept: Array, most: Array) -> Array:
 
 
 def camber_torque(m: Manifolds, load: Array, rate: Array, response: Array, old: Array) -> Array:
-    """Return the torque impulse against leaning about ``e1``, N m s, (n,).
+    """Return the camber torque impulse about ``e1``, N m s, (n,).
 
     Args:
         m: manifolds of tires.
@@ -213,5 +211,5 @@ def camber_torque(m: Manifolds, load: Array, rate: Array, response: Array, old: 
 
 
 def tire_pairs(w: StepBuffers, pair: Array) -> Array:
-    """Return True for pairs of shapes (n, 2) whose law is a tire's, (n,)."""
+    """Return True for pairs of shapes (n, 2) whose law is a tire law, (n,)."""
     return np.asarray(w.pair_tables.law(pair[:, 0], pair[:, 1])[:, CODES["LAW_AT_FRICTION"]] == TIRE)

@@ -1,8 +1,7 @@
 """Contact manifolds of a substep as flat lists over all worlds, in the order in which sweeps solve them.
 
 A sweep solves the manifolds of one *list* together: first the overflow of all worlds, then one color after another.
-With the direct solver, manifolds on bodies with joints follow: the first one of every world together, then the second
-one of every world, and so on.
+With the direct solver, manifolds on bodies with joints follow. A list has at most one such manifold of each world.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ from gpusim.typing import Array
 @dataclass
 class Manifolds:
     """Arrays (n, ...) over n manifolds, or (n, 4, ...) over their points.
-
-    The lists of a sweep are slices of these arrays.
 
     The frame is (normal, tangent, tangent). Wrenches (force, torque) are about the center of the manifold. Impulses act
     from A on B, along the axes of the frame. Velocities are those of B relative to A.
@@ -41,11 +38,11 @@ class Manifolds:
     inertia_inverse_effective: Array
     """(n, 2, 3, 3) inverse inertias, world frame, 1/(kg m2)."""
     points: Array
-    """(n,) 1 to 4."""
+    """(n,) number of contact points, 1 to 4."""
     passes: Array
-    """(n,) how often each sweep solves the points in turn."""
+    """(n,) number of passes over the points in each sweep."""
     law: Array
-    """(n, numbers) of the contact law, as ContactLaw.numbers."""
+    """(n, numbers) parameters of the contact law, as in ContactLaw.numbers."""
     articulated: Array
     """(n,) True if the direct solver solves the manifold through the joints of its bodies."""
 
@@ -54,15 +51,15 @@ class Manifolds:
     arm: Array
     """(n, 2, 3) from each center of mass to the middle of the manifold, m."""
     response: Array
-    """(n, 6, 6) relative twist by wrench."""
+    """(n, 6, 6) relative twist that a unit wrench causes."""
     friction: Array
     """(n,) coefficient of Coulomb friction."""
     rolling: Array
-    """(n,) torque of rolling friction over the normal force, m."""
+    """(n,) greatest torque of rolling friction divided by the normal force, m."""
     spinning: Array
-    """(n,) torque about the normal over the normal force, m."""
+    """(n,) greatest torque of spinning friction divided by the normal force, m."""
     restitution: Array
-    """(n,) speed after over speed before an impact."""
+    """(n,) speed after an impact divided by the speed before it."""
     patch: Array
     """(n,) radius of the patch, m."""
     speed: Array
@@ -74,9 +71,9 @@ class Manifolds:
     tire_known: Array
     """(n, 2) mean deflection of a tire over the kick without slip, m (contact_tire.py)."""
     tire_slope: Array
-    """(n, 2) change of that deflection per slip velocity, s."""
+    """(n, 2) change of this deflection per slip velocity, s."""
     tire_stiffness: Array
-    """(n, 2) impulse by deflection, N s/m."""
+    """(n, 2) impulse per deflection, N s/m."""
     tire_shares: Array
     """(n, 2) one over the axes of the friction ellipse."""
     tire_kept: Array
@@ -84,22 +81,22 @@ class Manifolds:
     tire_gain: Array
     """(n, 2) change of the deflection in the drift per slip velocity, s."""
     camber: Array
-    """(n, 3) of the torque against leaning: at rest, N m s, over the rate, N m s2, and width of the tread, m."""
+    """(n, 3) camber torque impulse at rest, N m s, its change per lean rate, N m s2, and the tread width, m."""
 
     offset: Array
-    """(n, 4, 3) from the middle of the manifold, world frame, m."""
+    """(n, 4, 3) position relative to the center of the manifold, world frame, m."""
     mass: Array
-    """(n, 4, 6) entries nn, tn, sn, tt, ts, ss of the velocity by a unit impulse, 1/kg."""
+    """(n, 4, 6) response of the point: entries nn, tn, sn, tt, ts, ss of a symmetric matrix, 1/kg."""
     bias: Array
-    """(n, 4, 3) of the rows along the frame, m/s."""
+    """(n, 4, 3) bias of the three rows, m/s."""
     gamma: Array
     """(n, 4) compliance along the normal, 1/kg."""
     impulse: Array
-    """(n, 4, 3) along the frame, N s."""
+    """(n, 4, 3) impulse along the axes of the frame, N s."""
     impact: Array
     """(n, 4) speed with which the point leaves after an impact, m/s, 0 for none."""
     gap: Array
-    """(n, 4) along the normal, m, negative for penetration."""
+    """(n, 4) gap along the normal, m, negative for penetration."""
     push: Array
     """(n, 4) speed with which the drift corrects penetration, m/s. Negative: speed with which an open gap may close."""
     push_yield: Array
@@ -107,21 +104,21 @@ class Manifolds:
     pushed: Array
     """(n, 4) impulse of the push-out, N s. It moves bodies in the drift without changing their velocities."""
     carried: Array
-    """(n, 4) part of the bias that holds the compression by a load, m/s."""
+    """(n, 4) part of the bias that lets a load press the surfaces together, m/s."""
     direction: Array
     """(n, 4, 3) search direction of the sweeps, N s."""
     delta: Array
     """(n, 4, 3) change of the impulse in the last sweep, N s."""
     floor: Array
-    """(n, 4, 2) compliance along the normal and the tangents of points that joints hold, 1/kg, 0 for free bodies."""
+    """(n, 4, 2) added compliance along normal and tangents for bodies with joints, 1/kg (contact_direct.py)."""
     path_y: Array
-    """(n, constraints, block, 6) Y of contact_direct.py, without rows for free bodies."""
+    """(n, constraints, block, 6) Y of contact_direct.py."""
     path_z: Array
     """(n, constraints, block, 6) Z of contact_direct.py."""
     lever: Array
     """(n, 4, 6, 3) wrench of a unit impulse along each axis of the frame."""
     moved: Array
-    """(n, 4, 6, 3) relative twist by these wrenches."""
+    """(n, 4, 6, 3) relative twist that each of these wrenches causes."""
 
     @property
     def exists(self) -> Array:
@@ -130,11 +127,11 @@ class Manifolds:
 
     @property
     def soft(self) -> Array:
-        """Return (n,) True if a law gives the normal force."""
+        """Return (n,) True if the normal force follows a soft law."""
         return self.law[:, 0] > 0.0
 
     def part(self, where: slice | Array) -> Manifolds:
-        """Return chosen manifolds: views of the arrays for a slice, copies for a mask."""
+        """Return chosen manifolds. A slice gives views of the arrays, a mask gives copies."""
         return Manifolds(*(getattr(self, f.name)[where] for f in fields(self)))
 
     def put(self, mask: Array, part: Manifolds, names: tuple[str, ...]) -> None:
@@ -144,7 +141,6 @@ class Manifolds:
 
 
 SOLVED = ("impulse", "delta", "torque", "shear")
-"""Results of the sweeps for a manifold."""
 _WORKED_OUT: dict[str, tuple[int, ...]] = {
     "frame": (3, 3), "arm": (2, 3), "response": (6, 6), "friction": (), "rolling": (), "spinning": (),
     "restitution": (), "patch": (), "speed": (), "torque": (3,), "shear": (2,), "tire_known": (2,),
@@ -153,7 +149,7 @@ _WORKED_OUT: dict[str, tuple[int, ...]] = {
     "impact": (4,), "gap": (4,), "push": (4,), "push_yield": (4,), "pushed": (4,), "carried": (4,),
     "direction": (4, 3), "delta": (4, 3), "floor": (4, 2), "lever": (4, 6, 3), "moved": (4, 6, 3),
 }  # fmt: skip
-"""Arrays of a substep, in its number type, by their shapes for one manifold."""
+"""Shapes of the arrays of a substep for one manifold, by name."""
 
 
 @dataclass
@@ -164,11 +160,11 @@ class ContactRows:
     lists: list[Manifolds]
     articulated: list[Manifolds]
     overflow: bool
-    """The first list is the overflow, whose changes are summed over each body."""
+    """True if the first list is the overflow."""
     touching: Array
     """(num_worlds,) True if a manifold has points."""
     kept: dict[str, Array] = field(default_factory=dict)
-    """Solution that the guard of the direct solver may restore."""
+    """Saved solution of the sweeps (:meth:`keep`)."""
 
     def keep(self, worlds: Array) -> None:
         """Save the solution of the manifolds of chosen worlds (bool, (num_worlds,))."""
@@ -185,7 +181,7 @@ class ContactRows:
 
 
 def gather(w: StepBuffers) -> ContactRows | None:
-    """Return the manifolds of all worlds, or None if no pair has contact points. Arrays of the substep are zero."""
+    """Return the manifolds of all worlds, or None if no pair has contact points."""
     c, s, t = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
     world, pair = np.nonzero((s["pair_points"] > 0) & (np.arange(c.num_pairs) < s["pair_count"][:, None]))
@@ -227,7 +223,7 @@ def gather(w: StepBuffers) -> ContactRows | None:
 
 
 def _turns(color: Array, world: Array, max_colors: int) -> Array:
-    """Return the solve order of manifolds (sorted by world): -1 (overflow), then colors, then articulated ones."""
+    """Return the position of each manifold's list in the solve order: -1 (overflow), then colors, then articulated."""
     turn = color.astype(np.int64)
     articulated = np.flatnonzero(color == ARTICULATED)
     number = np.arange(articulated.size) - np.searchsorted(world[articulated], world[articulated])

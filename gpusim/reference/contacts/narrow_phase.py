@@ -1,10 +1,9 @@
 """Stage narrow_phase: contact points of close pairs, matched with those of the previous step.
 
-A point with the same pair and feature is the same point. The new point gets the impulse, slip and arms of the previous
-one. So the solver warm starts, and resting contacts do not creep. On a rolling surface, features depend on which side
-is lowest, and two points exchange features as a disk rocks. So there a point continues the previous point with the
-nearest position. If this previous point has another feature and is within the radius, the point counts as new but gets
-its impulse and slip.
+A new point with the same pair and feature as a previous point gets its impulse, slip and arms. So the solver warm
+starts, and resting contacts do not creep. On a rolling surface, features change as a disk rocks. So there a new point
+continues the nearest previous point. If this point has another feature and is within the radius, the new point gets
+only its impulse and slip.
 """
 
 from __future__ import annotations
@@ -114,7 +113,7 @@ def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> 
 
 
 def _places(c: ContactWork, met: FoundManifolds, world: Array, pair: Array, old: Array) -> Array:
-    """Return which of a pair's manifolds each slot takes, (n,): the one nearest to the slot's last normal."""
+    """Return the new manifold that continues each previous manifold of the same pair, (n,)."""
     source = np.arange(world.size)
     for first, most in runs(world, pair):
         if most == 1:
@@ -138,7 +137,7 @@ def _places(c: ContactWork, met: FoundManifolds, world: Array, pair: Array, old:
 
 
 def match_pairs(w: StepBuffers, c: ContactWork, world: Array, place: Array, old: Array, normal: Array) -> None:
-    """Copy data of touching pairs from the previous step, and store how far their normals have rotated."""
+    """Copy data of touching pairs from the previous step, and store the rotation of their normals."""
     state, at = w.state.arrays, (world, place)
     met = ((old >= 0) & (c.before_pair_points[world, old] > 0))[:, None]
     c.pair_bend[at] = np.where(met, normal - c.before_pair_normal[world, old], 0.0)
@@ -174,9 +173,9 @@ def _nearest(
     existed: Array,
     same: Array,
 ) -> Array:
-    """Match previous points (n, 4) with these by mutual nearest position on rolling surfaces.
+    """Match points (n, 4) on rolling surfaces with the previous points by mutual nearest position.
 
-    A match with another feature must be within the radius, like a neighbor on a disk.
+    A match with another feature must be within the radius.
     """
     world, place, k = at
     arm = w.state.arrays["contact_anchor"][world, place].reshape(-1, POINTS, 1, 2, 3)

@@ -7,18 +7,17 @@ neighbor tile covers it. ``judge`` marks these contacts after the narrow phase, 
 
 * a neighbor contains x (within its tolerance) and continues from x along n, so that n is no normal of the common
   surface, and
-* near x, neighbors cover all points of the tile in the plane perpendicular to n. This is not so at the side of a curb,
-  the foot of a wall and both sides of a valley.
+* near x, neighbors cover all points of the tile in the plane perpendicular to n.
 
 ``judge`` marks a manifold with only covered points if a neighbor touches the same shape in an uncovered manifold. It
-does not mark the manifold if its tile rises steeply from the contact plane of the uncovered manifold, as a wall rises
-from its floor. If several manifolds cover each other, as at a gap between tiles, the first one stays.
+does not mark the manifold if its tile rises steeply from the contact plane of that manifold, as a wall rises from its
+floor. If several manifolds cover each other, as at a gap between tiles, the first one stays.
 
 *Shared contacts.* Each point of a soft law pushes with its whole stiffness. Two tiles may touch a shape with one normal
-and one law. Then ``judge`` marks a tile's points that are near the neighbor tile, if the neighbor has points farther
-away. The corners of the common patch stay. If both tiles have only the same points, the first tile keeps them.
+and one law. Then ``judge`` removes points of a tile that are near the neighbor tile, if the neighbor has points farther
+away. If both tiles have only the same points, the first tile keeps them.
 
-The bristles and impulses of a tire continue from tile to tile. The arithmetic is as in cuda_kernels/contacts/seams.cuh.
+The bristles and impulses of a tire continue from tile to tile.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 SEAM_LEAN = 1e-3
-"""Sine by which a neighbor may rise from a point along the normal there."""
+"""Sine of the angle by which a neighbor may rise from the contact plane."""
 SEAM_LOOK = 4.0
-"""Distance from a point, in reaches, at which to look for parts of the tile without a neighbor."""
+"""Distance from a point at which to check that neighbors cover the tile, in multiples of the tile's reach."""
 SEAM_FACE = 5e-3
-"""Share of that distance within which a location counts as part of the tile."""
+"""Tolerance of that check, as a share of the distance."""
 CONSTANTS = {"SEAM_LEAN": SEAM_LEAN, "SEAM_LOOK": SEAM_LOOK, "SEAM_FACE": SEAM_FACE, "SEAM_CONE": SEAM_CONE}
-"""Constants that the kernels use under these names."""
+"""Constants by their names in the kernels."""
 _DIAGONAL = float(np.sqrt(0.5))
 _ALL = (1 << POINTS) - 1
 _POINT_NAMES = (
@@ -52,7 +51,7 @@ _POINT_NAMES = (
 
 
 def judge(w: StepBuffers) -> None:
-    """Fill pair_seam: bits that mark the contact points of every pair to remove."""
+    """Fill pair_seam with bits that mark the contact points to remove."""
     c, s = w.contacts, w.state.arrays
     assert c is not None
     seams = w.model.contact.seams
@@ -123,7 +122,7 @@ def _hand_over(w: StepBuffers, c: ContactWork) -> None:
 
 
 class _View:
-    """Manifolds with points of one world, by the shapes of their pairs."""
+    """Manifolds of one world that have points, by their pair of shapes."""
 
     def __init__(self, w: StepBuffers, world: int, places: dict[tuple[int, int], list[int]]) -> None:
         self.w, self.world, self.places = w, world, places
@@ -135,7 +134,7 @@ class _View:
         return np.asarray(self.anchor[m, : self.s["pair_points"][m], 3 * side : 3 * side + 3])
 
     def normal(self, m: int, side: int) -> Array:
-        """Return the normal out of one side's shape, in the frame of its body."""
+        """Return the outward normal of the shape on one side, in the frame of its body."""
         body = self.w.model.contact.body[self.s["pair_shapes"][m, side]]
         n = self.w.rotation[self.world, body].T @ self.s["pair_normal"][m]
         return np.asarray(n if side == 0 else -n)
@@ -146,7 +145,7 @@ class _View:
         return covers_all(self.w, tile, self.points(m, side), self.normal(m, side))
 
     def goes(self, m: int, side: int) -> int:
-        """Return the points to remove because of the neighbors of this side's shape, as bits."""
+        """Return bits of the points to remove because of neighbors of the shape on this side."""
         pair = self.s["pair_shapes"][m]
         tile, other = int(pair[side]), int(pair[1 - side])
         neighbors = self.w.model.contact.seams[tile]
@@ -157,7 +156,7 @@ class _View:
         return int(np.bitwise_or.reduce([0, *(self.shared(m, side, *found) for found in near)]))
 
     def towers(self, m: int, side: int, k: int, at: int) -> bool:
-        """Return whether one side's shape rises by more than 45 degrees from the plane of pair k of its neighbor."""
+        """Return whether the shape on one side rises by more than 45 degrees from the contact plane of pair k."""
         tile, x, n = int(self.s["pair_shapes"][m, side]), self.points(m, side)[0], self.normal(k, at)
         look = SEAM_LOOK * self.w.model.contact.seam_reach[tile]
         height = max(float((self.points(k, at)[0] - x) @ n), 0.0) + _DIAGONAL * look
@@ -165,7 +164,7 @@ class _View:
         return any(_holds(self.w, tile, place, SEAM_FACE * look) for place in around)
 
     def shared(self, m: int, side: int, n: int, k: int, at: int) -> int:
-        """Return the points of pair m of a soft law that pair k of the neighbor n has too, as bits."""
+        """Return bits of the points of pair m (soft law) that pair k of the neighbor n also has."""
         w, shapes, t = self.w, self.s["pair_shapes"], self.w.model.contact
         laws = w.pair_tables.law(shapes[[m, k], 0], shapes[[m, k], 1])
         if not laws[0, 0] > 0.0 or np.any(laws[0] != laws[1]):
@@ -200,7 +199,7 @@ def _covered(w: StepBuffers, tile: int, x: Array, n: Array) -> bool:
 
 
 def _around(w: StepBuffers, tile: int, normal: Array) -> Array:
-    """Return eight directions across a normal, (8, 3), aligned with the tile's axis most perpendicular to it."""
+    """Return eight directions perpendicular to a normal, (8, 3)."""
     turn = w.model.contact.turn[tile].reshape(3, 3)
     n = turn.T @ normal
     e = np.cross(n, np.eye(3)[int(np.argmin(np.abs(n)))])
@@ -225,7 +224,7 @@ def _holds(w: StepBuffers, tile: int, x: Array, space: float) -> bool:
 
 
 def _rises(w: StepBuffers, tile: int, x: Array, n: Array, space: float) -> bool:
-    """Return whether a tile (a height field only near x) extends beyond the plane through x across n."""
+    """Return whether a tile extends beyond the plane through x that is perpendicular to n."""
     t, shape = w.model.contact, _shape(w, tile)
     turn = t.turn[tile].reshape(3, 3)
     y, out = turn.T @ (x - t.center[tile]), turn.T @ n
@@ -253,7 +252,7 @@ def _cell(shape: HeightField, y: Array) -> tuple[Array, Array]:
 
 
 def _height(shape: HeightField, y: Array) -> float:
-    """Return the height of the surface under a point, or of the nearest rim if the point is outside."""
+    """Return the height of the surface below a point. Outside the field, return the height of the nearest rim."""
     at, (column, row) = _cell(shape, y)
     u, v = at[0] - column, at[1] - row
     h = shape.heights
@@ -266,7 +265,7 @@ def _height(shape: HeightField, y: Array) -> float:
 
 
 def _corners_around(shape: HeightField, y: Array, space: float) -> Array:
-    """Return the corners of the triangles under a point, or within ``space`` of it seen from above, (n, 3)."""
+    """Return the corners of the triangles within ``space`` of a point, seen from above, (n, 3)."""
     spacing = shape.size[2:4]
     last = np.array(shape.heights.shape[::-1]) - 1
     at, _ = _cell(shape, y)

@@ -1,9 +1,8 @@
-"""Nonsmooth nonlinear conjugate gradients over sweeps (Silcowitz-Hansen, Niebe and Erleben 2010).
+"""Nonsmooth nonlinear conjugate gradients between sweeps (Silcowitz-Hansen, Niebe and Erleben 2010).
 
 The change of the impulses in a sweep is a gradient g. Between two sweeps, impulses and velocities step along the search
 direction c: ``p += beta c, c = beta c + g``. beta is |g|^2 of this sweep divided by |g|^2 of the previous sweep. If the
-changes do not decrease, the search direction restarts. The squares are weighted with the responses of the points, so
-that they are energies.
+changes do not decrease, the search direction restarts. The squares are weighted with the responses of the points.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from gpusim.typing import Array
 
 
 class SearchDirection:
-    """Search direction of the sweeps, one for each world. The manifolds store its part for their contact points."""
+    """Search direction of the sweeps, one for each world. The manifolds store the part of the contact points."""
 
     def __init__(self, w: StepBuffers, live: Array) -> None:
         self._twist, self._delta = w.twist.copy(), w.delta.copy()
@@ -36,7 +35,7 @@ class SearchDirection:
 
     @staticmethod
     def _squares(w: StepBuffers) -> Array:
-        """Return the energy of the last sweep's changes, (num_worlds,)."""
+        """Return |g|^2 of the last sweep, (num_worlds,)."""
         m = w.touch.all
         total, own = np.zeros(w.num_worlds), np.zeros(m.world.size, w.real)
         for k in range(POINTS):

@@ -1,4 +1,4 @@
-"""Stage actuate: applied forces, and the law of every axis row (constraint row along a joint coordinate or a line)."""
+"""Stage actuate: applied forces and the law of every axis row (row along a joint coordinate or a line)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def actuate(w: StepBuffers) -> None:
 
 
 def relinearize(w: StepBuffers, rate: object) -> None:
-    """Linearize actuators with a curved law again, at better row velocities ``rate``, (num_worlds, axes)."""
+    """Linearize nonlinear actuator laws again at the row velocities ``rate``, (num_worlds, axes)."""
     nonlinear = [g for g in w.groups.values() if g.type.nonlinear]
     for group in nonlinear:
         group.type.evaluate(group, w, rate[:, group.axis])  # type: ignore[index]

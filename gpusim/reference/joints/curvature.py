@@ -1,13 +1,13 @@
-"""Curvature bias: the change of a row's value over a step beyond ``h J v``, for the velocity v, divided by h.
+"""Curvature bias of a row: the part of its change over a step that exceeds ``h J v``, divided by h.
 
-Bodies rotate by theta = h omega_mid. So a vector r that is fixed in a body changes by E r with
+Bodies rotate by theta = h omega_mid. So a vector r that is fixed in a body changes by E r, with t = |theta| and
 
     E = h [omega]x + T,   T = (sin t/t - 1)[theta]x + ((1 - cos t)/t^2) [theta]x^2 + h [omega_mid - omega]x
 
 This closed form needs no difference of poses, so it works in float32. A dot row u . w gets the bias ``(Tu . w + u . Tw
-+ Eu . Dw)/h``. The bias of a line row is ``n . Tw`` plus the bend of |w|. The bias of a spin row is the change of its
-axis and of omega over half the step. A wrapped path gets the difference of its lengths before and after the step, in
-float64. Large rotations (phi = h max|omega| > 1/2) scale the bias by (0.5/phi)^2.
++ Eu . Dw)/h``, where Dw is the change of w. The bias of a line row is ``n . Tw`` plus the bend of |w|. The bias of a
+spin row is the change of its axis and of omega over half the step. A wrapped path gets the difference of its lengths
+before and after the step, in float64. If phi = h max|omega| exceeds 1/2, the code scales the bias by (0.5/phi)^2.
 """
 
 from __future__ import annotations
@@ -59,11 +59,10 @@ def curvature(w: StepBuffers) -> None:
 
 
 def midpoint_rate(w: StepBuffers, twist: Array) -> Array:
-    """Return omega_mid = I(R_mid)^-1 L (num_worlds, bodies, 3), world frame, by Newton passes of the midpoint rule.
+    """Return the angular velocity at the midpoint of the step (num_worlds, bodies, 3), world frame, by Newton passes.
 
-    In the body frame: f(Omega) = I Omega - exp(-h/2 [Omega]x) l = 0 with l = R^T L = I R^T omega, solved with the slope
-    I - h/2 [l]x at Omega = 0. The slope is always invertible, while plain fixed-point passes diverge for slender
-    bodies. The rotation is Cayley's with t = tan(phi/2) to sixth order, which preserves the length of L exactly.
+    The passes solve I Omega - exp(-h/2 [Omega]x) l = 0 in the body frame, with the angular momentum l = I R^T omega.
+    They use the slope I - h/2 [l]x, which is always invertible.
     """
     back = w.rotation_real.swapaxes(-1, -2)
     momentum = matvec(w.inertia, matvec(back, twist[..., 3:]))
@@ -102,7 +101,7 @@ def is_slow(w: StepBuffers, twist: Array) -> Array:
 
 
 def _turn_operators(w: StepBuffers) -> Array:
-    """Return E over T for every body, (num_worlds, bodies, 6, 3)."""
+    """Return E stacked on T for every body, (num_worlds, bodies, 6, 3)."""
     h = w.real.type(w.h)
     theta = h * w.midpoint
     turn = rotations.skew(theta)
@@ -112,7 +111,7 @@ def _turn_operators(w: StepBuffers) -> Array:
 
 
 def _dot_bias(w: StepBuffers, operator: Array) -> None:
-    """Set the bias of dots. One product rotates u, the parent's arm and the child's vector of all dot elements."""
+    """Set the bias of dot elements."""
     t, scratch, h = w.topology.dot, w.scratch, w.real.type(w.h)
     u, sep = scratch["dot.u"], scratch["dot.sep"]
     turned = matvec(operator[:, w.layout.dot_bodies], scratch["dot.vectors"])
@@ -188,7 +187,7 @@ def _line_bias(w: StepBuffers, operator: Array | None) -> None:
 
 
 def _wrapped_bias(w: StepBuffers) -> None:
-    """Set the exact bias of wrapped paths, whose points of contact move: that of both lines, in the first one."""
+    """Set the exact bias of wrapped paths. The first line of a path gets the bias of both lines."""
     t, first = w.topology.line, w.layout.wrapped
     a, b = w.layout.lines.start + first, w.layout.lines.start + first + 1
     position = w.state.arrays["position"] + w.h * w.twist[..., :3].astype(np.float64)

@@ -64,7 +64,7 @@ def rigid_values(w: StepBuffers) -> Array:
 
 
 def dot_vectors(w: StepBuffers) -> tuple[Array, Array, Array, Array]:
-    """Return for each dot element: u, the arm on body a, the vector on body b, and w, world frame."""
+    """Return u, the arm on body a, the vector on body b, and w of each dot element, world frame."""
     t, x = w.topology.dot, w.state.arrays["position"]
     u = matvec(w.rotation[:, t.body_u], t.u)
     arm_a = matvec(w.rotation[:, t.body_a], t.vector_a)

@@ -27,7 +27,7 @@ def products(t: Topology, jacobian: Array, mass_jacobian: Array) -> Array:
 
 
 def diagonal(t: Topology, blocks: Array) -> Array:
-    """Return the diagonal of J M^-1 J^T, (worlds, constraints, block), with 1 for rows that do not exist."""
+    """Return the diagonal of J M^-1 J^T, (worlds, constraints, block). Unused rows have 1."""
     own = np.diagonal(blocks[:, : t.num_constraints], axis1=-2, axis2=-1)
     return np.where(t.row_used, own, own.dtype.type(1.0))
 
@@ -37,7 +37,7 @@ class Factor:
 
     Args:
         t: topology, which has the list of operations.
-        blocks: result of :func:`products`. It is copied.
+        blocks: result of :func:`products`.
         gamma: compliance added to the diagonal, (worlds, constraints, block).
         own: result of :func:`diagonal`.
         damping: share of ``own`` that is added near singular poses, (worlds, 1, 1).
@@ -121,7 +121,7 @@ def block_pivots(matrices: Array) -> Array:
 
 
 def inverse(matrices: Array) -> Array:
-    """Return inverses (..., n, n). Singular matrices give NaN, so that one failed world does not stop the others."""
+    """Return inverses (..., n, n). Singular matrices give NaN."""
     try:
         return np.linalg.inv(matrices)
     except np.linalg.LinAlgError:

@@ -1,8 +1,7 @@
 """Stage forward: the forces of the actuators in a trial substep, which is discarded.
 
-The solver finds forces only as impulses over the kick time of a substep. The force at t_n belongs to the next substep.
-So this stage solves the next substep with the current commands. state_reader.py reads all signals that follow from the
-state alone.
+The solver finds forces only as impulses of a substep. So this stage solves the next substep with the current commands.
+state_reader.py reads all signals that need no forces.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from gpusim.reference.step_buffers import StepBuffers
 
 
 def forward(w: StepBuffers) -> None:
-    """Compute the force (N or N m) of each kind of actuator on its axes in the trial, dry friction included."""
+    """Compute the force (N or N m) of each kind of actuator on its axes in a trial substep, including dry friction."""
     law, kick = w.law, np.where(w.kick_time > 0.0, w.kick_time, 1.0)
     w.term_forces = {}
     for name, (group, impulse, slope) in law.terms.items():

@@ -1,11 +1,10 @@
 """Sub-stepping of bodies without joints that rotate far in a step.
 
-Over the drift the angular momentum L of a body without joints does not change, and its orientation follows R' =
-[I(R)^-1 L]x R. One step of the midpoint rule keeps the energy of such a motion if the body rotates by less than half a
-radian in the step. Beyond this, the iteration of the rule does not converge. Above one radian, the body tumbles with
-twice its energy. So the code divides the step into parts in which the body rotates by at most FREE_TURN. With
-``semi_implicit``, bodies rotate with their angular velocity at the start of the step. This adds energy at any angular
-velocity, so the code always divides these steps.
+Over the drift, the angular momentum L of a body without joints does not change. Its orientation follows R' = [I(R)^-1
+L]x R. One step of the midpoint rule keeps the energy if the body rotates by less than half a radian in the step. Beyond
+this, the iteration of the rule does not converge. So the code divides the step into parts in which the body rotates by
+at most FREE_TURN. With ``semi_implicit``, bodies rotate with their angular velocity at the start of the step. This adds
+energy at any angular velocity, so the code always divides these steps.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 LEAST_FREE_TURN, FREE_TURN, MOST_FREE_TURNS = 0.5, 0.1, 8192
-"""Rotation of a step above which it is divided, greatest rotation of a part, rad, and most parts of a step."""
+"""Rotation (rad) above which the code divides a step, greatest rotation of a part, and greatest number of parts."""
 
 
 def free_rates(w: StepBuffers, rate: Array) -> Array:

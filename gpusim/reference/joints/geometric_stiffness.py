@@ -1,24 +1,18 @@
 """Stage prepare, second part: geometric stiffness of light bodies under tension.
 
 A force F that pulls a body at a lever r acts like a rotational spring with the stiffness (r.F) 1 - sym(r F^T). Explicit
-steps diverge if this stiffness is high for the body's inertia (omega h > 2), even if the joints are solved exactly. So
-the solver uses the inertia
+steps diverge if this spring is stiff for the body's inertia I (omega h > 2 with its natural frequency omega). So the
+solver uses the inertia
 
     I_eff = I + 1.05 s h^2/4 K,  K = sum (r.F) (1 - r r^T/r^2),  r.F > 0 only,
     s = min(1, (g - 0.3)/0.3),  g = h^2/8 tr(I^-1 K),
 
-for bodies with g > 0.3 that at least two constraints pull. F comes from the impulses of the last substep. If the body
-can rotate about one axis only, g = (omega h)^2/8, and the step is stable if 2g/(1 + 2.1 s g) < 1. This value is at most
-0.62 for g up to 0.6, and at most 0.95 for any g.
+for bodies with g > 0.3 that at least two constraints pull. F comes from the impulses of the last substep. K uses only
+the component of F along the lever. The other component made a rotating chain come apart.
 
-K uses only the component of F along the lever. F is from the last step, so it is inexact for links that rotate fast.
-The component across the lever would couple bending with the spin of thin links. With this component, a rotating chain
-came apart.
-
-An inertia that changes from step to step would pump the vibration that it should suppress. Tension is greatest where a
-link rotates fastest, so the link would gain inertia with its speed and lose it at rest. So s grows from zero. The K of
-a body rises at once but decays by the share FADE of the difference in each step (state array ``tension_stiffness``, in
-body axes, zero if g is below 0.3).
+An inertia that changes from step to step would excite the vibration that it should suppress. So s grows from zero. The
+K of a body rises at once but decays by the share FADE of the difference in each step. The state array
+``tension_stiffness`` stores K in body axes, or zero if g is below 0.3.
 """
 
 from __future__ import annotations
@@ -64,7 +58,7 @@ def stiffened(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
 
 
 def _of_last_kick(w: StepBuffers, kick: Array) -> Array:
-    """Return K of the last kick's forces, (num_worlds, bodies, 3, 3), world axes, zero with fewer than two pulls."""
+    """Return K of the last kick's forces, (num_worlds, bodies, 3, 3), world axes, or zero with fewer than two pulls."""
     force, arm = side_forces(w, kick)
     pull = rotations.dot(arm, force)
     square = rotations.dot(arm, arm)
@@ -81,7 +75,7 @@ def _of_last_kick(w: StepBuffers, kick: Array) -> Array:
 
 
 def _surely_soft(w: StepBuffers, kick: Array) -> bool:
-    """Return whether no body needs stiffening, by a cheap bound: no row pulls by more than its impulse."""
+    """Return whether a cheap bound shows that no body needs stiffening."""
     running = kick[kick > 0.0]
     force = float(np.abs(w.state.arrays["impulse"]).max()) * w.topology.block / float(running.min())
     most = w.layout.longest_arm * w.topology.body_sides.shape[1] * force

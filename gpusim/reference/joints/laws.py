@@ -1,8 +1,7 @@
 """Law of an axis row, and its closed-form solution for a single row. description/actuator_kinds.py defines the law.
 
 Modes of an axis row: FREE (linear), SLIDE_UP and SLIDE_DOWN (friction at its bound), STICK, AT_LOWER and AT_UPPER. If
-clamped term number j of the row is at its upper or lower bound, the mode also contains CLAMP_UP or CLAMP_DOWN, shifted
-left by 2 j bits.
+the clamped term j of the row is at a bound, the mode also contains CLAMP_UP or CLAMP_DOWN, shifted left by 2 j bits.
 """
 
 from __future__ import annotations
@@ -28,21 +27,21 @@ LOOP_SPEED = 0.02
 
 @dataclass
 class ClampedTerm:
-    """Term ``clamp(impulse - slope u, -most, most)`` of every axis row, (num_worlds, axes). Zeros: no such term."""
+    """Term ``clamp(impulse - slope u, -most, most)`` of every axis row, (num_worlds, axes)."""
 
     impulse: Array
     slope: Array
     most: Array
 
     def part(self, clamp: Array) -> tuple[Array, Array]:
-        """Return P and D of a linear piece. ``clamp``: 0 for the slope, CLAMP_UP or CLAMP_DOWN for a bound."""
+        """Return P and D of a piece. ``clamp``: 0 for the slope, CLAMP_UP or CLAMP_DOWN for a bound."""
         inside = clamp == 0
         bound = np.where(clamp == CLAMP_UP, self.most, -self.most)
         return np.where(inside, self.impulse, bound), np.where(inside, self.slope, 0.0)
 
 
 def clamp_of(mode: Array, number: int) -> Array:
-    """Return the piece on which clamped term ``number`` is: 0 (slope), CLAMP_UP or CLAMP_DOWN."""
+    """Return the piece of the clamped term ``number``: 0 (slope), CLAMP_UP or CLAMP_DOWN."""
     return np.asarray((mode >> 2 * number) & (CLAMP_UP | CLAMP_DOWN))
 
 
@@ -86,7 +85,7 @@ class AxisLaw:
                     target[:, group.axis[pick]] = value[:, pick]
 
     def _push_back(self, w: StepBuffers) -> None:
-        """Push axes in loops that are far beyond a limit back, by a damper towards the recovery speed."""
+        """Push axes in loops back that are far beyond a limit."""
         self.held_lower, self.held_upper = (np.zeros(self.impulse.shape, bool) for _ in range(2))
         at = w.looped_axes
         if not w.config.direct or not at.size:
@@ -100,7 +99,7 @@ class AxisLaw:
                 self.slope[:, at] += slope
 
     def bound(self, w: StepBuffers) -> None:
-        """Compute the velocity bounds from the position limits, and which laws can change their piece."""
+        """Compute the velocity bounds from the position limits, and find the laws that can change their piece."""
         lower = limit_velocity(self.lower - w.axis_position, w.h)
         upper = limit_velocity(w.axis_position - self.upper, w.h)
         self.velocity_lower = np.where(self.held_lower, 0.0, lower)
@@ -125,7 +124,7 @@ class AxisLaw:
 def friction_impulse(law: AxisLaw, mode: Array, impulse: Array) -> Array:
     """Return the dry friction impulse on every axis.
 
-    At a limit it is 0, because only the sum of the impulses of friction and limit is known.
+    At a limit, the friction impulse is 0.
 
     Args:
         law: the law that was solved.
@@ -155,7 +154,7 @@ def limit_velocity(gap: Array, h: float) -> Array:
 
 
 def _add(target: Array, group: Group, values: Array) -> None:
-    """Add a group's columns to the axes. The slower general way is only needed for a shared axis."""
+    """Add a group's columns to the axes."""
     if group.unique_axes:
         target[:, group.axis] += values
     else:
@@ -167,17 +166,10 @@ def solve_row(
 ) -> tuple[Array, Array]:
     """Solve the law of one row and return the velocity and the mode of the row.
 
-    Each round treats the terms that are not yet known to be at a bound as linear, and solves for the velocity u'. At u'
-    the true sum of the terms is below or above the linear sum. If it is below, the true root u* is at most u', because
-    both sums and the rest of the law decrease with u. A term above its upper bound at u' is then also above it at u*,
-    because the term decreases with u. So it stays at this bound in all later rounds. If the true sum is above, the same
-    holds with reversed signs.
-
-    No later round contradicts an earlier one: at u' the terms that were put at a bound are still at it. Let b be the
-    last u' that was too high. At b, every later sum of pieces is at most the true sum: terms at a bound have their true
-    value there, and linear terms have at most their true value. So the later roots are at most b. The same holds with
-    reversed signs for roots that were too low. So every round except the last one adds at least one term to the terms
-    at a bound. Therefore, n terms take at most n + 1 rounds.
+    Each round solves for the velocity u' with all terms linear that are not yet known to be at a bound. If the true sum
+    of the terms at u' is below the linear sum, the true velocity is at most u'. All terms decrease with u. So every
+    term above its upper bound at u' stays at this bound in all later rounds. If the true sum is above, the same holds
+    for lower bounds. Every round except the last one adds at least one term, so n terms take at most n + 1 rounds.
 
     Args:
         law: the law, summed over all terms.
@@ -186,8 +178,7 @@ def solve_row(
         at: indices of the axes to solve.
 
     Returns:
-        The velocity u and the mode. With the impulse p of the law at u, ``u = free_velocity + response p``. Both are
-        unique.
+        The velocity u and the mode. With the impulse p of the law at u, ``u = free_velocity + response p``.
     """
     impulse, slope = law.impulse[:, at], law.slope[:, at]
     friction, lower, upper = law.friction[:, at], law.velocity_lower[:, at], law.velocity_upper[:, at]
@@ -207,7 +198,7 @@ def solve_row(
 
 
 def _found_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Array:
-    """Return the bits of terms that are at a bound in the true solution. ``velocity`` solves the law without bounds."""
+    """Return the bits of the clamped terms that are at a bound. ``velocity`` solves the law without bounds."""
     up, down = np.zeros_like(clamp), np.zeros_like(clamp)
     excess: Array | float = 0.0
     for number, term in enumerate(terms):

@@ -1,11 +1,10 @@
 """Active-set switching of axis rows in the direct solver: a row moves only to an adjacent piece of its law.
 
 The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER. Without
-friction, FREE replaces the middle three. Each piece leaves one variable open: the velocity if free or sliding, the
-impulse if sticking or at a stop. If the open variable of a row has left its piece, the row moves to the next piece on
-that side. It moves by only one piece. Other rows may also leave their pieces, and then the response of the row alone
-overestimates its motion. The clamped terms of the row move in the same way, each separately, between lower bound, slope
-and upper bound.
+friction, FREE replaces the middle three. Each piece has an open variable: the velocity if free or sliding, the impulse
+if sticking or at a stop. If this variable leaves the range of the piece, the row moves to the next piece on that side.
+It moves by only one piece, because other rows may move too. The clamped terms of the row move in the same way, each
+separately, between lower bound, slope and upper bound.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def adjacent_modes(
         velocity: row velocities of the solution in these modes.
         impulse: row impulses of the solution in these modes.
         response: row velocity for a unit impulse, above zero. It scales the dead band of impulses.
-        turn_share: (num_worlds,) from :func:`turn_shares`, above zero in worlds that delay the end of a slide.
+        turn_share: (num_worlds,) result of :func:`turn_shares`.
 
     Returns:
         The new modes. They equal ``mode`` for rows whose solution is on their piece.
@@ -73,11 +72,11 @@ def adjacent_modes(
 
 
 def turn_shares(late: Array, further: Array) -> Array:
-    """Return how far a slide may reverse before it ends, as a share of the effect of friction on the velocity.
+    """Return the share of the friction's velocity change by which a slide may reverse before it ends.
 
     Args:
         late: (num_worlds,) True for worlds that delay the end of a slide.
-        further: number of switches so far beyond CAREFUL_AFTER (direct_solve.py).
+        further: number of mode switches after the first CAREFUL_AFTER ones (direct_solve.py).
     """
     return np.where(late, TURN_SHARE * 2.0 ** np.clip(further, 0, MOST_DOUBLINGS), 0.0)
 
@@ -85,7 +84,7 @@ def turn_shares(late: Array, further: Array) -> Array:
 def first_move(mode: int, wanted: int) -> int:
     """Return the mode after only the first move of a row.
 
-    This is the move to another piece of the law, or else the move of the clamped term with the lowest number.
+    The axis row moves before its clamped terms. Clamped terms move in the order of their numbers.
     """
     part, differs = CONTACT_BITS, mode ^ wanted
     if not differs & part:
@@ -103,7 +102,7 @@ def _next_clamp(clamp: Array, effort: Array, most: Array, slack: Array) -> Array
 
 
 def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, turn: Array) -> Array:
-    """Move free and sliding rows by their velocity. A slide ends at the velocity ``turn`` against it."""
+    """Move free and sliding rows by their velocity. A slide ends at the reverse velocity ``turn``."""
     rubs, lower, upper = law.friction > 0.0, law.velocity_lower, law.velocity_upper
     loose = contact <= SLIDE_DOWN
     turned = ((contact == SLIDE_UP) & (velocity < -turn)) | ((contact == SLIDE_DOWN) & (velocity > turn))
@@ -117,7 +116,7 @@ def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, turn
 
 
 def _next_held(law: AxisLaw, new: Array, contact: Array, rest: Array, slack: Array, dead: float) -> Array:
-    """Move sticking and stopped rows by their impulse beyond the linear part."""
+    """Move sticking and stopped rows by their impulse minus the linear terms."""
     friction, lower, upper = law.friction, law.velocity_lower, law.velocity_upper
     rubs = friction > 0.0
     sticks = (contact == STICK) & rubs

@@ -39,7 +39,7 @@ def update_rows(w: StepBuffers, worlds: Array) -> None:
 
 
 def set_times(w: StepBuffers, h: float) -> None:
-    """Set the step of the drift, the previous step, and the time that the kick covers.
+    """Set the step of the drift, the previous step and the kick time.
 
     The kick applies the forces of the second half of the last substep and the first half of this one, so that
     velocities are at half steps (leapfrog). With ``semi_implicit``, the kick covers the whole coming substep.
@@ -63,7 +63,7 @@ def rotate(w: StepBuffers) -> None:
 
 
 def _rows(w: StepBuffers) -> None:
-    """Write the element Jacobians into rows. Couplings mix elements over their bodies."""
+    """Write the element Jacobians into rows. A coupling row is a sum of elements."""
     t, layout = w.topology, w.layout
     flat = w.jacobian.reshape(w.num_worlds, -1, 6)
     picked = w.element_jacobian[:, t.element_row]
@@ -96,10 +96,9 @@ def _mass_jacobian(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
 
 
 def _axis_rates(w: StepBuffers) -> None:
-    """Set u- and u--, the mean rates of the axes over the last two drifts. After a reset they come from the bodies.
+    """Set the mean rates of the axes over the last two drifts.
 
-    They are rates of the true coordinate, curvature included. J v at the new pose would omit it, and a stiff damper
-    turns that into a force error of first order.
+    These rates include the curvature of the motion, unlike J v. After a reset, they come from the bodies' velocities.
     """
     state, rows = w.state.arrays, w.topology.axis_row
     values = np.concatenate([w.element_value, w.coupling_value], axis=1)

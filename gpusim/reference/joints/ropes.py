@@ -2,8 +2,7 @@
 
 A limit that you write moves to its new value over the next step at a constant rate. The row's velocity bound contains
 that rate: ``u <= (limit - q)/h + rate``. So a load exactly follows a rope that you reel in, at any speed and with any
-number of substeps. A change faster than LENGTH_SPEED takes effect at once. The rope then pulls like any limit that the
-axis has exceeded (laws.py).
+number of substeps. A change faster than LENGTH_SPEED takes effect at once.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def move_limits(w: StepBuffers) -> None:
 
 
 def _bound(w: StepBuffers, axis: Array, goal: Array, now: Array, rate: Array) -> None:
-    """Set the velocity bounds of moving limits. A tighter stop of an actuator stays fixed."""
+    """Set the velocity bounds of moving limits."""
     law, position = w.law, w.axis_position[:, axis]
     goal, now, drive = goal.astype(w.real), now.astype(w.real), rate.astype(w.real)
     lower = limit_velocity(now[..., 0] - position, w.h) + drive[..., 0]

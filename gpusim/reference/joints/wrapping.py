@@ -2,22 +2,18 @@
 
 A path consists of a straight line from the first end to the surface, an arc on the surface, and a straight line to the
 second end. On a sphere, the arc lies in the plane through both ends and the center of the sphere. On a cylinder, the
-arc is a helix: a circle in a plane perpendicular to the axis, plus a motion along the axis in proportion to the length.
-MuJoCo uses the same paths. A path that meets no surface has both points of contact at the midpoint between the ends,
-and an arc of length 0.
+arc is a helix. MuJoCo uses the same paths. A path that meets no surface has both points of contact at the midpoint
+between the ends, and an arc of length 0.
 
-The path is locally the shortest one. So a small motion of the points of contact along the surface does not change its
-length to first order. The Jacobian is therefore that of two lines whose inner ends are fixed in the body of the
-surface. The two *line* elements of a path (reference/joints/elements.py) have these Jacobians. The value of the first
-element includes the arc.
+A path is locally the shortest one, so a small motion of its points of contact does not change its length to first
+order. Its Jacobian is that of two lines whose inner ends are fixed in the body of the surface. The two *line* elements
+of a path (reference/joints/elements.py) have these Jacobians. The value of the first element includes the arc.
 
-A path through the inside of a circle touches the circle in one point, with equal angles t to both lines. Let d_a and
-d_b be the distances of the ends from the center, and G the angle between the ends, seen from the center. Then t is the
-root of
+A path through the inside of a circle touches the circle in one point, with equal angles t to both lines. Let r be the
+radius, d_a and d_b the distances of the ends from the center, and G the angle between the ends, seen from the center.
+Newton's method from pi/2 finds t as the root of
 
     2 t - asin(r/d_a sin t) - asin(r/d_b sin t) = G
-
-The left side increases and is convex, so that Newton's method from pi/2 converges from above.
 """
 
 from __future__ import annotations
@@ -38,10 +34,10 @@ from gpusim.typing import Array
 cross, dot, norm, matvec = rotations.cross, rotations.dot, rotations.norm, rotations.matvec
 MOST_NEWTON = 20
 SETTLED = 1e-14
-"""Change of the angle, rad, at which Newton's method ends."""
+"""Newton's method ends if the angle changes by less than this, rad."""
 LEAST_RADIUS = 1e-15
 ROUNDING = 1e-9
-"""Negative arc, rad, that counts as round-off of an arc of length 0."""
+"""Negative arcs down to this, rad, count as round-off of an arc of length 0."""
 TWO_PI = 2.0 * np.pi
 _Side = tuple[Array, Array, Array]
 
@@ -104,8 +100,7 @@ def around(
     """Return the points of contact from the center (..., 3), the arcs (...), and the normals of their circles.
 
     Args:
-        cylinder, sided, radius: (n,) whether the surface is a cylinder, whether the path has a side point, and radius,
-            m.
+        cylinder, sided, radius: (n,) whether the surface is a cylinder, whether the path has a side point, radius (m).
         a, b, side: (worlds, n, 3) both ends and the side point, relative to the center, m.
         frame: (worlds, n, 3, 3) axes of the surface as columns.
     """
@@ -165,9 +160,9 @@ def _nearest(a: Array, b: Array) -> Array:
 
 
 def _outside(sided: Array, radius: Array, a: Array, b: Array, side: Array) -> tuple[Array, list[Array], Array, Array]:
-    """Return whether the path meets the circle, its points of contact, its angle and its sense of rotation.
+    """Return whether the path meets the circle, its points of contact, its angle and its direction of rotation.
 
-    It takes the shorter way, unless it would then pass behind the center as seen from the side point.
+    The path takes the shorter way, unless it would then pass behind the center as seen from the side point.
     """
     square, near, sense = radius * radius, _nearest(a, b), _cross2(a, b)
     room_a, room_b = _dot2(a, a) - square, _dot2(b, b) - square
@@ -181,7 +176,7 @@ def _outside(sided: Array, radius: Array, a: Array, b: Array, side: Array) -> tu
 
 
 def _tangent(end: Array, square: Array, radius: Array, room: Array) -> Array:
-    """Return the point of contact of a tangent from ``end``, on its left seen from the center if radius > 0."""
+    """Return the point of contact of a tangent from ``end``. The sign of the radius selects one of two tangents."""
     across = np.stack([-end[..., 1], end[..., 0]], axis=-1)
     reach = radius * np.sqrt(np.maximum(room, 0.0))
     return np.asarray((square[:, None] * end + reach[..., None] * across) / _dot2(end, end)[..., None])
@@ -192,7 +187,7 @@ def _arcsine(x: Array) -> Array:
 
 
 def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array]:
-    """Return whether a path through the inside meets the circle, and its point."""
+    """Return whether a path through the inside meets the circle, and the point of contact."""
     near, length_a, length_b = _nearest(a, b), np.sqrt(_dot2(a, a)), np.sqrt(_dot2(b, b))
     met = (length_a > radius) & (length_b > radius) & (_dot2(near, near) > radius * radius)
     share_a, share_b = radius / np.where(met, length_a, 2.0 * radius), radius / np.where(met, length_b, 2.0 * radius)
@@ -219,7 +214,7 @@ def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array]:
 def rows(
     paths: Paths, t: WrapTable, position: Array, i: Array | slice = slice(None)
 ) -> list[tuple[Array, Array, Array]]:
-    """Return body (n,), linear and angular Jacobian (worlds, n, 3) of the lengths for each end of both lines."""
+    """Return the body (n,) and the Jacobians of the length (worlds, n, 3) for each end of both lines."""
     found = []
     lines = (
         (paths.end_a, t.body_a[i], paths.contact_a, t.body[i]),
@@ -235,7 +230,7 @@ def rows(
 
 
 def rates(found: list[_Side], twist: Callable[[Array], Array]) -> Array:
-    """Return the rates of the lengths from their :func:`rows`. ``twist`` returns the velocities of bodies."""
+    """Return the rates of the lengths from their :func:`rows`. ``twist``: function that returns body velocities."""
     total: Array = np.zeros(found[0][1].shape[:-1])
     for body, linear, angular in found:
         v = twist(body)

@@ -1,10 +1,9 @@
-"""Quantities: signals that can be read from a state. Each has one declaration, a NumPy reader and a C++ expression.
+"""Quantities: signals that backends read from a state. Each has one declaration, a NumPy reader and a C++ expression.
 
-Every backend can read a signal from its declaration alone. ``device`` is the body of a C++ function. Its arguments are
-the world ``w``, the index ``i`` of an element, and ``out`` for the result. ``w`` gives access to the stored state by
-the names of model/fields.py, to parameters and to tables (cuda_kernels/signals/observe.cuh).
-backends/codegen/observe_header.py generates the kernels' switch over all quantities. Actuators declare their quantities
-as ``Reading`` in their own files.
+``device`` is the body of a C++ function. Its arguments are the world ``w``, the index ``i`` of an element, and ``out``
+for the result. ``w`` gives access to the stored state by the names of model/fields.py, to parameters and to tables
+(cuda_kernels/signals/observe.cuh). backends/codegen/observe_header.py generates the kernels' switch over all
+quantities. The files of actuators declare their quantities as ``Reading``.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class Quantity:
 
 
 def _state(name: str) -> Callable[[StateReader, Array], Array]:
-    """Return a reader for a number of a whole world."""
+    """Return a reader for a state array with one number per world."""
     return lambda now, i: np.repeat(now.state[name][:, None], len(i), axis=1)
 
 
@@ -135,7 +134,7 @@ COORDINATE = (
 
 
 def _tension(now: StateReader, i: Array) -> Array:
-    """Return the impulse along the joint divided by the time that the kicks of the last step covered."""
+    """Return the mean pull along the joint in the last step (N)."""
     time = now.state["sensed_time"][:, None]
     return np.where(time > 0.0, now.state["sensed_pull"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
 
@@ -148,7 +147,7 @@ TENSION = (
         _tension, "*out = joint_tension(w, i);",
     ),
 )  # fmt: skip
-"""Quantities of a joint that pulls (model/ropes.py), by its index among them."""
+"""Quantities of a joint with a tension (model/ropes.py). ``i`` is its index among these joints."""
 FRAME = (
     Quantity(
         "quaternion", (4,), "-", "child's frame in the parent's, xyzw", StateReader.frame_rotation,
@@ -163,7 +162,7 @@ FRAME = (
         _frame_twist, "frame_twist(w, i, out);",
     ),
 )  # fmt: skip
-"""Quantities of the joint frames of a coordinate's joint."""
+"""Quantities of a joint's frames."""
 
 
 def _site_orientation(now: StateReader, i: Array) -> Array:
@@ -198,10 +197,10 @@ SITE = (
 
 
 def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
-    """Return the gain of linear acceleration and rate of angular momentum from the last kick to t, (num_worlds, n, 6).
+    """Return the change of linear acceleration and torque from the last kick to t, (num_worlds, n, 6).
 
-    With a1 and a2 the means of the last two kicks, it is a1 - a2, rotated as the body rotates in a step. So the sum of
-    a part fixed in the world and a part that rotates with the body is extrapolated exactly. It is zero without an a2.
+    The change is the difference of the means of the last two kicks, rotated with the body. With only one kick, it is
+    zero.
     """
     s, shape = now.state, (*change.shape[:2], 2, 3)
     h1, kick, older = (s[name][:, None, None, None] for name in ("step_before", "kick_before", "kick_before_last"))
@@ -220,9 +219,8 @@ def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
 def _site_acceleration(now: StateReader, i: Array) -> Array:
     """Return the acceleration without gravity, along the site's axes, at t. It is second order for smooth motion.
 
-    Velocities before and after the last kick give the mean acceleration one step before t. The last two means
-    extrapolate it to t, the time of pose and rates. If it changes by more than ROUGH of its size (impacts), the value
-    of the last kick stays. With L the angular momentum about the center of mass, I dw/dt = dL/dt - w x L (Euler).
+    The function extrapolates the mean accelerations of the last two kicks to t. If the acceleration changes by more
+    than the share ROUGH (impacts), the function uses the value of the last kick.
     """
     s, body = now.state, now.sites["body"][i]
     kick = s["kick_before"][:, None, None]
@@ -287,13 +285,13 @@ JOINT_WRENCH = (
 
 
 def contact_wrench(now: StateReader, i: Array) -> Array:
-    """Return contact force and torque about the center of mass on sensors' bodies, world frame, (num_worlds, n, 6)."""
+    """Return the contact force and the torque about the center of mass on the bodies of sensors, (num_worlds, n, 6)."""
     time = now.state["sensed_time"][:, None, None]
     return np.where(time > 0.0, now.state["sensed_contact"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
 
 
 def _contact_place(now: StateReader, i: Array) -> tuple[Array, Array]:
-    """Return the reference point of torques from the center of mass (m), and the normal of the sole, world frame."""
+    """Return the sensor's origin relative to the center of mass (m), and its z axis, world frame."""
     site, body = now.sensors["contact_sensor_site"][i], now.sensors["contact_sensor_body"][i]
     r, has = now.rotation(body), site >= 0
     com = np.array([b.com for b in now.model.bodies]).reshape(-1, 3)[body]
@@ -368,10 +366,7 @@ RAY = (
 
 
 def reading(kind: str, declared: Reading) -> Quantity:
-    """Return the quantity of a reading that a kind of actuator declares.
-
-    Its elements are the actuators of this kind.
-    """
+    """Return the quantity of a reading that a kind of actuator declares."""
 
     def read(now: StateReader, i: Array) -> Array:
         return np.asarray(declared.read(now.group(kind), now))[:, i]

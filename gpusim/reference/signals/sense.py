@@ -1,16 +1,12 @@
 """Stage sense: loads of ropes, and of joints and bodies that have a sensor, over all substeps of a step.
 
-Bounces are included. A kick is the time over which the forces of a substep act. Joints: the stage computes the wrench
-of the child on the parent, in the parent's joint frame, averaged over the kicks. It uses the constraint rows and
-impulses of each solve. So the wrench includes loads along the joint coordinates too: drives, limits, friction. Like a
-real sensor, the frame of the wrench is fixed to the parent. At the end of a step an infinite ``joint_slack`` opens the
-limits of latches whose load was too large.
-
-Ropes, rods and tendons: the stage sums the impulses along each of them over the substeps.
-
-Contacts: the stage sums the impulses of all contacts of the body, and their moments about the body's center of mass,
-over the substeps. Each moment uses the position of the contact point in the substep of the impulse. Sums run over
-pairs and points in a fixed order, as in the kernels (cuda_kernels/signals/sense.cuh).
+* Joints: the stage averages the wrench of the child on the parent over the kicks, in the parent's joint frame. A kick
+  is the time over which the forces of a substep act. The wrench includes drives, limits, friction and bounces. At the
+  end of a step, an infinite ``joint_slack`` opens the limits of latches whose load was too large.
+* Ropes, rods and tendons: the stage sums the impulses along each of them over the substeps.
+* Contacts: the stage sums the impulses of all contacts of the body, and their moments about the body's center of mass.
+  Each moment uses the position of the contact point in the substep of the impulse. Sums run in a fixed order, as in the
+  kernels (cuda_kernels/signals/sense.cuh).
 """
 
 from __future__ import annotations
@@ -35,7 +31,7 @@ def sense(w: StepBuffers) -> None:
 
 
 def _first(w: StepBuffers) -> Array:
-    """Return the worlds in the first substep of a step, (num_worlds, 1, 1)."""
+    """Return the worlds that are in the first substep of a step, (num_worlds, 1, 1)."""
     return np.asarray(w.state.arrays["sensed_substeps"] == 1)[:, None, None]
 
 
@@ -106,7 +102,7 @@ def _sense_contacts(w: StepBuffers) -> None:
 
 
 def _pair_wrench(s: dict[str, Array], m: int, impulses: Array, points: Array, arms: Array, sign: float) -> Array:
-    """Return the impulses and moments of one pair on its A or B, N s and N m s, (num_worlds, 6)."""
+    """Return the impulse (N s) and moment (N m s) of one pair on its shape A or B, (num_worlds, 6)."""
     total, middle = np.zeros((len(points), 6)), np.zeros((len(points), 3))
     for k in range(POINTS):
         there = (k < points)[:, None]

@@ -1,20 +1,16 @@
 """Signals at the time t of a state, without a trial substep: poses, velocities, coordinates and their rates.
 
 The state stores velocities of three half steps: v1 at t - h1/2, and v2 and v3 before it. A kick applies the forces
-between two half steps, over the time H. The mean accelerations of the last two kicks, (v1 - v2)/H1 and (v2 - v3)/H2,
-belong to t - h1 and t - h1 - h2. The reader extrapolates them to t - h1/4 and uses the result to advance v1 to t. This
-is second order. The error is a quarter of the error of the mean of the velocities half a step before and after t. The
-reader advances momenta in the same way.
+between two half steps, over the time H. The mean accelerations of the last two kicks are (v1 - v2)/H1 and (v2 - v3)/H2.
+They belong to the times t - h1 and t - h1 - h2. The reader extrapolates them to t - h1/4 and uses the result to advance
+v1 to t. The error is of second order. The reader advances momenta in the same way.
 
-The reader must not extrapolate an impact. If the two accelerations differ in direction, or by several times in
-magnitude, v1 stays unchanged. Contacts take two steps to stop a body, and the second step looks like a steady push. So
-an acceleration that has jumped up is not stored, and v3 = v2 marks it. If the change is small relative to the velocity,
-v1 always advances.
+The reader does not extrapolate an impact. If the two accelerations differ in direction, or by several times in
+magnitude, v1 stays unchanged. If the change is small relative to the velocity, v1 always advances. If an acceleration
+has jumped up, v3 = v2 marks the jump, because contacts take two steps to stop a body.
 
-After a start, only one kick is known. Its acceleration is used, unless the start velocities violated joints, stops or
-contacts. H2 = -1 marks such a jump. If an acceleration more than doubles from step to step, the steps are too large for
-the motion. The errors are then several times larger than the error of the mean described above. But this mean needs the
-velocity half a step after t, which only a trial substep could provide.
+After a start, only one kick is known. The reader uses its acceleration, unless the start velocities violated joints,
+stops or contacts. H2 = -1 marks such a jump.
 """
 
 from __future__ import annotations
@@ -50,11 +46,11 @@ from gpusim.typing import Array
 
 matvec, cross, dot = rotations.matvec, rotations.cross, rotations.dot
 SPRING = 4.0
-"""Growth from one kick to the next beyond which an acceleration counts as a jump."""
+"""An acceleration counts as a jump if it grows by more than this factor from one kick to the next."""
 SMALL = 0.02
-"""Share of the velocity below which a change is always carried."""
+"""The reader always extrapolates a change that is below this share of the velocity."""
 ROUGH = 0.5
-"""Share of a sensor's acceleration beyond which its change in a step is not extrapolated."""
+"""The reader does not extrapolate a sensor's acceleration if it changes by more than this share in a step."""
 
 
 def carried_velocities(state: dict[str, Array], semi_implicit: bool, bodies: Any) -> Array:
@@ -176,7 +172,7 @@ class StateReader:
     # Coordinates, by index.
 
     def points(self, i: Any) -> tuple[Array, Array, Array]:
-        """Return, in the world frame (m), the arms of both joint points, and the vector between the points."""
+        """Return the arms of both joint points, and the vector between these points, world frame (m)."""
         c, x = self.coordinates.columns, self.state["position"]
         a, b = c["body_a"][i], c["body_b"][i]
         arm_a, arm_b = matvec(self.rotation(a), c["arm_a"][i]), matvec(self.rotation(b), c["arm_b"][i])

@@ -1,16 +1,15 @@
 """Writes of poses and velocities in many worlds: a list of operations that every world executes in order.
 
-Order of the operations: poses of bodies, joint coordinates from parent to child, velocities of bodies, joint rates. A
-write of coordinates moves the child's subtree rigidly and rotates its velocities. A write of rates adds the rigid
-velocity field of the change in velocity to the subtree. The NumPy backend calls :func:`run` for all chosen worlds. The
-kernels (cuda_kernels/signals/writes.cuh) execute the same operations, with the same numbers.
+The operations write the poses of bodies first. Then they write joint coordinates from parent to child, velocities of
+bodies, and joint rates. A write of coordinates moves the child's subtree rigidly and rotates its velocities. A write of
+rates adds the rigid velocity field of the change in velocity to the subtree. The NumPy backend calls :func:`run` for
+all chosen worlds. The kernels (cuda_kernels/signals/writes.cuh) execute the same operations, with the same numbers.
 
 Written values hold at the time t, but the state stores velocities half a step before t. So the operations first advance
 the velocities of written bodies to t. Afterwards they move them back with the previous acceleration a: v(t - h'/2) = v
-- (h'/2) a. The next substep then gives v + (h/2) a. A body with a written pose has lost its contacts and loads, so its
-a is the acceleration of free fall. The constraint rows correct the rest in the next solve. Impacts are never
-extrapolated (state_reader.py): velocities that a body has from an impact stay unchanged. The state of all other bodies
-stays the same, bit for bit. Only a write of the poses of all bodies restarts the half steps.
+- (h'/2) a. For a body with a written pose, a is the acceleration of free fall. The operations never extrapolate impacts
+(state_reader.py). The state of all other bodies stays the same, bit for bit. Only a write of the poses of all bodies
+restarts the half steps.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ OPERATIONS = (
     "PLACE_POSE", "CARRY", "BODY_LINEAR", "BODY_ANGULAR", "RATE", "CARRY_RATE", "APPLY_RATES", "WRAP_ANGLE",
     "SET_ANGLE", "AXIS_RATE", "FORGET_CONTACTS", "POSED",
 )  # fmt: skip
-"""Operations by name, numbered by their position here. Each has two indices and a column of the values."""
+"""Names of the operations by number. Each operation has two indices and a column of values."""
 CODES = {name: number for number, name in enumerate(OPERATIONS)}
 REMEMBERED = 21
-"""Numbers stored per body during a write: its previous pose, change of velocities, lift, and whether it was struck."""
+"""Size of the memory per body during a write: previous pose, changes of velocities, impact flags."""
 IMPACT = 3.0
 """An impact changes a velocity by more than this factor times the change of free fall in a step."""
 Operation = tuple[str, int, int, int]
@@ -62,7 +61,7 @@ _OF_JOINT = {"coordinates": "PLACE", "quaternion": "PLACE_TURN", "pose": "PLACE_
 
 
 def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
-    """Return the operations (n, 4) that write the targets. ``targets``: each with the first column of its values."""
+    """Return the operations (n, 4) that write ``targets``, each with the first column of its values."""
     model = now.model
 
     def of_bodies(*what: str) -> list[Operation]:
@@ -108,7 +107,7 @@ def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
 
 
 def _lifted(now: StateReader, moved: set[int], sped: set[int]) -> tuple[list[Operation], list[Operation]]:
-    """Return the operations before and after all others, which make written velocities those at t."""
+    """Return the first and the last operations, which convert between velocities at t and at the half step."""
     bodies, axis_bodies = now.model.bodies, _axis_bodies(now)
     free = {i for i, body in enumerate(bodies) if not body.kinematic}
     if free and free <= moved:
@@ -160,10 +159,10 @@ def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
 
 
 def _hanging(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int, int]]]:
-    """Return the children of each body: (joint, body). A fitting (_fittings) is a child of its link.
+    """Return the children of each body: (joint, body).
 
-    A body is carried by its ``written`` joint, else by its first joint that sets its pose, else by its first joint. The
-    others close loops.
+    The ``written`` joint of a body carries the body. Otherwise its first joint that sets its pose does, or else its
+    first joint. The parent body of a weld from :func:`_fittings` is a child of the other body.
     """
     fittings = _fittings(model)
     carriers = dict(written)
@@ -181,7 +180,7 @@ def _hanging(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int,
 
 
 def _fittings(model: Model) -> set[int]:
-    """Return the welds of bodies that carry only the link that they are welded to."""
+    """Return the welds whose parent body has no other joint."""
     parents = [spec.parent for spec in model.joints if spec.child != WORLD]
     children = [spec.child for spec in model.joints]
     found = set()
@@ -212,7 +211,7 @@ def run(now: StateReader, operations: Array, values: Array, worlds: Array) -> No
 
 
 class _Writer:
-    """NumPy versions of the operations, one method each, over all chosen worlds. i and j are as in :func:`plan`."""
+    """NumPy versions of the operations over all chosen worlds. i and j are the two indices of an operation."""
 
     def __init__(self, now: StateReader, values: Array, worlds: Array) -> None:
         self.now, self.values, self.worlds, self.state = now, values, worlds, now.state
@@ -254,9 +253,9 @@ class _Writer:
         return np.concatenate([self._get("linear_velocity", body), self._get("angular_momentum", body)], axis=-1)
 
     def _was_struck(self, body: int, now: Array) -> Array:
-        """Return where the body had an impact in its last step, for its velocity and its momentum, (n, 6).
+        """Return whether the body had an impact in its last step, for its velocity and its momentum, (n, 6).
 
-        An impact is a change that is not extrapolated to ``now``, and several times that of free fall.
+        An impact is a change that the state reader does not extrapolate and that is several times that of free fall.
         """
         half = self._half_velocity(body)
         kick = self.state["kick_before"][self.worlds][:, None]
@@ -312,7 +311,7 @@ class _Writer:
     def axis_rate(self, i: int, j: int, column: int) -> None:
         """Add j times the rate at t to the stored rates of an axis row.
 
-        j is -1 before the write and 1 after it. So the stored rates change as much as the rate at t.
+        j is -1 before the write and 1 after it.
         """
         rate = self.now.axis_rate(np.array([i]))[self.worlds, 0]
         for name in ("axis_velocity", "axis_velocity_before"):
@@ -326,7 +325,7 @@ class _Writer:
         self.state["contact_age"][self.worlds] = np.where(mine[..., None], 0, age)
 
     def posed(self, i: int, j: int, column: int) -> None:
-        """Mark the world: its joint errors come from written poses."""
+        """Mark the world, because its joint errors come from written poses."""
         self.state["posed"][self.worlds] = 1
 
     def body_position(self, i: int, j: int, column: int) -> None:
@@ -355,10 +354,7 @@ class _Writer:
         self.change = np.zeros((*self.before["position"].shape[:2], 6))
 
     def place(self, i: int, j: int, column: int) -> None:
-        """Write coordinates i to i + j of a joint.
-
-        Rotations about the parent's axes come before the rotation between the joint frames at zero coordinates.
-        """
+        """Write coordinates i to i + j of a joint."""
         t = self.table
         turn = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(self.worlds), 4))
         after, shift = turn, np.zeros((len(self.worlds), 3))

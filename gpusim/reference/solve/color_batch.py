@@ -31,15 +31,15 @@ class ColorBatch:
     axes: list[AxisStep]
     coupled: CoupledRows
     gamma: Array
-    """(worlds, n, block) compliances of axis rows that are solved with the rigid ones, 0 elsewhere (soft_rows.py)."""
+    """(worlds, n, block) compliances of axis rows in the block of the rigid rows, 0 for other rows (soft_rows.py)."""
 
 
 @dataclass
 class CoupledRows:
     """Coupled laws of a batch of constraints.
 
-    ``k`` has the indices of their constraints in the batch, ``number`` the numbers of the laws, ``rows`` (n, block)
-    their rows, ``product`` J M^-1 J^T, and ``inverse`` the inverses with compliance.
+    ``k`` has the indices of their constraints in the batch, ``number`` the indices of the laws, and ``rows`` (n, block)
+    their rows. ``product`` is J M^-1 J^T. ``inverse`` has the inverses of the matrices with compliance.
     """
 
     k: Array
@@ -64,7 +64,7 @@ class CoupledRows:
         return np.where(self.rows, w.coupled_target[:, self.number] - speed[:, self.k] - given, 0.0)
 
     def leave(self, w: StepBuffers, members: Array, error: Array, change: Array) -> None:
-        """Write each row's residual to ``error``, and the impulse change that solves it alone to ``change``."""
+        """Write the residual of each row to ``error``, and the impulse change that solves it to ``change``."""
         speed = (w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape))[:, members]
         missed = self.error(w, speed, w.solved[:, members])
         own = np.diagonal(self.inverse, axis1=-2, axis2=-1)
@@ -76,7 +76,7 @@ class CoupledRows:
 
 @dataclass
 class AxisStep:
-    """One axis row of several constraints of a color: indices of the constraints, row in the block, and axis.
+    """One axis row of each of several constraints of a color.
 
     ``impulse`` (worlds, n, block) is a unit impulse of the row, plus the impulses that keep the constraint's rigid rows
     solved. It changes the velocity of the bodies by ``motion`` (worlds, n, slots * 6), and the velocity of the row by

@@ -4,7 +4,7 @@ No two constraints of one color share a dynamic body, so the solver treats all o
 after another (Gauss-Seidel). Within a constraint, the solver solves the rigid rows as one block, then each axis row by
 its law in closed form.
 
-The overflow has the constraints that fit into no color. It comes first in each sweep. The solver solves all its
+The overflow has the constraints that fit into no color. Each sweep starts with the overflow. The solver solves these
 constraints from the same velocities (Jacobi) with mass splitting (Tonge, Benevolenski and Voroshilov 2012). If a body
 has n overflow constraints, each of them acts on a part with 1/n of the body's mass. The body then moves by the mean of
 its parts. So momentum is conserved, and the constraints cannot overshoot together. Contacts follow in the same sweep
@@ -37,7 +37,7 @@ LEAST_SHARE, FULL_SHARE_BELOW = 0.2, 1e-3
 
 
 def solve(w: StepBuffers) -> None:
-    """Fill ``solved``, ``twist`` and ``rate_next``. The bias uses the velocities between kick and warm start."""
+    """Fill ``solved``, ``twist`` and ``rate_next``."""
     curvature(w)
     w.active = np.ones((w.num_worlds, 1), bool)
     w.response = np.zeros_like(w.rate)
@@ -131,8 +131,7 @@ def sweep_joints(w: StepBuffers, live: Array) -> Array:
 def residual(w: StepBuffers) -> Array:
     """Return the greatest residual (m/s or rad/s) of the rows that sweeps solve, in each world.
 
-    The residual of a soft row is the velocity change that solving this row alone would make. If the impulse of this
-    change is a large share of the greatest impulse, the solve counts as unconverged.
+    The residual of a soft row is the velocity change that solves only this row.
     """
     change, error = np.zeros_like(w.solved), _row_errors(w)
     for batch in w.batches:
@@ -162,7 +161,7 @@ def _row_errors(w: StepBuffers) -> Array:
 
 
 def _swept(w: StepBuffers) -> Array:
-    """Return (constraints,) True for swept constraints: those that the direct solver leaves, or all without it."""
+    """Return (constraints,) True for constraints that sweeps solve."""
     return w.topology.swept if w.config.direct else np.ones(w.topology.num_constraints, bool)
 
 
@@ -291,8 +290,7 @@ def _sweep_batch(w: StepBuffers, batch: ColorBatch, mode: Array) -> Array:
 def _body_changes(w: StepBuffers, batch: ColorBatch, impulse: Array) -> Array:
     """Return the velocity changes of the whole bodies for impulses (worlds, n, block) of a batch, (worlds, bodies, 6).
 
-    Each part of a split body moves n times as far as the whole body. So the whole body takes a share of 1/n of every
-    part, added up in ascending order of the constraints and their slots.
+    A split body moves by the mean of its n parts. Sums run in ascending order of the constraints and their slots.
     """
     moved = matvec(batch.mass_jacobian.swapaxes(-1, -2), impulse).reshape(w.num_worlds, *batch.bodies.shape, 6)
     if batch.load is not None:
@@ -314,11 +312,10 @@ def _find_rate_next(w: StepBuffers) -> None:
 
 
 def correct_positions(w: StepBuffers) -> None:
-    """Correct positions by nonlinear Gauss-Seidel after the drift. Every color recomputes its errors.
+    """Correct positions by nonlinear Gauss-Seidel after the drift.
 
-    The Jacobians are those from before the drift. Each visit of a constraint corrects the share max(0.2, 1/(1 + |C|/1
-    mm)) of its error C. So it corrects nearly all of a small error, and a small part of a large error, which a linear
-    step would overshoot.
+    The Jacobians are those from before the drift. A sweep corrects the share max(0.2, 1/(1 + |C|/1 mm)) of the error C
+    of a constraint, because a linear step would overshoot large errors.
     """
     for _ in range(POSITION_SWEEPS):
         for batch in w.batches:
@@ -332,7 +329,7 @@ def correct_positions(w: StepBuffers) -> None:
 
 
 def split_impulse_velocity(w: StepBuffers, moved: Array) -> Array:
-    """Correct a share of the errors by the papers' split impulses: pseudo-velocity sweeps that start at ``moved``."""
+    """Correct a share of the errors by split impulses: pseudo-velocity sweeps that start at ``moved``."""
     t = w.topology
     flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
     flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]
@@ -344,7 +341,7 @@ def split_impulse_velocity(w: StepBuffers, moved: Array) -> Array:
 
 
 def follow(w: StepBuffers, moved: Array) -> None:
-    """Sweep once so that the rigid rows follow a displacement ``moved``, (num_worlds, bodies, 6), in place."""
+    """Sweep once to correct the rigid rows of a displacement ``moved``, (num_worlds, bodies, 6), in place."""
     _sweep_displacement(w, moved, np.zeros_like(w.solved))
 
 

@@ -1,7 +1,7 @@
 """Contacts with the direct solver, solved inside the factorization of the joint rows. Also sweeps over contacts alone.
 
-With A = J M^-1 J^T + gamma = S^-1 L D L^T S^-1 (factor.py) and C_n v, the relative twist of manifold n about its
-center,
+The joint rows have the matrix A = J M^-1 J^T + gamma = S^-1 L D L^T S^-1 (factor.py). C_n v is the relative twist of
+manifold n about its center. For each manifold, the solver computes
 
     Y_n = L^-1 S J M^-1 C_n^T,   Z_n = D^-1 Y_n,   R_n = C_n M^-1 C_n^T - Y_n^T Z_n,
 
@@ -11,19 +11,15 @@ forward solve, x = D^-1 L^-1 S r, and sweeps the contacts there:
     t = C_n v + Y_n^T x;  solve the points within R_n: wrench f;  v += M^-1 C_n^T f,  x -= Z_n f
 
 Then it continues with the backward solve, p += S L^-T x, v += M^-1 J^T S L^-T x. So one sweep finds the impulse with
-which a foot carries the whole robot. Without the response of the joints, this would take about as many sweeps as the
-ratio of robot mass to foot mass. All manifolds together cost one solve. The solver handles articulated manifolds one
-after another, the n-th of every world together. Y_n and Z_n are nonzero only for the joint rows on the path from the
-constraints of the manifold's bodies to the root of the elimination tree. Here the arrays have all rows. The kernels
-visit only the path (model/paths.py).
+which a foot carries the whole robot. The solver handles manifolds on bodies with joints one after another, the n-th of
+every world together. Y_n and Z_n are nonzero only on the path from the manifold's bodies to the root of the elimination
+tree. Here the arrays have all rows. The kernels visit only the path (model/paths.py).
 
-Two bounds prevent division by round-off at points that joints lock. f is the response of a point of the free bodies
-along the normal, W its response with all joints, and K that of its tangents. Points get a true compliance:
-``max(0, F - W)`` along the normal and ``max(F - min(W, least eigenvalue of K), TANGENT_FLOOR tr(K)/2)`` along the
-tangents. Without the latter, friction that several points carry redundantly would wind up to the cone. Tires are
-compliant anyway and get no tangent floor. F = min(POINT_FLOOR f, max(m, POINT_LEAST f)). Here m is the sum of
-1/(total mass) of the two systems of jointed bodies that touch. W of a free system is at least 1/(total mass), so a
-light roller under a heavy machine gives way no more than the machine.
+If joints lock a point, its response is only round-off. So points get a compliance: ``max(0, F - W)`` along the normal
+and ``max(F - min(W, least eigenvalue of K), TANGENT_FLOOR tr(K)/2)`` along the tangents. W is the response along the
+normal with all joints, and K that of the tangents. F = min(POINT_FLOOR f, max(m, POINT_LEAST f)), where f is the
+response along the normal without joints. m is the sum of 1/(total mass) of the two systems of jointed bodies that
+touch. Tires get no tangent floor.
 """
 
 from __future__ import annotations
@@ -41,7 +37,6 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 RESPONDING = ("response", "mass", "moved", "floor", "push_yield", "path_y", "path_z")
-"""Arrays that depend on the factor."""
 
 
 def respond_articulated(w: StepBuffers, worlds: Array) -> None:
@@ -76,13 +71,13 @@ def _respond(w: StepBuffers, m: Manifolds) -> None:
 
 
 def _turns_matter(m: Manifolds) -> Array:
-    """Return whether rotation about the middle matters, bool (n,). A single point without torques is at the middle."""
+    """Return whether the response to rotation matters, bool (n,). It does not for a single point without torques."""
     patch = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU
     return np.asarray((m.points > 1) | patch | contact_tire.tires(m) | (m.spinning > 0.0) | (m.rolling > 0.0))
 
 
 def _loaded(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the point responses without joints, (n, 4), as if no body were lighter than POINT_FLOOR of its system."""
+    """Return the response of each point without joints, (n, 4), with a minimum from the mass of the jointed bodies."""
     real, free = w.real.type, m.mass[..., 0]
     system = w.broadcast(w.system_inverse_mass)[m.world[:, None], m.body].sum(axis=1)[:, None]
     return np.minimum(free, np.maximum(real(1.0 / POINT_FLOOR) * system, real(POINT_LEAST / POINT_FLOOR) * free))
@@ -113,7 +108,7 @@ def _add_floors(m: Manifolds, free: Array) -> None:
 
 
 def sweep_contacts(w: StepBuffers, worlds: Array, most: Array | int) -> None:
-    """Sweep contacts, and joints that sweeps solve, until ``worlds`` converge, at most ``most`` (num_worlds,) times.
+    """Sweep contacts, and joints left to sweeps, until ``worlds`` converge, at most ``most`` (num_worlds,) times.
 
     With directly solved joints, ``w.delta`` is x after the forward solve, (num_worlds, constraints, block).
     """
@@ -146,7 +141,7 @@ def sweep_contacts(w: StepBuffers, worlds: Array, most: Array | int) -> None:
 
 
 def _solve_condensed(w: StepBuffers, live: Array, worlds: Array) -> Array:
-    """Solve the contacts of some worlds by Newton's method. Return the ``live`` worlds that it has not solved."""
+    """Solve the contacts of some worlds by Newton's method. Return the ``live`` worlds that it does not solve."""
     if not worlds.any():
         return live
     solved, left, load = contact_newton.solve(w, worlds)
@@ -159,7 +154,7 @@ def _solve_condensed(w: StepBuffers, live: Array, worlds: Array) -> Array:
 
 
 def _sweep_once(w: StepBuffers, live: Array, swept: bool) -> tuple[Array, Array]:
-    """Sweep joints, lists, articulated manifolds. Return each world's greatest impulse change and load."""
+    """Sweep once over joints and contacts. Return the greatest impulse change and load of each world."""
     joints = colored_solve.sweep_joints(w, live) if swept else np.zeros(w.num_worlds, w.real)
     if w.touch is None:
         return joints, np.zeros_like(joints)

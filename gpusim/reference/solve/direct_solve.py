@@ -2,32 +2,25 @@
 
     (J v + b) + (gamma + eps A_ii) p = target,   v = v_kicked + M^-1 J^T p
 
-Each pass refreshes the curvature bias (once modes have settled) and the curved laws from the newest velocities, and
-corrects p with the same factor. The solver factors a world again if its axis rows change mode or its compliances change
-much. The passes of a world do not depend on other worlds, so neither do its results, bit for bit.
+b is the curvature bias. Each pass refreshes b (once modes have settled) and the curved laws from the newest velocities.
+Then it corrects p with the same factor. The solver factors a world again if its axis rows change mode or its
+compliances change much. The results of a world do not depend on other worlds, bit for bit.
 
-Refreshing the bias may diverge, for two reasons. The *guard* stores the result of the first pass, its error of the
-rigid rows, and the energy E_1 = r x of the next correction x = A^-1 r. It checks both one refresh later.
+Refreshing the bias may diverge. The *guard* stores the result of the first pass, its error of the rigid rows, and the
+energy E_1 = r x of the next correction x = A^-1 r. It checks the error and the energy after the next refresh.
 
-Large rotations: h omega of about 1/3, as in a cracking whip chain, bends the joints by that share of the load. If the
-second refresh does not shrink the error, the factor can do no better than the first pass. The passes end there, and a
-later, better conditioned step corrects the positions.
+Large rotations: if the second refresh does not shrink the error, the passes end with the result of the first pass. A
+later step corrects the positions.
 
-Singular poses: near one (four bars in one line) a step bends joints little. But the Jacobian of some directions changes
-by g > 1 times its own size, so each refresh multiplies errors along them by g. The energy shows these errors, because
-it weights weak rows by their effect. Their residuals are tiny. If E_2 is not well below E_1, the joints restart with
-the factor of A + 20 g lambda diag(A). The equations do not change. As in power iteration, r_2 consists of the diverging
-directions: g = sqrt(E_2/E_1), and lambda = (r_2 diag(A)^-1 r_2)/E_2 measures how weak they are compared with single
-rows. With 2 g lambda the passes would converge. But their impulses would hold the weak directions with the lever delta
-and bend the next step by their geometric stiffness. For the same reason, the guard also discards the first pass. With
-20, the solver does not hold these directions for one step. The kick then opens a gap, and the next step closes it with
-the lever h omega. Very close to a singular pose, x is too large for E_2 to measure g. Passes that still diverge restart
-with 20 times the damping. The position correction uses the same factor. E excludes contacts, because contacts that hold
-now may slide or separate within a sweep.
+Singular poses: each refresh may multiply errors along weak directions by g > 1. If the energy E_2 is not well below
+E_1, the guard discards the impulses of the joints and restarts with the factor of A + 20 g lambda diag(A). The
+equations do not change. g = sqrt(E_2/E_1), and lambda = (r_2 diag(A)^-1 r_2)/E_2 measures how weak the directions are.
+For one step, the solver does not hold these directions. The next step closes the gap. Passes that still diverge restart
+with 20 times the damping. The position correction uses the same factor.
 
-Between the forward and the backward solve of each correction, the solver sweeps the contacts (contact_direct.py) and
-the joints that are left to sweeps (builder/joint_groups.py). The rows of those joints are not in the equations above
-and share no dynamic body with them. As in the colored solver, their bias uses the velocities after stage kick.
+Between the forward and the backward solve, the solver sweeps the contacts (contact_direct.py) and the joints that are
+left to sweeps (builder/joint_groups.py). Those joints share no dynamic body with the equations above. Their bias uses
+the velocities after stage kick.
 """
 
 from __future__ import annotations
@@ -151,9 +144,9 @@ class Passes:
         return self.left > 0
 
     def end(self, w: StepBuffers, error: Array, change: Array) -> None:
-        """End worlds whose bias matches the velocities and whose rows have nothing to correct.
+        """End the passes of worlds whose bias matches the velocities and whose rows have no residual.
 
-        For all other worlds, decide what the guard does: store the solution, restore it, or evaluate the refresh.
+        For all other worlds, choose the action of the guard: store the solution, restore it, or evaluate the refresh.
         """
         active, refreshed = self.active, (self.since > 0) & ~self.hold
         self.load_error = np.where(active & (self.since == 0) & (self.switches == 0), error, self.load_error)
@@ -166,12 +159,12 @@ class Passes:
         self.weighs = second & ~far & refreshed & self.active
 
     def guard(self, w: StepBuffers, energy: Array, plain: Array) -> None:
-        """Store the solution of the first pass. If refreshes diverge, restore it, or release the joints.
+        """Store the solution of the first pass. If refreshes diverge, restore it or remove the joint impulses.
 
         Args:
             w: work arrays of the substep.
             energy: energy r x of this correction, (num_worlds,).
-            plain: the same energy if each row were alone, (num_worlds,).
+            plain: the same energy with diag(A) in place of A, (num_worlds,).
         """
         now, damping = (w.twist, w.solved, w.bias.copy()), w.factor_damping  # the bias is refreshed in place
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -209,7 +202,7 @@ class Passes:
             self.refreshes[straight] = MOST_REFRESHES
 
     def _release(self, w: StepBuffers) -> None:
-        """Undo the impulses of the joints, except those that sweeps have found."""
+        """Remove the impulses of joints, except those that sweeps solve."""
         worlds = self.released
         impulse = np.where(worlds[:, None, None] & ~w.topology.swept[:, None], w.solved, w.real.type(0.0))
         w.solved = w.solved - impulse
@@ -226,8 +219,7 @@ class Passes:
     def plan_bias(self, worlds: Array) -> None:
         """Decide whether the next pass of ``worlds`` (bool, (num_worlds,)) keeps the curvature bias.
 
-        The bias is refreshed only after the modes have settled. Otherwise the bias would follow velocities of temporary
-        modes, and refreshing and switching would alternate. The number of refreshes in a solve is limited.
+        The solver refreshes the bias only after the modes have settled. The number of refreshes in a solve is limited.
         """
         self.hold = np.where(worlds, (self.since == 0) | (self.refreshes >= MOST_REFRESHES), self.hold)
         self.refreshes += worlds & (self.since > 0)
@@ -246,14 +238,14 @@ def _motion(w: StepBuffers) -> Array:
 
 
 def _work(w: StepBuffers, velocity: Array, momentum: Array, twist: Array) -> Array:
-    """Return the products of momenta (linear from ``velocity``, angular: ``momentum``) with a twist, (num_worlds,)."""
+    """Return the product of momenta with a twist, summed over bodies, (num_worlds,)."""
     linear = rotations.dot(velocity[..., :3], twist[..., :3]) * w.broadcast(w.parameters["mass"])
     angular = rotations.dot(momentum, twist[..., 3:])
     return _total(np.where(w.topology.dynamic, linear + angular, 0.0).astype(np.float64))
 
 
 def _gains(w: StepBuffers, motion: Array) -> Array:
-    """Return the worlds with loops whose solve adds more than GAIN times ``motion``, bool, (num_worlds,)."""
+    """Return the worlds with loops whose solve adds more energy than GAIN times ``motion``, bool, (num_worlds,)."""
     t = w.topology
     if not t.loops.any():
         return np.zeros(w.num_worlds, bool)
@@ -265,7 +257,7 @@ def _gains(w: StepBuffers, motion: Array) -> Array:
 
 
 def _choose(worlds: Array, these: Array, others: Array) -> Array:
-    """Take ``these`` for some worlds (bool, (num_worlds,)) and ``others`` for the rest."""
+    """Return ``these`` for some worlds (bool, (num_worlds,)) and ``others`` for the other worlds."""
     return np.where(worlds.reshape(-1, *(1,) * (these.ndim - 1)), these, others)
 
 
@@ -345,7 +337,7 @@ def _run_passes(w: StepBuffers, system: System, worlds: Array) -> None:
 
 
 def _refresh_bias(w: StepBuffers, hold: Array) -> None:
-    """Refresh the curvature bias from the newest velocities, except for worlds that hold theirs."""
+    """Refresh the curvature bias from the newest velocities, except in worlds that keep their bias."""
     if hold.all():
         return
     kept = w.bias.copy() if hold.any() or w.topology.swept.any() else None
@@ -356,7 +348,7 @@ def _refresh_bias(w: StepBuffers, hold: Array) -> None:
 
 
 def _correct(w: StepBuffers, system: System, residual: Array) -> Array:
-    """Correct once. Return the worlds that did, bool, (num_worlds,). The guard may reset or end others."""
+    """Correct the impulses once. Return the corrected worlds, bool, (num_worlds,)."""
     passes, response = system.passes, system.own + system.rows.gamma
     y, x = w.factor.forward(residual[..., None])
     w.delta = x[..., 0]
@@ -383,7 +375,7 @@ def _correct(w: StepBuffers, system: System, residual: Array) -> Array:
 
 
 def _total(energy: Array) -> Array:
-    """Return the sum of each world, (num_worlds,), in fixed order. That of np.sum depends on the number of worlds."""
+    """Return the sum of each world, (num_worlds,), in an order that does not depend on the number of worlds."""
     parts = energy.reshape(len(energy), -1)
     return np.asarray(np.add.accumulate(parts, axis=1)[:, -1]) if parts.shape[1] else np.zeros(len(parts))
 
@@ -413,7 +405,7 @@ def _find_rate_next(w: StepBuffers) -> None:
 
 
 def _start_modes(w: StepBuffers, mode: Array, response: Array) -> None:
-    """Set the last modes as initial guess. Rows whose friction or limit changed get fresh modes."""
+    """Set the last modes as initial guess. Rows whose friction or limit has changed get new modes."""
     if not w.law.switches:
         mode[:] = 0
         return
@@ -428,11 +420,10 @@ def _start_modes(w: StepBuffers, mode: Array, response: Array) -> None:
 
 
 def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
-    """Move rows that left their piece of the law to the adjacent one. Return the worlds where one moved.
+    """Move rows that left their piece of the law to the adjacent piece. Return the worlds with such rows.
 
-    Switching all rows at once is fast but may cycle. Careful worlds make only the first move of the first row, which
-    terminates for every linear complementarity problem of a mechanism (least-index rule, Murty 1974). Clamped terms act
-    like separate rows with their axis's Jacobian and compliances 1/Ds, so the matrix stays positive definite.
+    Switching all rows at once is fast but may cycle. So after many switches, a world makes only the first move of the
+    first row. This terminates (least-index rule, Murty 1974).
     """
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)
@@ -455,7 +446,7 @@ def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
 
 
 def _wanted_modes(w: StepBuffers, system: System) -> Array:
-    """Return the adjacent mode that each axis's impulse and rate ask for, (num_worlds, axes)."""
+    """Return the modes that follow from the impulse and rate of each axis, (num_worlds, axes)."""
     further = system.passes.switches - CAREFUL_AFTER
     impulse = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
     touching = w.touch.touching if w.touch is not None else False

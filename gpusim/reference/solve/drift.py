@@ -15,7 +15,7 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 FAST_TURN = 1.0
-"""rad per substep. Faster joints advance their angle by the rate. For slower ones, the nearest full turn is correct."""
+"""Joints that rotate faster than this (rad per substep) advance their angle by their rate."""
 
 
 def drift(w: StepBuffers) -> None:
@@ -57,7 +57,7 @@ def _keep_velocities(w: StepBuffers) -> None:
 def _starts_with_jump(w: StepBuffers) -> Array:
     """Return the worlds whose start velocities jump, because they violate rigid rows, stops or contacts.
 
-    The change over such a kick is not a motion to extrapolate to t (state_reader.py).
+    state_reader.py does not extrapolate the change over such a kick.
     """
     jumps: Array = np.zeros(w.num_worlds, bool)
     first = w.h_prev[:, 0] <= 0.0
@@ -90,7 +90,7 @@ def _held_rows(w: StepBuffers) -> Array:
 
 
 def _row_jumps(w: StepBuffers, least: Array) -> Array:
-    """Return the rows whose speed before the kick exceeds a small part of their bodies' speeds, (num_worlds, rows)."""
+    """Return the rows whose speed before the kick exceeds a share of their bodies' speeds, (num_worlds, rows)."""
     parts = (slice(0, 3), slice(3, 6))
     speeds = [rotations.norm(w.twist_before[..., k]) + rotations.norm(w.twist[..., k]) for k in parts]
     sides = sum(
@@ -103,7 +103,7 @@ def _row_jumps(w: StepBuffers, least: Array) -> Array:
 
 
 def _turn_angles(w: StepBuffers) -> None:
-    """Advance the angles of fast joints by their rate, so that full turns are counted correctly at the new pose."""
+    """Advance the angles of fast joints by their rate, to count full turns correctly."""
     t, angle = w.topology.angle, w.state.arrays["angle"]
     if t.axis.size:
         rate = (w.twist[:, t.body_b, 3:] - w.twist[:, t.body_a, 3:]).astype(np.float64)
@@ -112,7 +112,7 @@ def _turn_angles(w: StepBuffers) -> None:
 
 
 def _turning_rate(w: StepBuffers) -> Array:
-    """Return the midpoint rates of the solved velocities. Bodies at rest need no passes."""
+    """Return the midpoint angular velocities of the solved velocities."""
     return midpoint_rate(w, w.twist) if w.twist[..., 3:].any() else w.twist[..., 3:]
 
 
@@ -138,7 +138,7 @@ def momentum_change(w: StepBuffers) -> Array:
 
 
 def displace(w: StepBuffers) -> None:
-    """Add the displacement of split impulses and push-outs to the poses of worlds that have any."""
+    """Add the displacement of split impulses and push-outs to the poses."""
     worlds: Array = np.full(w.num_worlds, w.scheme == "semi_implicit")
     if w.contacts is not None:
         worlds |= w.contacts.pushing != 0

@@ -1,13 +1,10 @@
 """Stage positions: correct the position errors of rigid constraint rows after the drift. Velocities do not change.
 
-The direct solver computes dx = -M^-1 J^T A^-1 C for all rows in every substep, with the factor of the velocity solve.
-If it skipped errors below a tolerance, the motion would diverge at singular poses.
-
-The correction is linear: a rotation by theta leaves an error of about lever theta^2. Next to a singular pose of a loop,
-A is almost singular. So a tiny error along its weakest direction would cause a large rotation. This rotation would open
-the joints more than it closes them. So the solver scales corrections of loops to ``theta^2 <= error / lever`` (a trust
-region). It repeats the correction with a factor of the rigid rows at the corrected pose, because there the old factor
-may be wrong by much. Fast loops and singular poses need several corrections.
+The direct solver computes dx = -M^-1 J^T A^-1 C for all rows in every substep, with the factor of the velocity solve. C
+has the position errors. The correction is linear: a rotation by theta leaves an error of about lever theta^2. Near a
+singular pose of a loop, a tiny error would cause a large rotation that opens the joints. So the solver scales
+corrections of loops to ``theta^2 <= error / lever`` (a trust region). It repeats the correction with a new factor of
+the rigid rows at the corrected pose, because the old factor may then be far off.
 """
 
 from __future__ import annotations
@@ -64,7 +61,7 @@ def _close_loops(w: StepBuffers) -> None:
 
 
 def _greatest_error(w: StepBuffers, errors: Array) -> Array:
-    """Return the greatest error, rad, gaps over the usual lever, (num_worlds,)."""
+    """Return the greatest error (rad), (num_worlds,). Gaps are divided by the usual lever (limits.py)."""
     gaps = (w.layout.row_kinds == ROW_GAP).reshape(errors.shape[1:])
     lever = w.real.type(w.accuracy_limits["usual_lever"])
     return np.asarray(np.where(gaps, np.abs(errors) / lever, np.abs(errors)).max(axis=(1, 2)))
@@ -96,7 +93,7 @@ def row_errors(w: StepBuffers) -> Array:
 
 
 def split_impulse_velocity(w: StepBuffers) -> Array:
-    """Return the displacement of the papers' split impulses. It corrects a share of the errors before the drift."""
+    """Return the displacement of split impulses. It corrects a share of the errors before the drift."""
     t = w.topology
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
     errors[:, t.rigid_row] = w.element_value[:, t.rigid_element]

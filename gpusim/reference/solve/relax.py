@@ -4,13 +4,10 @@ During the drift, the rows let bodies land with the speed ``-gap/h``, so that th
 points yield a little (contact_rows.py). After the drift, this stage makes the rows rigid and solves again, starting
 from the last solution.
 
-Impacts: the true speed at the surface is u_i (contact_laws.py, ``impact_speed``). A point that was pressed leaves with
-the speed ``-e u_i - a h/2`` half a step later. This speed becomes its bias. An axis that a limit has stopped leaves in
-the same way. Its speed becomes the bound of the velocity. So the energy does not depend on the step size (a ball with e
-= 1 keeps its height to 3e-14 over ten bounces). The papers set the speed without the part of the step after the impact
-(eq. 19).
-
-Positions are those of the drift. Points that bounced start their next contact from zero.
+Impacts: the speed at the surface is u_i (contact_laws.py, ``impact_speed``). Half a step later, a point that was
+pressed leaves with the speed ``-e u_i - a h/2``. The stage sets this speed as the bias of the point. For an axis that a
+limit has stopped, the stage sets it as the bound of the velocity. So the energy does not depend on the step size.
+Positions do not change.
 """
 
 from __future__ import annotations
@@ -49,7 +46,7 @@ def _resolve(w: StepBuffers, worlds: Array) -> None:
 
 
 def _find_axis_impacts(w: StepBuffers) -> Array:
-    """Set the bounds of axes stopped by a limit to their speed after impact. Return the worlds with any."""
+    """Set the bounds of axes that a limit has stopped to their speed after impact. Return the worlds with such axes."""
     none = np.zeros(w.num_worlds, bool)
     if not w.bounces or not w.topology.axis_row.size:
         return none
@@ -76,7 +73,7 @@ def _find_axis_impacts(w: StepBuffers) -> Array:
 
 
 def _relax_points(w: StepBuffers) -> Array:
-    """Set the rows of all rigid points to those after the drift. Return the worlds in which one changes."""
+    """Set the rows of all rigid points for the time after the drift. Return the worlds in which a row changes."""
     worlds = np.zeros(w.num_worlds, bool)
     if w.touch is None:
         return worlds

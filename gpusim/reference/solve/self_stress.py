@@ -1,8 +1,7 @@
 """Self-stress of loops: impulses of linearly dependent constraint rows that cancel each other.
 
-Such impulses grow from round-off and from the curvature of redundant rows. They move no body. But sensors would report
-them, and the geometric stiffness would count them as tension. The product A^-1 A p does not contain them, because the
-factor has a softer diagonal.
+Such impulses move no body. But sensors would report them, and the geometric stiffness would count them as tension. The
+product A^-1 A p does not contain them.
 """
 
 from __future__ import annotations
@@ -19,10 +18,7 @@ SELF_STRESS = {np.dtype(np.float64): 1e-3, np.dtype(np.float32): 0.1}
 
 
 def redundant(w: StepBuffers) -> Array:
-    """Return the worlds whose loops have dependent rows, bool, (num_worlds,).
-
-    Loops without axis rows always count as dependent.
-    """
+    """Return the worlds whose loops have dependent rows, bool, (num_worlds,)."""
     t = w.topology
     found: Array = (w.softening > 0.0) | (t.loops.any() & ~t.may_depend.any())
     return found

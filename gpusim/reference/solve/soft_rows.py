@@ -1,15 +1,15 @@
 """Block solve of coupled soft axis rows of a joint, together with the rigid rows of the joint, in the colored solver.
 
-A row of law ``p = P - D u`` has the compliance gamma = 1/D. A is J M^-1 J^T of the axis rows, with the rigid ones
-eliminated. If the solver sweeps one row after another, each sweep multiplies the error of two axis rows i and j by
+A row of law ``p = P - D u`` has the compliance gamma = 1/D. A is J M^-1 J^T of the axis rows, after elimination of the
+rigid rows. If the solver solves one row after another, each sweep multiplies the error of two axis rows i and j by
 
     A_ij^2 / ((A_ii + gamma_i) (A_jj + gamma_j)),
 
-which is close to 1 for a heavy arm on a stiff bushing. If this factor exceeds COUPLED_SHARE, the axis rows join the
-block of the rigid rows: N = (A + gamma)^-1 over all these rows. The block solves the linear laws of the joined rows.
-Then the solver solves each row by its own law (limits, friction, clamps) as usual, while the other rows of the block
-follow by their linear laws. A unit impulse of row i causes the impulses N_ri / N_ii of rows r, and the response of row
-i is 1/N_ii - gamma_i. A row that is not on its linear law adds nothing to the error of the block.
+This factor is close to 1 for a heavy arm on a stiff bushing. If it exceeds COUPLED_SHARE, the axis rows join the block
+of the rigid rows. The block has the inverse N = (A + gamma)^-1 over all these rows and solves the linear laws of the
+joined rows. Then the solver solves each row by its own law (limits, friction, clamps) as usual. The other rows of the
+block follow by their linear laws: a unit impulse of row i causes the impulses N_ri / N_ii of rows r. The response of
+row i is 1/N_ii - gamma_i.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ COUPLED_SHARE = 0.1
 
 
 def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Array) -> None:
-    """Join soft axis rows with the rigid rows, if they are coupled strongly.
+    """Join strongly coupled soft axis rows with the rigid rows.
 
     Args:
-        w: work.
-        batch: the constraints, with axis rows eliminated one by one. It gets new inverses and axis steps.
+        w: work arrays of the substep.
+        batch: the constraints. The function replaces its inverses and axis steps.
         block: matrix whose inverse the batch has, (worlds, n, block, block).
         product: J M^-1 J^T of all rows, (worlds, n, block, block).
     """
@@ -55,7 +55,7 @@ def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Arr
 
 
 def least_response(w: StepBuffers, response: Array, alone: Array) -> Array:
-    """Return responses of axis rows, at least the round-off of ``alone``, their responses without the rigid rows."""
+    """Return the responses of axis rows, at least the round-off of ``alone``, the responses without the rigid rows."""
     least = np.maximum(LEAST_RESPONSE[w.real] * alone, np.finfo(w.real).tiny * 1e6)
     return np.maximum(response, least).astype(w.real)
 
@@ -87,7 +87,7 @@ def _compliances(w: StepBuffers, batch: ColorBatch, product: Array) -> Array:
 
 
 def _eliminate(w: StepBuffers, batch: ColorBatch, step: AxisStep, product: Array, held: Array, joins: Array) -> None:
-    """Recompute the impulses, motion and response of a unit of an axis row with the joined soft rows of its joint."""
+    """Recompute the unit impulse, motion and response of an axis row with the joined soft rows of its joint."""
     k, place = step.k, step.place
     number = np.arange(k.size)
     own = batch.inverse[:, k, place, place]
