@@ -37,7 +37,7 @@ class BuilderMethods:
         child_xform: Transform | None = None, *, stiffness: Any, damping: Any = 0.0, label: str | None = None,
         solver: str | None = None, at: Anchor | None = None,
     ) -> int:
-        """Add a bushing, a soft joint: the wrench -K q - C q' acts on the child. q: translations, rotation vector."""
+        """Add a bushing, a soft joint: the wrench -K q - C q' acts on the child, with translations and rotations q."""
 
     def add_camera(
         self, body: int = -1, xform: Transform | None = None, fov_y: float = 0.7853981633974483,
@@ -82,7 +82,7 @@ class BuilderMethods:
         self, joint_a: int, joint_b: int, ratio: float, axis_a: int = 0, axis_b: int = 0,
         label: str | None = None,
     ) -> int:
-        """Couple two joint coordinates: ``velocity_b = ratio * velocity_a``. They keep their initial offset."""
+        """Couple two joint coordinates: ``velocity_b = ratio * velocity_a``. Their initial offset stays."""
 
     def add_hydraulic_circuit(
         self, tank_pressure: float = 100000.0, bulk_modulus: float = 1.5e9, label: str | None = None,

@@ -19,7 +19,7 @@ def add_gear(
     axis_b: int = 0,
     label: str | None = None,
 ) -> int:
-    """Couple two joint coordinates: ``velocity_b = ratio * velocity_a``. The coordinates keep their initial offset.
+    """Couple two joint coordinates: ``velocity_b = ratio * velocity_a``. Their initial offset stays.
 
     Args:
         joint_a: driving joint.
