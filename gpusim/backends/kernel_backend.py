@@ -85,9 +85,9 @@ class KernelBackend(ABC):
 
     Args:
         model, state, parameters, config: what to run, over all worlds.
-        real: number type of the computations in a substep. The state has a separate type.
-        launch: "fused", "simd" (native only), "staged", or "auto", which depends on the size of a world and its levels
-            of joints.
+        real: number type of the computations in a substep. Numbers in the state may have another type.
+        launch: "fused", "staged" or "auto". "auto" is "staged" if the work arrays of a world are large for the number
+            of levels of the elimination tree.
 
     Attributes:
         launch_reason: the launch and the reason for this choice, in words.

@@ -140,8 +140,8 @@ class ContactLaw:
             shapes. So does "hertz" without a stiffness.
         damping_coefficient: in N s/m for "linear", in s/m for "hunt_crossley".
         regularization_speed: sliding speed above which "regularized" friction reaches its full force, m/s.
-        patch_radius: radius of the contact patch for "contensou", m. Default: sqrt(R d) from the depth d of a soft
-            normal law.
+        patch_radius: radius of the contact patch for "contensou", m. Default: sqrt(R d), with the radius R of relative
+            curvature and the penetration depth d. Required with normal="rigid".
         pressure: distribution of the pressure over the patch, "uniform" (default) or "hertz".
         slip_stiffness, relaxation_length, friction_ellipse, rolling_resistance, width: parameters of friction "tire".
             See :class:`Tire`. ``width`` needs normal="spring".

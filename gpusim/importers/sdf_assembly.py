@@ -189,7 +189,7 @@ class Assembly:
         return parent, child
 
     def _roots(self, placed: list[Placed], fix: bool) -> None:
-        """Describe the base in the report, and fix the first link of each floating model."""
+        """Describe the base in the report. If ``fix`` is true, join the first link of each free model to the world."""
         carried = {item.child for item in placed}
         by_scope: dict[Scope, list[Link]] = {}
         for link in self.links.values():

@@ -131,8 +131,8 @@ def grouped(build: Build, points: Sequence[Point], most: int) -> list[list[int]]
 def run_points(build: Build, points: Sequence[Point], plan: Plan) -> Result:
     """Run points whose models have the same structure, each as a world of one simulation.
 
-    The results for a point are bitwise identical to a run of this point alone. If the scene's schedule uses other
-    functions than time, signals and commands, every point runs alone.
+    The results for a point are bitwise identical to a run of this point alone. If the scene's schedule uses
+    anything except time, signals and commands, every point runs alone.
     """
     scenes = [build(point) for point in points]
     models = [scene.builder.finalize() for scene in scenes]

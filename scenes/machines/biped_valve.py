@@ -204,7 +204,7 @@ def control(b: gpusim.ModelBuilder, posture: Posture, radius: float, feedback: b
 def _add_arm(
     d: Diagram, b: gpusim.ModelBuilder, posture: Posture, s: str, y: float, radius: float, feedback: bool
 ) -> None:
-    """Add one hand: its target on the rim, the force measured in its wrist, and the joint angles."""
+    """Add the diagram blocks of one arm: the hand's target on the rim, the hand's force, and the joint angles."""
     lever = radius * y
     d.add("expression", f"{s}_y", text=f"{lever!r} * c", unit="m")
     d.add("expression", f"{s}_z", text=f"{WHEEL[2]!r} + {lever!r} * s", unit="m")

@@ -89,7 +89,7 @@ class Integrator(Block):
 
 
 def linear(c: Context, a: Array, b: Array, given: Wire) -> None:
-    """Return the next states x for each component of a wire: x_next = a x + b u."""
+    """Store the next states x_next = a x + b u. Each component u of the wire has its own state vector x."""
     order = len(a)
     for k, u in enumerate(given):
         x = c.kept(f"x{k}")

@@ -1,4 +1,4 @@
-"""Narrow phase geometry: contact points of any two shapes, computed from their support functions.
+"""Narrow phase geometry: contact points of two shapes, for most kinds computed from their support functions.
 
 A shape (shapes.py) has a support function, and shows a face, edge or corner in each direction. The distance or
 penetration depth of two convex shapes follows from their Minkowski difference (separation.py). The contact points are

@@ -87,7 +87,7 @@ class Ground:
         self.low, self.high = low - margin, high + margin
 
     def triangles(self) -> list[Triangle]:
-        """Return the triangles whose boxes reach the shape."""
+        """Return the triangles whose bounding boxes overlap the shape's box, enlarged by the margin."""
         corners = self._tree.vertices[self._tree.triangles[: self._tree.solid]]
         reach = np.all((corners.min(axis=1) <= self.high) & (corners.max(axis=1) >= self.low), axis=1)
         return [self._triangle(int(i)) for i in np.flatnonzero(reach)]

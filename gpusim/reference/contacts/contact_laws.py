@@ -101,7 +101,7 @@ def soften(
 def impact_speed(w: StepBuffers, world: Array, restitution: Array, gap: Array, before: Array, kicked: Array) -> Array:
     """Return the speed of points after an impact in this substep, or 0 if there is none.
 
-    ``before`` and ``kicked`` are the normal speeds of the points before and after the forces of the substep act.
+    ``before`` and ``kicked`` are the normal speeds of the points before and after stage kick, which applies the forces.
     """
     real, h = w.real.type, w.real.type(w.h)
     pull = np.zeros_like(kicked)

@@ -27,8 +27,8 @@ damping on the diagonal lets redundant points share their load. The damping grow
 distance (Levenberg-Marquardt). If the method fails, the solver keeps the previous impulses and sweeps.
 
 The method solves a world if a contact is on a body with joints, and if the world has at most MOST_CONDENSED unknowns.
-All contacts must follow Coulomb's law and fit into the colors. Each pass starts with one sweep, because a resting
-machine needs nothing more. The solver skips this sweep if R is already known, or if a point is new or slides.
+All contacts must follow Coulomb's law and fit into the colors. Each pass starts with one sweep. For machines at rest,
+this sweep is usually enough. The solver skips this sweep if R is already known, or if a point is new or slides.
 """
 
 from __future__ import annotations

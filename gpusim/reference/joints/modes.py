@@ -3,8 +3,8 @@
 The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER. Without
 friction, FREE replaces the middle three. Each piece has an open variable: the velocity if free or sliding, the impulse
 if sticking or at a stop. If this variable leaves the range of the piece, the row moves to the next piece on that side.
-It moves by only one piece, because other rows may move too. The clamped terms of the row move in the same way, each
-separately, between lower bound, slope and upper bound.
+In each pass, a row moves by at most one piece, because the moves of other rows also change its velocity and impulse.
+The clamped terms of the row move in the same way, each separately, between lower bound, slope and upper bound.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Quantities: signals that backends read from a state. Each has one declaration, a NumPy reader and a C++ expression.
 
 ``device`` is the body of a C++ function. Its arguments are the world ``w``, the index ``i`` of an element, and ``out``
-for the result. ``w`` gives access to the stored state by the names of model/fields.py, to parameters and to tables
-(cuda_kernels/signals/observe.cuh). backends/codegen/observe_header.py generates the kernels' switch over all
-quantities. The files of actuators declare their quantities as ``Reading``.
+for the result. ``w`` has accessors for parameters, tables and the stored state, with the names in model/fields.py.
+cuda_kernels/signals/observe.cuh has more functions to call. backends/codegen/observe_header.py generates the kernels'
+switch over all quantities. The files of actuators declare their quantities as ``Reading``.
 """
 
 from __future__ import annotations

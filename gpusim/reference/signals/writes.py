@@ -375,7 +375,7 @@ class _Writer:
         self._place(i, rotations.quaternion_product(turn, after), shift)
 
     def _middle_axis(self, i: int) -> Array:
-        """Return the middle axis of ordered rotations in the child, with all angles zero."""
+        """Return the axis of the second of three successive rotations at zero angles, in the child's body frame."""
         t = self.table
         turn = rotations.quaternion_product(t["frame_b"][i], rotations.quaternion_conjugate(t["frame_a"][i]))
         return cross(t["axis"][i], matvec(rotations.matrix_from_quaternion(turn), t["other"][i]))
@@ -427,7 +427,8 @@ class _Writer:
     def rate(self, i: int, j: int, column: int) -> None:
         """Write rates i to i + j of a joint.
 
-        The child's velocity changes with the parent's velocity and with the rates.
+        The child's velocity gets the change of the parent's velocity, as if both were one rigid body. It also gets the
+        change of the rates along the axes of the joint.
         """
         numbers = np.arange(i, i + j)
         difference = self.values[:, column : column + j] - self.now.rate(numbers)[self.worlds]

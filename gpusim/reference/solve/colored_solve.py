@@ -56,7 +56,8 @@ def solve(w: StepBuffers) -> None:
 def warm_start(w: StepBuffers) -> None:
     """Build the batches of the constraints that sweeps solve.
 
-    Apply the impulses of the last substep, scaled to the kick time of this one.
+    Apply the impulses of the last substep, times the ratio of the kick times of this substep and the last one. A kick
+    time is the time over which a kick applies forces.
     """
     w.batches = _batches(w)
     for batch in w.batches:
