@@ -27,12 +27,12 @@ GPUSIM_PHASE void start_closing(const World& w, int) {
 GPUSIM_FN bool is_unclosed(const World& w) {
     return *w.closing() && (*w.error_before() < real(0) || *w.error_before() > real(CLOSED));
 }
-// Decide whether to correct the errors. The first time always.
+// Decide whether to correct the errors: 1 for the first correction, 2 for later ones.
 GPUSIM_PHASE void judge_errors(const World& w, int) {
     const real error = *w.position_error(), before = *w.error_before();
     const bool shrinks = error > real(CLOSED) && error < real(CLOSING_SHARE) * before;
-    *w.closing() = before < real(0) || shrinks || (error > real(OPEN) && error < real(APART));
-    if (before >= real(0)) *w.factor_damping() = 0.0;
+    const bool retries = *w.closing() == 1 && error > real(OPEN) && error < real(APART);
+    *w.closing() = before < real(0) ? 1 : (shrinks || retries ? 2 : 0);
     *w.error_before() = error;
     *w.position_error() = *w.position_turn() = real(0);
 }

@@ -399,7 +399,7 @@ _TABLE = (
         writes="position_error rhs",
     ),
     Phase("start_closing", writes="closing error_before position_error position_turn"),
-    Phase("judge_errors", writes="closing error_before factor_damping position_error position_turn"),
+    Phase("judge_errors", writes="closing error_before position_error position_turn"),
     Phase("weigh_shift", "bodies", reads="delta mass_jacobian", writes="displacement position_turn"),
     Phase("shift_body", "bodies", reads="delta mass_jacobian", writes="orientation position"),
     Phase(

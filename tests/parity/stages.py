@@ -61,7 +61,7 @@ UPDATES: dict[str, tuple[str, ...]] = {
         "position", "orientation", "overflow_change",
         # only worlds with dependent rows, or whose loops do not close at once, are factored again
         "angle", "coupling_offset", "coupling_value", "diagonal", "element_value", "element_vectors", "jacobian",
-        "mass_blocks", "mass_jacobian", "factor_damping", "gamma", "softening", "softens", "weak", "factored_gamma",
+        "mass_blocks", "mass_jacobian", "gamma", "softening", "softens", "weak", "factored_gamma",
         "scale", "scaled_diagonal", "factor_blocks", "inverse", "lower",
     ),
 }  # fmt: skip

@@ -22,11 +22,11 @@ def test_random_machines_with_loops(first: int) -> None:
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("seed", [313, 378, 464, 852, 1240, pytest.param(991, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("seed", [313, 464, 852, 1240, 1456, pytest.param(991, marks=pytest.mark.nightly)])
 def test_fast_loops_close_in_every_step(seed: int) -> None:
     """One linear correction of positions left 0.1 to 4 mm: links turn by up to half a radian in a step.
 
-    More corrections with the factor of before the drift left 0.2 mm (378) and 0.1 mm (1240).
+    More corrections with the factor of before the drift left 0.1 mm (1240) and 0.3 mm (1456).
     """
     assert loops.run(seed) == ""
 

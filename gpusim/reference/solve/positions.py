@@ -21,8 +21,8 @@ from gpusim.typing import Array
 
 SPLIT_SHARE = 0.2
 # Positions of loops are corrected up to MOST_CORRECTIONS times, while their greatest error is above CLOSED (rad, gaps
-# over the usual lever) and each correction shrinks it to CLOSING_SHARE. Errors from OPEN to APART need not shrink. All
-# others that do not shrink come from loops that cannot close. More corrections would only move bodies and add energy.
+# over the usual lever) and each correction shrinks it to CLOSING_SHARE. The first correction, with the old factor, need not
+# shrink errors from OPEN to APART. If errors still do not shrink, the loop cannot close: more corrections add energy.
 MOST_CORRECTIONS, CLOSED, OPEN, APART, CLOSING_SHARE = 8, 1e-5, 2e-4, 1e-2, 0.9
 
 
@@ -49,7 +49,7 @@ def _close_loops(w: StepBuffers) -> None:
         error = _greatest_error(w, errors)
         if k:
             shrinks = (error > real(CLOSED)) & (error < real(CLOSING_SHARE) * before)
-            closing &= shrinks | ((error > real(OPEN)) & (error < real(APART)))
+            closing &= shrinks | ((k == 1) & (error > real(OPEN)) & (error < real(APART)))
             factor_rigid_rows(w, closing, moved=True)
         change = w.apply_impulse(w.factor.solve(-errors))
         change = change * _trusted_share(w, error, change)[:, None, None]

@@ -34,7 +34,7 @@ def factor_rigid_rows(w: StepBuffers, worlds: Array, moved: bool) -> None:
     Args:
         w: work arrays of the substep.
         worlds: worlds to factor.
-        moved: whether to use the current poses, without damping near singular poses.
+        moved: whether to use the current poses.
     """
     at, system = np.flatnonzero(worlds), w.direct
     if not at.size:
@@ -44,7 +44,6 @@ def factor_rigid_rows(w: StepBuffers, worlds: Array, moved: bool) -> None:
         prepare.update_rows(w, worlds)
         blocks = products(w.topology, w.jacobian, w.mass_jacobian)
         own = diagonal(w.topology, blocks)
-        w.factor_damping[at] = 0.0
     held = ~w.layout.axis_swept
     rows = w.topology.axis_row[held]
     gamma.reshape(w.num_worlds, -1)[np.ix_(at, rows)] = 1.0 / system.rows.floor[np.ix_(at, held)]
