@@ -92,7 +92,7 @@ class Schedule:
         self._times, self._values = times, values
 
     def value(self, t: float) -> float:
-        """Return the value at time ``t`` (s). At a step of the table, this is the value after the step."""
+        """Return the value at time ``t`` (s). At a jump of the table, this is the value after the jump."""
         if self.period is not None:
             t = t % self.period
         i = bisect.bisect_right(self._times, t)

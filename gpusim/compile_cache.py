@@ -214,7 +214,7 @@ def kept_like(pattern: str) -> Path | None:
 
 
 def _there(target: Path) -> bool:
-    """Return whether the cache contains an undamaged copy of the file."""
+    """Return whether the cached file ``target`` exists and matches its checksum."""
     try:
         return _checksum_file(target).read_text(encoding="ascii") == _checksum(target)
     except (FileNotFoundError, NotADirectoryError, UnicodeDecodeError):

@@ -158,7 +158,7 @@ class _Kick:
         )
 
     def parts(self, sim: Simulation) -> Powers:
-        """Return the works since this kick of actuator kinds that compute them in ``works``."""
+        """Return the works since this kick, for actuator kinds with their own method ``works``."""
         found: Powers = {}
         for ledger in self.ledgers.values():
             found |= ledger(sim.runtime.now)
@@ -191,9 +191,9 @@ class _Kick:
 
 
 class _Powers:
-    """Mean power of every part over the kick (W), by its name, and the energy that actuators have stored (J).
+    """Mean power (W) of every entry over the kick, and stored energy (J) of actuators, both by name of the entry.
 
-    Kinds in ``booked`` compute their works themselves. ``oil`` sums their power on bodies (W) and stored energy (J).
+    Actuator kinds in ``booked`` compute their works themselves. ``oil`` sums their power (W) and stored energy (J).
     """
 
     def __init__(self, sim: Simulation, w: StepBuffers, twist: Array, booked: set[str]) -> None:

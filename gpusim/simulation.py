@@ -269,7 +269,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         self._override.hold(values, chosen_worlds("Simulation.override", worlds, self.num_worlds))
 
     def release(self, names: str | Sequence[str] | None = None, worlds: Any = None) -> None:
-        """Let overridden commands take effect again. Commands that are not written keep their values.
+        """End the override of commands. Each command keeps its value until you or a diagram write it.
 
         Args:
             names: commands by label or wildcard. None: all.
@@ -287,7 +287,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     def contacts(self, world: Any = None) -> Contacts:
         """Return the contact points at the current time, with gaps, forces and modes. See :class:`Contacts`.
 
-        Velocities and forces are those of a trial step. The state does not change.
+        Velocities and forces come from a trial step. The state does not change.
 
         Args:
             world: None for all, an index, a list of indices, or a mask (num_worlds,).

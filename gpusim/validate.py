@@ -15,7 +15,7 @@ from gpusim.typing import Array
 GREATEST_RATIO = 1e9
 """Maximum gear ratio. Larger ratios cause round-off."""
 LEAST_SHARE = 1e-14
-"""Least principal moment of inertia as a share of the greatest."""
+"""Minimum ratio of the least to the greatest principal moment of inertia."""
 GREATEST = 1e100
 """Maximum mass and moment of inertia, kg and kg m2."""
 DENSEST = 22590.0
@@ -23,7 +23,7 @@ DENSEST = 22590.0
 ROUND_OFF = 1e-6
 """Minimum moment of inertia, as a fraction of an osmium ball's. Smaller values are round-off or wrong units."""
 UNUSABLE = 1e-9
-"""Below this fraction of the same inertia, round-off makes the joints of a link separate."""
+"""Below this fraction of an osmium ball's inertia, round-off makes the joints of a link separate."""
 
 
 def fail(element: str, rule: str, hint: str) -> ModelError:
@@ -173,8 +173,8 @@ def body_inertia(element: str, value: Any, mass: float) -> Array:
     """Return the inertia tensor of a body of ``mass`` kg, kg m2.
 
     Raises:
-        ModelError: as in :func:`inertia`, or a principal moment below UNUSABLE times that of an osmium ball of this
-            mass.
+        ModelError: as in :func:`inertia`, or a principal moment below UNUSABLE times the moment of an osmium
+            ball of this mass.
     """
     tensor = inertia(element, value)
     smallest, ball = float(np.linalg.eigvalsh(tensor)[0]), least_moment(mass) / ROUND_OFF

@@ -12,7 +12,7 @@ Packages. Each package imports only the packages above it:
 
 Modules at the top level: ``offscreen`` (pictures without a window) and ``pictures`` (picture and film files).
 
-Importing this package loads no OpenGL. The first picture does:
+Importing this package loads no OpenGL. The first picture loads OpenGL:
 
     with gpusim.viewer.Offscreen(sim, width=640, height=360) as eye:
         picture = eye.image()

@@ -47,7 +47,7 @@ class Offscreen:
         max_worlds: number of worlds to draw next to each other, starting with the first.
         worlds: indices of the worlds to draw; replaces ``max_worlds``.
         overlays: one or several names of overlays (docs/guides/viewer.md).
-        glass: draw world shapes that hide bodies as glass, and ignore these shapes in depth and segmentation. False:
+        glass: draw world shapes as glass if they hide bodies, and ignore these shapes in depth and segmentation. False:
             world shapes hide bodies.
         decoration: also draw joints, springs, cylinders, stands, and solids for bodies without shapes and visuals.
             False: draw only shapes, visuals, ropes and rods. This applies to color, depth and segmentation.

@@ -77,7 +77,7 @@ class Brake(ActuatorType):
             raise validate.fail(group.specs[0].element, "torque must not be negative", "write torque >= 0")
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add dry friction in proportion to the mean command over the kick."""
+        """Add dry friction in proportion to the mean command over the velocity update (kick)."""
         if velocity is None:
             work.add_friction(group, group.params["torque"] * work.command(group, "command"))
 

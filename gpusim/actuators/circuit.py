@@ -236,7 +236,7 @@ class CircuitSolve:
         self.before: Any = None
 
     def _filling(self, work: StepBuffers, kind: str, n: int, volume: Array) -> Array:
-        """Return the share of its displacement that a motor fills in this step from the oil at its inlet."""
+        """Return the share of a motor's displacement that the oil at its inlet fills in this step."""
         group = work.groups[kind]
         speed, ends = work.rate[:, group.axis[n]].astype(np.float64), []
         for port in "ab":

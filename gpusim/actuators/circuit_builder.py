@@ -283,9 +283,9 @@ class HydraulicCircuit:
             valve: node at the control valve.
             gain: flow gain K of the open valve (m3/s/sqrt(Pa)).
             set_pressure: pressure at which opening starts (Pa), usually 1.3 times the pressure under the greatest load.
-            pilot: node of the other chamber or port of the cylinder or motor.
+            pilot: node of the cylinder's other chamber, or of the motor's other port.
             pilot_ratio: weight of the pilot pressure.
-            opening_range: pressure from the start of opening to fully open (Pa).
+            opening_range: pressure increase from the start of opening to full opening (Pa).
             time_constant: time constant of the poppet (s).
             transition_pressure: pressure drop below which the flow is laminar (Pa).
             label: unique name.

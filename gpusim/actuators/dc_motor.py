@@ -79,7 +79,7 @@ def read_torque(group: Group, now: StateReader) -> Array:
 
 
 def _electric_step(electric: Array, interval: Array, torque: Array, drive: Array) -> tuple[Array, Array]:
-    """Return ``gain`` and ``carried`` of the torque ``carried + gain s`` after ``interval`` s."""
+    """Return ``gain`` and ``carried``. The torque after the time ``interval`` (s) is ``carried + gain s``."""
     no_lag = electric <= 0.0
     safe = np.where(no_lag, 1.0, electric)
     theta = fitted_weight(interval / safe)
@@ -89,7 +89,7 @@ def _electric_step(electric: Array, interval: Array, torque: Array, drive: Array
 
 
 def _solved(group: Group, work: StepBuffers) -> tuple[Array, Array]:
-    """Return the rotor speed after the kick, and the torque at this speed."""
+    """Return the rotor speed after the velocity update (kick), and the torque at this speed."""
     constant, slope, _, _ = work.scratch["motor.law"]
     speed = group.params["gear_ratio"] * work.rate_next[:, group.axis]
     return speed, constant - slope * speed
@@ -97,7 +97,7 @@ def _solved(group: Group, work: StepBuffers) -> tuple[Array, Array]:
 
 @register
 class DcMotor(ActuatorType):
-    """DC motor that adds rotor inertia and torque to the joint's law."""
+    """DC motor that adds rotor inertia and torque to the force law of the joint's axis row."""
 
     name: ClassVar[str] = "motor"
     kernel_file: ClassVar[str] = "dc_motor.cuh"
@@ -214,7 +214,7 @@ def add_dc_motor(
         stall_torque: stall torque M_s at the rotor (N m).
         no_load_speed: no-load speed w_idle of the rotor (rad/s). If infinite, the torque does not fall with the speed.
         mechanical_time_constant: time constant t_m of the rotor alone (s). The rotor's inertia is M_s t_m/w_idle.
-        electrical_time_constant: T_e (s). 0: no electrical lag.
+        electrical_time_constant: time constant T_e of the winding (s). 0: no electrical lag.
         gear_ratio: r, rotor angle per joint angle, or rotor angle per m on a translation (rad/m).
         axis: index of the joint's coordinate.
         label: unique name, for signals ``motor.<label>.command``, ``.speed``, ``.torque``.

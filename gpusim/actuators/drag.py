@@ -30,7 +30,7 @@ from gpusim.typing import Array, Vector
 
 _XYZ = ("x", "y", "z")
 SHARE_OF_STOP = 0.5
-"""Share of a body's speed that drag may remove in one kick before the drag is reduced."""
+"""Share of a body's speed that drag may remove in one velocity update (kick) before the drag is reduced."""
 
 
 @register

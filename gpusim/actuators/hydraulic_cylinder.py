@@ -146,7 +146,7 @@ def check_start(spec: ActuatorSpec, builder: Elements) -> None:
 
 @register
 class HydraulicCylinder(ActuatorType):
-    """Hydraulic cylinder that adds oil force, friction and stops to the law of its line."""
+    """Hydraulic cylinder that adds oil force, friction and stops to the axis row between its pins."""
 
     name: ClassVar[str] = "cylinder"
     kernel_file: ClassVar[str] = "hydraulic_cylinder.cuh"
@@ -309,7 +309,7 @@ class HydraulicCylinder(ActuatorType):
             work.scratch["cylinder.free"] = free_piston(group, work, x)
 
     def _implicit_law(self, group: Group, work: StepBuffers) -> None:
-        """Compute the force law P - D u from the pressure lines of both chambers."""
+        """Compute the force law P - D u from both chamber pressures, which are linear in the velocity u."""
         p, scratch = group.params, work.scratch
         a, b = work.circuit.lines(scratch["cylinder.guess"], scratch["cylinder.slope"])
         scratch["cylinder.lines"] = np.stack([a, b, scratch["cylinder.slope"]])
@@ -409,7 +409,7 @@ class Circuit:
     """Velocity of the last guess, (worlds, n)."""
 
     def lines(self, guess: Array, slope: Array) -> tuple[Array, Array]:
-        """Return both chambers after the step as lines ``p+ = a - b v`` (b_B < 0, and 0 at vapor pressure).
+        """Return both pressures after the step as linear functions ``p+ = a - b v`` (b_B < 0, and 0 at vapor pressure).
 
         Args:
             guess: pressures at which the chord conductances are computed, (2, worlds, n).

@@ -120,7 +120,7 @@ def edge_conductance(opened: Array, drop: Array, transition: Array, linear: Arra
 def chamber(
     pressure: Array, compliance: Array, area: Array, conductance: Array, inflow: Array, h: float
 ) -> tuple[Array, Array]:
-    """Return the pressure after an implicit step as a line in the piston velocity: ``p+ = a - b v``.
+    """Return the pressure after an implicit step as a linear function of the piston velocity: ``p+ = a - b v``.
 
     ``C p' = sum G (p_ref - p+) - S v`` with the compliance C = V/beta.
 

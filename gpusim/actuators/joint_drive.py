@@ -168,7 +168,7 @@ class TrackingServo(JointDrive):
 
 
 def checked_limits(element: str, limit: Any) -> dict[str, float]:
-    """Return lower and upper limits from one number for both signs, (least, greatest), or None."""
+    """Return both limits. ``limit`` is one number for both signs, (least, greatest), or None."""
     if limit is None:
         return {"lower": -math.inf, "upper": math.inf}
     if np.ndim(np.array(limit, dtype=object)) == 0:  # of objects, for lists of uneven length too

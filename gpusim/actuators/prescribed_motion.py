@@ -1,4 +1,4 @@
-"""Prescribed motion: a joint coordinate follows a path x(t) with any force that this needs.
+"""Prescribed motion: a joint coordinate follows a path x(t). The force has no limit.
 
 Commands hold over a step. They describe the path at the start of the step: position x, velocity v and acceleration a.
 In a substep from s to s + h after the start, the coordinate q moves at the rate u*. u* is the mean rate of the path
@@ -138,7 +138,7 @@ class PrescribedMotion(ActuatorType):
         group.state["force"] = np.where(begins, force, before + share * (force - before))
 
     def jump(self, group: Group, work: Any) -> Array:
-        """Return the distance to the path at the start of the step, if it needs more than JUMP_SPEED."""
+        """Return the distance to the path at the start of the step, or 0 if it needs less than JUMP_SPEED."""
         done, count = work.state.arrays["sensed_substeps"][:, None], work.config.substeps
         way = np.abs(work.control[:, group.control["position"]] - work.axis_position[:, group.axis])
         begins = (done == 0) | (done >= count)
@@ -147,7 +147,7 @@ class PrescribedMotion(ActuatorType):
 
 @builder_method
 def add_motion(self: ModelBuilder, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None) -> int:
-    """Add a prescribed motion: a joint coordinate follows a path x(t) with any force that this needs.
+    """Add a prescribed motion: a joint coordinate follows a path x(t). The force has no limit.
 
     ``sim.control[label]`` is the position x at the start of the step (m or rad). The commands ``<label>.velocity`` and
     ``<label>.acceleration`` are the first and second time derivative of x at the same time. Write all three before each

@@ -1,8 +1,8 @@
-"""Force laws that are nonlinear in the row velocity u+ after the step. Each better guess of u+ refits a line P - D u+.
+"""Force laws that are nonlinear in the row velocity u+ after the step.
 
-First the row is solved alone, as if the world had no other rows. The line goes through this solution and has the slope
-of the law there. If the previous slope is close enough, the line keeps it, so that the factorization of the direct
-solver stays valid. If several rows oscillate together, the line goes through the last two guesses.
+The solver refits a line P - D u+ at each better guess of u+. First it solves the row alone. The line goes through this
+solution and has the law's slope there. If the previous slope is close enough, the line keeps it. The factorization of
+the direct solver then stays valid. If several rows oscillate together, the line goes through the last two guesses.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gpusim.description.actuator_kinds import ActuatorType, Group, StepBuffers
 from gpusim.typing import Array
 
 ROUNDS, SETTLED, ROUNDING = 40, 1e-6, 1e-14
-"""Solution of a row alone: most rounds, tolerance as a share of the remaining step, and as a share of velocities."""
+"""Newton's method in ``solve_alone``: maximum number of iterations, and tolerances relative to step and velocity."""
 KEPT = 0.2
 """Relative change of the row's slope above which the slope is updated and the matrix is factored again."""
 SWINGING, LEAST_SHARE = 0.5, 0.05
@@ -32,7 +32,7 @@ class RefittedLaw(ActuatorType, ABC):
 
     @abstractmethod
     def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
-        """Return the impulse of the kick for a guess of u+, and its slope -dp/du+ >= 0, (num_worlds, n)."""
+        """Return the impulse p of a velocity update (kick) at the guess u+, and -dp/du+ >= 0, both (num_worlds, n)."""
 
     def solve_alone(
         self, group: Group, work: StepBuffers, guess: Array, given: Array, others: Array

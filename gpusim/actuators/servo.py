@@ -135,7 +135,7 @@ class Servo(ActuatorType):
 
 
 def _position_range(model: Elements, joint: int, axis: int, target: float, free: float) -> tuple[float, float]:
-    """Return the panel's range: the joint limits, or ``free`` without a limit, extended to the first target."""
+    """Return the panel's range: the joint limits (default: +-``free``), extended to the initial target."""
     params = model.joints[joint].params
     lower, upper = (
         float(np.ravel(params[name])[axis]) if name in params else math.inf for name in ("limit_lower", "limit_upper")

@@ -168,7 +168,7 @@ def make_backend(
 
 
 def _warn_of_overflow(topology: Topology, config: SolverConfig) -> None:
-    """Warn if some swept constraints fit into no color, because they converge more slowly."""
+    """Warn if the solver found no color for some constraints. Such constraints converge more slowly."""
     if config.direct and not topology.swept.any():
         return
     overflow = topology.coloring_for(config.max_colors).overflow

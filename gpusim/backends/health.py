@@ -54,7 +54,7 @@ class Quarantine:
         self._remember()
 
     def drop_poisoned(self) -> None:
-        """Stop worlds with invalid numbers written to their state, before a step reads them.
+        """Stop worlds whose state contains invalid numbers, before a step reads these numbers.
 
         Otherwise one invalid number could abort the step for all worlds.
         """
@@ -248,7 +248,7 @@ MOST_VARIABLES = 16
 _WARNED_EACH = 5
 STARTED, ACTUATOR, LINEAR, ANGULAR, POSITION, ORIENTATION, COMMAND, JOINT = range(8)
 RESUMED = INDICES * (JOINT + 1) + 1
-"""Health word of a world that a restore has stopped as failed."""
+"""Health word of a world that ``resume`` has stopped."""
 _FIELDS = {
     STARTED: "velocity",
     LINEAR: "linear_velocity",
@@ -279,7 +279,7 @@ class KernelHealth(Protocol):
         """Let worlds run again."""
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Keep worlds stopped that failed on another backend: their health words and the values that failed."""
+        """Stop the worlds that failed on another backend, given the health words and the values that failed."""
 
 
 class KernelQuarantine:

@@ -86,8 +86,8 @@ class KernelBackend(ABC):
     Args:
         model, state, parameters, config: what to run, over all worlds.
         real: number type of the computations in a substep. Numbers in the state may have another type.
-        launch: "fused", "staged" or "auto". "auto" is "staged" if the work arrays of a world are large for the number
-            of levels of the elimination tree.
+        launch: "fused", "staged" or "auto". "auto" chooses "staged" if a world's work arrays are large, in total and
+            per level of the elimination tree.
 
     Attributes:
         launch_reason: the launch and the reason for this choice, in words.
@@ -186,7 +186,7 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def current_angles(self) -> None:
-        """Update the counted joint angles to the current poses."""
+        """Update the joint angles to the current poses, full rotations included."""
 
     def invalidate(self) -> None:  # noqa: B027 (nothing to do with shared memory)
         """Invalidate the results of stage forward after a write."""
@@ -236,7 +236,7 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
-        """Return an array (num_worlds, width), and a function that runs the kernels that fill it with ``entries``."""
+        """Return an array (num_worlds, width), and a function that runs the kernels that fill it with the signals."""
 
     def register_array(self, name: str) -> None:  # noqa: B027 (nothing to do with shared memory)
         """Register an additional state array that the step does not use."""
@@ -282,7 +282,7 @@ class KernelBackend(ABC):
         self.failed[0] = self._seen = int(np.count_nonzero(self.health))
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Keep worlds stopped that failed on another backend, with their health words and the values that failed."""
+        """Stop the worlds that failed on another backend, given the health words and the values that failed."""
         self.health[:], self.health_value[:] = words, values
         self.failed[0] = self._seen = int(np.count_nonzero(words))
 

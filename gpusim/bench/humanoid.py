@@ -24,7 +24,7 @@ COMMAND_RANGE = 0.4
 STANDING, LYING = 1.293, 0.122
 """Height of the torso when standing, and when lying on its back, m."""
 STANDING_STEPS, SETTLE, FALL = 60, 600, 400
-"""Number of steps: while the humanoid still stands, until it lies at rest, and of its fall."""
+"""Numbers of steps: a standing humanoid stays up, a lying one comes to rest, a falling one lands."""
 HOLD = 20
 """Number of steps (60 ms) between random torques."""
 FLOOR_FRICTION = 1.0
@@ -34,9 +34,8 @@ ORIGIN: Vector = (0.0, 0.0, 0.0)
 class Hinge(NamedTuple):
     """Hinge with its motor.
 
-    ``axis`` is in link axes. Units: ``range`` degrees, ``armature`` kg m2, ``stiffness`` N m/rad, ``damping`` N m
-    s/rad,
-    ``gear`` (maximum torque) N m.
+    ``axis`` is in link axes. Units: ``range`` degrees, ``armature`` kg m2, ``stiffness`` N m/rad, ``damping``
+    N m s/rad, ``gear`` (maximum torque) N m.
     """
 
     name: str

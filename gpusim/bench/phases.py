@@ -46,8 +46,8 @@ def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
     """Return the time of a step (microseconds) by stage and by kernel. The simulation runs ``steps`` further steps.
 
     In staged launch, each kernel launch is timed. The stages are those of solver/schedule.py. In addition, "start" and
-    "store" load and store the state, and "calls" is the time that Python takes between the kernels. In fused launch,
-    :func:`clock_routines` measures the times, and the "kernels" are the routines within the stages.
+    "store" load and store the state. On a CPU, "calls" is the time that Python takes between the kernels. In fused
+    launch, :func:`clock_routines` measures the times, and the "kernels" are the routines within the stages.
 
     Raises:
         ModelError: the simulation runs neither fused nor staged on the native or the cuda backend.
@@ -73,7 +73,7 @@ def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
 
 
 def _fused(sim: Any, steps: int) -> tuple[Times, Times]:
-    """Return the profile of the clocked build, scaled to the step time of the usual build."""
+    """Return the profile of a build that counts cycles, scaled to the step time of the usual build."""
     shares = clock_routines(sim, steps)
     synchronize(sim)
     # exclude other work on the computer if one thread does everything
@@ -107,7 +107,7 @@ class _Timer:
 
 
 class _CpuTimer(_Timer):
-    """Timer that runs segments like the native backend."""
+    """Timer of the native backend's kernel calls."""
 
     def __init__(self, backend: NativeBackend) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ class _CpuTimer(_Timer):
         self.clock = time.thread_time if backend.threads == 1 else time.perf_counter
 
     def runner(self, h: float) -> Runner:
-        """Return the runner that replaces the backend's."""
+        """Return a function that replaces the backend's launches in a step of ``h`` s and times each launch."""
         size, backend, clock = ctypes.c_double(h), self._backend, self.clock
         library, address, team = backend._library, backend._address, backend.team
 
@@ -146,7 +146,7 @@ class _GpuTimer(_Timer):
             self._busy = cupy.zeros(BUSY_BYTES, np.uint8)
 
     def runner(self, h: float) -> Runner:
-        """Return the runner that replaces the backend's."""
+        """Return a function that replaces the backend's launches in a step of ``h`` s and times each launch."""
 
         def run(segment: list[Launch]) -> None:
             for launch in segment:

@@ -29,7 +29,7 @@ GROUPS = ("contacts", "impulses", "substep")
 def clock_routines(sim: Any, steps: int = 10) -> dict[str, float]:
     """Return each routine's share of the time of a step, the largest first.
 
-    A share includes called routines.
+    The share of a routine includes the routines that it calls.
 
     The first thread of each world counts the cycles, including waits. The time of a step is the sum of the routines in
     STEP.
@@ -70,14 +70,14 @@ def _native_variant(backend: NativeBackend) -> Variant:
 
 
 def _cuda_variant(backend: CudaBackend) -> Variant:
-    """Return the kernel variant of steps after the full build is ready."""
+    """Return the kernel variant that runs the steps once the full build is ready."""
     variant = backend.step_variant()
     return variant.full or variant
 
 
 @contextmanager
 def _on_cpu(backend: NativeBackend, variant: Variant) -> Iterator[Any]:
-    """Run a clocked library instead of the backend's library, and yield a reader of its counters.
+    """Use a library that counts cycles instead of the backend's library, and yield a reader of its counters.
 
     The library runs in one thread.
     """
@@ -93,7 +93,7 @@ def _on_cpu(backend: NativeBackend, variant: Variant) -> Iterator[Any]:
 
 @contextmanager
 def _on_gpu(backend: CudaBackend, variant: Variant) -> Iterator[Any]:
-    """Run a clocked library on the GPU, and yield a reader of its counters."""
+    """Use kernels that count cycles on the GPU, and yield a reader of their counters."""
     import cupy
 
     with backend._here():

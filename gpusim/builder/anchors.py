@@ -22,7 +22,7 @@ def end_frame(builder: Elements, element: str, names: str, body: int, xform: Tra
     Args:
         builder: builder that contains the body.
         element: name for error messages.
-        names: the names that the user knows for ``xform`` and ``at``, such as "parent_xform at".
+        names: names of the user's arguments for ``xform`` and ``at``, such as "parent_xform at".
         body: valid body index, -1 for the world.
         xform: frame in the body frame. None means the body frame, unless ``at`` is given.
         at: alternative to ``xform``: the frame in the world, as a Transform, or as a point (3,) in m for a frame with
@@ -39,7 +39,7 @@ def end_frame(builder: Elements, element: str, names: str, body: int, xform: Tra
 
 
 def end_point(builder: Elements, element: str, names: str, body: int, point: Any, at: Any) -> Array:
-    """Return an element's point (3,) in a body frame, in m: ``point`` (default: origin), or ``at`` from the world."""
+    """Return an element's point (3,) in a body frame, in m: ``point`` (default: origin), or the converted ``at``."""
     own, in_world = names.split()
     _check_one(element, names, point, at)
     if at is None:

@@ -463,7 +463,7 @@ def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any, kinematic:
 
 
 def _moved_body(body: BodySpec, start: Transform, host: BodySpec | None) -> BodySpec:
-    """Copy another builder's body, whose world lies at ``start`` and moves with ``host``."""
+    """Copy a body of another builder. The other builder's world is at ``start`` and moves with ``host``."""
     new = copy.deepcopy(body)
     new.xform = start * body.xform
     new.linear_velocity = start.rotate(body.linear_velocity)

@@ -18,7 +18,7 @@ class BuilderMethods:
 
 
 def builder_method(function: F) -> F:
-    """Make a function from the file of a joint, actuator or shape a method of ModelBuilder.
+    """Attach a function to ModelBuilder as a method.
 
     A new joint, actuator or shape thus needs only one file, and users still write ``builder.add_joint_revolute(...)``.
     """

@@ -14,7 +14,7 @@ UNNAMED = 1
 """Group of a shape without a given group, and of names without a rule."""
 
 GroupRules = dict[tuple[str, str | None], bool]
-"""Whether two groups collide. The two names are in order. The key (name, None) is the default rule of one group."""
+"""Whether two groups collide. The two names are sorted. The key (name, None) is the default rule of one group."""
 
 
 def prefixed_rules(rules: GroupRules, prefix: str) -> GroupRules:

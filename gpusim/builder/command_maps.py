@@ -83,7 +83,7 @@ def set_command_map(
 def _activation(
     element: str, spec: ActuatorSpec, lag: float, integrate: bool, between: Any, first: Any
 ) -> tuple[float, float, float | None]:
-    """Return the range of the activation and its first value."""
+    """Return the range of the activation and its initial value."""
     if integrate and lag:
         raise validate.fail(element, f"it integrates, and time_constant = {lag:g} s is given too", "give one of them")
     if not (integrate or lag):

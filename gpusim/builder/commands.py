@@ -17,7 +17,7 @@ from gpusim.errors import unknown_name
 APPLIED = ".applied"
 """Suffix of the delayed or lagging value of a command."""
 ACTIVATION = "activation"
-"""Signal name of the state between a command and its effect."""
+"""Signal name of the activation, the state between a command and the actuator's force."""
 MAPS = "command_maps"
 """Actuator parameter with the maps of its commands, by name."""
 OPERATOR = "operator"

@@ -16,7 +16,7 @@ FORMAT, VERSION = "gpusim.model", 1
 _HEAD = ("format", "version", "arrays")
 _LABELS = "_labels"
 _LISTS = {"body": "bodies"}
-"""Names of lists of elements that are not the name of the label space plus "s"."""
+"""Lists of the builder by label space. The default name of a list is the label space plus "s"."""
 _FIX = "give what ModelBuilder.to_dict returned"
 Self = TypeVar("Self", bound="DictFormat")
 

@@ -41,7 +41,7 @@ from gpusim.typing import Array
 
 _Spec = TypeVar("_Spec", JointSpec, ActuatorSpec)
 LENGTH = -1
-"""Pseudo-coordinate: the length of a joint that limits hold instead of a locked row."""
+"""Pseudo-coordinate: the length of a rod. Two equal limits hold this length instead of a locked row."""
 
 
 def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Model:
@@ -381,7 +381,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
 
 
 def _body_sides(bodies: Array, dynamic: Array) -> Array:
-    """Return the constraint sides on each body, padded with the number of sides."""
+    """Return the indices of the constraint sides on each body. Unused entries contain the number of sides."""
     count, slots = bodies.shape
     sides: list[list[int]] = [[] for _ in dynamic]
     for c in range(count):

@@ -272,7 +272,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 @functools.cache
 def _record_type(place: str) -> type | None:
-    """Return the dataclass at a place such as "contact.material.Material", or None if there is none."""
+    """Return the dataclass with a path such as "contact.material.Material", or None if there is none."""
     module, _, name = place.rpartition(".")
     if module.partition(".")[0] not in _PACKAGES:
         return None

@@ -1,1 +1,1 @@
-"""The command line: ``gpusim run``, ``gpusim list``, ``gpusim bench`` and ``gpusim doctor``."""
+"""The command line ``gpusim``."""

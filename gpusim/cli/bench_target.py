@@ -39,7 +39,7 @@ _CHEAPER = {
 }
 """Stage -> advice on how to make the stage faster."""
 _LARGE = 0.1
-"""Minimum share of a step at which a profile gives advice."""
+"""If a stage takes at least this share of a step, the profile shows advice for the stage."""
 
 
 def is_target(names: Sequence[str]) -> bool:
@@ -80,7 +80,7 @@ def bench_target(target: str, backend: str, dtype: str, threads: int | None, qui
 
 
 def _profile(sim: Any) -> Table:
-    """Return the stages of a step of one world, the longest first."""
+    """Return a table of the stages of a step of one world, the longest first."""
     from gpusim.bench.phases import profile
 
     with notes_instead_of_warnings():

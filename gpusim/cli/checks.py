@@ -66,7 +66,7 @@ def sampling(scene: Scene, sim: Simulation) -> Sampling:
 def find(
     options: RunOptions, scene: Scene, outcome: Outcome, checked: Sampling | None, against: list[str]
 ) -> Found | None:
-    """Evaluate the scene's checks on a finished run. Return None if the scene has none.
+    """Evaluate the scene's checks on a finished run. Return None if the scene has no checks.
 
     Args:
         options: options of the command line.
@@ -91,7 +91,7 @@ def find(
 
 
 def _broken(scene: Scene, checked: Sampling, changed: bool) -> tuple[list[str], list[str]]:
-    """Return the statements that a recording fails, and a line for each check that has too few samples.
+    """Return the statements of the failed checks, and a line for each check that has too few samples.
 
     Too few samples are an error unless ``changed``.
     """

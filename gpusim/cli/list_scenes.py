@@ -13,7 +13,7 @@ from gpusim.scene import list_scenes, scene_parameters
 
 
 def show_target(target: str | None) -> None:
-    """Print the parameters of a scene, the content of a file, or all scenes (None).
+    """Print the parameters of a scene or the content of a file. None: print all scenes.
 
     Raises:
         GpusimError: there is no such scene, or the file cannot be read.

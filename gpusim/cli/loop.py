@@ -22,7 +22,7 @@ _LOOKS = 500
 """Number of readings of energy, drift and health in a run."""
 
 _CALL = 0.2
-"""Target for the wall time of one call of the simulation, s."""
+"""Target wall time of one call of ``Simulation.step``, s."""
 _MANY = 1 << 62
 
 

@@ -39,7 +39,7 @@ def with_policy(options: RunOptions) -> RunOptions:
 
 
 def driven_by_policy(options: RunOptions, scene: Scene) -> Scene:
-    """Return the scene without checks. The policy is its schedule, and the episode's length its duration."""
+    """Return the scene with the policy as schedule, the episode's length as duration, and no checks."""
     if options.policy is None:
         return scene
     schedule = _schedule(options)

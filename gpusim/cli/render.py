@@ -40,7 +40,7 @@ _LEAST = 1
 
 @dataclass(frozen=True)
 class RenderOptions:
-    """Options of one ``gpusim render`` command line: ``run`` as in ``gpusim run``, ``picture`` as in ``view``."""
+    """Options of one ``gpusim render`` command line. ``gpusim run`` also has the options in ``run``."""
 
     run: RunOptions
     out: Path
@@ -118,7 +118,7 @@ def _check(options: RenderOptions) -> None:
 
 
 def _simulate(options: RenderOptions, scene: Scene, sim: Simulation, replay: Replay | None) -> None:
-    """Simulate up to the picture, or through the film."""
+    """Simulate until the time of the picture, or until the end of the film, and draw."""
     dt = sim.config.dt
     seconds = _film_length(options, scene, replay) if options.is_film else 0.0
     steps = max(1, count_steps("--duration", seconds, dt))

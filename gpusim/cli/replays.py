@@ -88,7 +88,7 @@ class Replay:
         """Return an operator that replays the recording, beginning at the initial state of a simulation.
 
         Raises:
-            ModelError: the simulation has another step or other inputs than the recording.
+            ModelError: the simulation has another step size or other inputs than the recording.
         """
         from gpusim.viewer.operator import Operator
 

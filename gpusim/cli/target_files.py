@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MODEL, MACHINE, PYTHON = "model", "machine", "python"
 """Kinds of files."""
 STILL = "nothing_moves"
-"""Label of the body that is added to a scene without moving bodies."""
+"""Label of the body that is added to a scene without bodies."""
 BUILD = "build"
 """Default name of the function that returns the scene."""
 
@@ -173,7 +173,7 @@ def add_floor(builder: ModelBuilder) -> None:
 
 
 def _panels(title: str, unit: str, joints: Sequence[str]) -> list[Plot]:
-    """Return panels with a few joints each."""
+    """Return panels with at most eight joints each."""
     groups = [joints[i : i + _LINES_IN_A_PANEL] for i in range(0, len(joints), _LINES_IN_A_PANEL)]
     return [
         Plot(

@@ -12,7 +12,7 @@ from gpusim.recording.motion import is_motion_file
 
 @dataclass(frozen=True)
 class ViewOptions:
-    """Options of one ``gpusim view`` command line: ``run`` as in ``gpusim run``, ``picture`` as in ``render``."""
+    """Options of one ``gpusim view`` command line. ``gpusim run`` also has the options in ``run``."""
 
     run: RunOptions
     picture: PictureOptions

@@ -27,8 +27,8 @@ MOST_IN_TURN = 1000
 PARTS = 256
 """Number of parts of a list that the kernels sum in parallel."""
 LARGE, MOST_WALKED = 32, 1000
-"""Greatest number of shapes larger than a grid cell, and number of shapes above which several threads search their
-pairs."""
+"""Greatest number of shapes that are larger than a grid cell. In models with more than MOST_WALKED shapes, several
+threads search the pairs of each large shape."""
 
 
 @dataclass

@@ -51,7 +51,7 @@ class Assembly:
 
 
 def shared_sides(bodies: Array, dynamic: Array) -> dict[int, list[int]]:
-    """Return the sides (constraint * slots + slot) of constraints on every dynamic body."""
+    """Return the sides (constraint * slots + slot) on each dynamic body."""
     sides: dict[int, list[int]] = {}
     slots = bodies.shape[1]
     for c in range(bodies.shape[0]):

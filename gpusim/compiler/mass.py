@@ -42,7 +42,7 @@ def mass_properties(shapes: list[ShapeSpec]) -> tuple[float, Array, Array]:
 
 
 def complete_bodies(builder: Elements) -> list[BodySpec]:
-    """Return the builder's bodies, with missing mass, inertia and center of mass taken from their shapes.
+    """Return the builder's bodies. Missing masses, inertias and centers of mass come from the shapes.
 
     If you give the mass of a body, the function scales the shapes' inertia to this mass. A given center of mass does
     not change the inertia. A kinematic body without mass and volume gets 1 kg and a unit inertia, which have no effect.

@@ -119,7 +119,7 @@ class RowCollector:
     # Methods for actuators (AxisMaker).
 
     def joint_axis(self, joint: int, coordinate: int) -> int:
-        """Return the axis row of a joint coordinate, created at the first call."""
+        """Return the axis row of a joint coordinate. The first call creates it."""
         key = (joint, coordinate)
         if key not in self._joint_axes:
             spec = self.builder.joints[joint]
@@ -199,7 +199,7 @@ class RowCollector:
         return len(self.mixes) - 1
 
     def _wrapped(self, path: WrappedPath, wrap: int) -> int:
-        """Add the two lines of a wrapped path, and return their sum."""
+        """Add the line elements of a wrapped path, and return the index of their sum."""
         center, terms = path.wrap.xform.position, []
         lines = (
             (path.body_a, path.point_a, path.wrap.body, center),
@@ -230,7 +230,7 @@ class RowCollector:
         )
 
     def coordinate_element(self, joint: int, coordinate: int) -> tuple[str, int]:
-        """Return the element of a joint coordinate, created at the first call."""
+        """Return the element of a joint coordinate. The first call creates it."""
         key = (joint, coordinate)
         if key not in self._coordinates:
             self._coordinates[key] = self._coordinate(self.builder.joints[joint], key)

@@ -52,7 +52,7 @@ class _Tile:
     bounded: bool
 
     def flush(self, other: _Tile, space: float) -> bool:
-        """Return whether a face of each tile continues one of the other."""
+        """Return whether a face of each tile continues a face of the other tile."""
         if self.bent or other.bent:
             return True
         i, j = np.nonzero(self.normals @ other.normals.T >= SEAM_CONE)

@@ -41,8 +41,8 @@ class SpinTable:
 
     ``angle`` is the index of the joint angle, or -1. With -1, the element is a component (0 to 2) or the length (3) of
     the rotation vector between ``frame_a`` and ``frame_b`` (quaternions in the bodies). The components OUTER and MIDDLE
-    are rotations about gimbal axes (model/euler_angles.py). ``other`` is an axis that is fixed in the other body than
-    u.
+    are rotations about gimbal axes (model/euler_angles.py). ``other`` is an axis that is fixed in the body that is
+    not ``owner``.
     """
 
     body_a: Array
@@ -94,12 +94,12 @@ class WrapTable:
 
     @property
     def axis_x(self) -> Array:
-        """Return the x axes of the surfaces, (paths, 3)."""
+        """Return the x axes of the spheres or cylinders, in body axes, (paths, 3)."""
         return self.frame[:, :, 0]
 
     @property
     def axis_y(self) -> Array:
-        """Return the y axes of the surfaces, (paths, 3)."""
+        """Return the y axes of the spheres or cylinders, in body axes, (paths, 3)."""
         return self.frame[:, :, 1]
 
 
@@ -205,7 +205,7 @@ class Topology:
 
     @cached_property
     def systems(self) -> Array:
-        """Return (bodies,) the first body in the group of jointed bodies that each body belongs to."""
+        """Return (bodies,) the lowest body index among all bodies that joints connect to each body."""
         first, joined = np.arange(self.num_bodies + 1), self.constraint_bodies[~self.swept]
         moves = self.dynamic[joined]
         while True:
@@ -296,7 +296,7 @@ class Topology:
 
 
 def axes_in_loops(t: Topology, ropes: Array) -> Array:
-    """Return the axis rows in directly solved loops, except limits of ropes, which change.
+    """Return the axis rows in directly solved loops, except those of ropes, because the limits of ropes change.
 
     A bushing does not count as part of a loop.
     """

@@ -36,8 +36,8 @@ class Material:
         poisson_ratio: Poisson's ratio for the Hertz normal law, above -1 and at most 0.5.
         law: contact law of this material. Default: rigid with Coulomb friction.
         combine: rule for the three friction values of a pair: "mean" (geometric), "min", "multiply" or "max". If the
-            two materials differ, the later rule in this order applies. For the two arms, which are lengths, "multiply"
-            takes their geometric mean.
+            two materials differ, the later rule in this order applies. For rolling and spinning friction, "multiply"
+            takes the geometric mean.
         priority: whole number. If the priorities of two materials differ, all friction values come from the material
             with the higher priority.
 

@@ -54,7 +54,7 @@ class Context:
         self.commands: dict[str, int] = {}
 
     def tune(self, name: str, value: float, **rule: Any) -> Num:
-        """Return a parameter that users can change during the simulation, within the ``rule`` of a :class:`Tuned`."""
+        """Return a parameter that users can change during the simulation. ``rule``: fields of :class:`Tuned`."""
         if name not in self.tuned:
             self.memory[f"parameter {name}"] = self.trace.parameter(value)
             self.tuned[name] = Tuned(len(self.trace.parameters) - 1, **rule)
@@ -77,7 +77,7 @@ class Context:
         return [self.trace.kept(place) for place in self.memory[name]]
 
     def keep(self, name: str, values: Sequence[Number]) -> None:
-        """Set the values that the state variables have from the next sample on."""
+        """Set the values of state variables for the next sample."""
         for place, value in zip(self.memory[name], values, strict=True):
             self.trace.keep(place, value)
 
@@ -132,10 +132,10 @@ class Block(ABC):
         """
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return shapes and units of the outputs for those of the inputs. Inputs in ``waits`` may be unknown.
+        """Return shapes and units of the outputs. ``given`` has the inputs' shapes and units, if known.
 
         Raises:
-            ModelError: the inputs do not fit together. The message begins with the rule.
+            ModelError: the inputs do not fit together. The caller adds the block's name to the message.
         """
         shape = common_shape(given)
         unit = common_unit(given) if self.same_units else None
@@ -155,7 +155,7 @@ class Block(ABC):
 
 
 def common_shape(given: dict[str, Kind]) -> Shape:
-    """Return the common shape of the inputs. Numbers fit vectors, and vectors must have equal lengths."""
+    """Return the common shape of the inputs. Numbers and vectors may be mixed. All vectors must have equal lengths."""
     shapes = {kind.shape for kind in given.values()} - {()}
     if len(shapes) > 1:
         listed = ", ".join(f"{port} {kind.shape or 'a number'}" for port, kind in given.items())

@@ -293,7 +293,7 @@ class Diagram(NamesMoved):
         return out
 
     def _flatten(self, prefix: str, out: Flat, outer: dict[str, Port | None], names: dict[str, str]) -> None:
-        """Add blocks under a prefix. ``outer`` has the sources of inlets, ``names`` the open ports of other inlets."""
+        """Add the blocks to ``out``. ``outer`` maps inlets to sources, and ``names`` the other inlets to open ports."""
 
         def driver(end: Port) -> Port | None:
             """Return the source of an input, through inlets and subsystems."""

@@ -13,7 +13,7 @@ Port = tuple[str, str]
 SEPARATOR = "/"
 """Separator between a subsystem and its blocks in a path."""
 CLOCK = "clock"
-"""Name under which a diagram has its rate as a parameter, as if it were a block."""
+"""Block name in the parameter of a diagram's rate, ``diagram.<label>.clock.rate``."""
 
 
 @dataclass

@@ -30,7 +30,7 @@ class Node:
     pin: int = 0
 
     def port(self, count: int, number: int) -> float:
-        """Return the distance of port ``number`` of ``count`` ports on a side below the upper edge."""
+        """Return the distance from the box's upper edge down to port ``number`` of ``count`` ports on one side."""
         return self.height * (number + 0.5) / count
 
 
@@ -58,7 +58,7 @@ class Placed:
 
 
 Stop = tuple[int, float]
-"""A box or lane on a wire, and the offset of the wire below its middle."""
+"""Index of a box or lane that a wire passes, and the offset of the wire below the middle of this box or lane."""
 
 
 def place(nodes: list[Node], edges: list[Edge]) -> Placed:
@@ -119,7 +119,7 @@ class _Layout:
         self.lanes: dict[tuple[int, int, int, bool], int] = {}
         self.ways = [self._way(edge) for edge in edges]
         self.near: tuple[list[list[tuple[int, float, float]]], ...] = tuple([[] for _ in self.heights] for _ in "lr")
-        """Left and right neighbors of an item: neighbor, offsets of the wire below the two middles."""
+        """Left and right neighbors of an item: (neighbor, wire offset at the neighbor, wire offset at the item)."""
         links = {link: None for way in self.ways for link in pairwise(way)}
         for (a, ya), (b, yb) in links:
             if self.layer[a] > self.layer[b]:

@@ -246,7 +246,7 @@ class Trace:
         return Num(self, place.name)
 
     def keep(self, place: Place, value: Number) -> None:
-        """Set the value that a state variable has from the next sample on."""
+        """Set the value of a state variable for the next sample."""
         text = self._text(value)
         self.cpp.append(f"s[{place.at}] = {text};")
         self.numpy.append(f"s[:, {place.at}] = {text}")

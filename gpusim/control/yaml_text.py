@@ -50,7 +50,7 @@ def parse(text: str, name: str) -> Any:
     from ruamel.yaml.error import YAMLError
 
     class Constructor(RoundTripConstructor):
-        """Constructor that reads plain scalars, and dates as text, and raises an error for unknown tags."""
+        """Constructor that returns plain Python values, reads dates as text, and raises an error for unknown tags."""
 
     for tag in ("null", "bool", "int", "float", "str", "timestamp", "value"):
         kind = "str" if tag in ("timestamp", "value") else tag

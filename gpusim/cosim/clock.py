@@ -110,7 +110,7 @@ class StepClock:
         period: time from one deadline to the next (s).
         overrun: policy if a cycle ends after the next deadline. "catch_up": the next cycles begin at once until the
             delay is gone. "skip": missed deadlines have no cycle.
-        spin: duration (s) at the end of each wait in which the clock is polled without sleeping.
+        spin: duration (s) at the end of each wait. During it, the loop polls the clock and does not sleep.
         clock: function that returns a monotonic time (ns).
         sleep: function that waits for a number of seconds.
 
@@ -210,7 +210,7 @@ def run_clock(
         overrun: policy if a cycle ends after the next deadline. "catch_up": the next cycles begin at once until the
             delay is gone, so simulated and real time agree in the long run. "skip": missed deadlines have no cycle,
             and the simulation falls behind.
-        spin: duration (s) at the end of each wait in which the clock is polled without sleeping.
+        spin: duration (s) at the end of each wait. During it, the loop polls the clock and does not sleep.
         realtime: use the scheduler SCHED_FIFO and lock the memory, if the system allows it.
         priority: priority of SCHED_FIFO, 1 to 99.
 

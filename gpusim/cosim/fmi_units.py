@@ -37,6 +37,6 @@ def fmi_unit(text: str) -> dict[str, Any] | None:
 
 
 def _radians(text: str) -> int:
-    """Return the exponent of the radian, which is not part of gpusim's units."""
+    """Return the exponent of the radian in a unit. ``units.parse`` omits radians."""
     above, _, below = text.partition("/")
     return above.split().count("rad") - below.split().count("rad")

@@ -49,10 +49,10 @@ class RosBridge:
         bodies: labels or wildcards of bodies in ``/tf``.
         namespace: ROS namespace of ``joint_states``, ``commands`` and ``tick``, such as "/robot".
         domain: value of ROS_DOMAIN_ID.
-        lockstep: wait in each cycle.
+        lockstep: wait in each cycle for commands or for a message on ``tick``.
         timeout: maximum wait in a cycle (s).
         connect: Zenoh endpoint of the router, as in rmw_zenoh. If no router answers within 1 s, the bridge warns.
-        session: an open ``zenoh.Session`` to use instead. The bridge does not close it.
+        session: an open ``zenoh.Session``. It replaces ``connect``. The bridge does not close it.
         world: number of the world.
 
     Attributes:

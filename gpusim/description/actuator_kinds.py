@@ -80,14 +80,14 @@ class StateVariable:
     doc: str
     initial: Callable[[dict[str, Any]], float] = field(default=lambda params: 0.0)
     may_be_unset: bool = False
-    """True if NaN represents a value that the first step computes."""
+    """True if NaN means that the first step computes the value."""
 
 
 @dataclass(frozen=True)
 class Reading:
     """A signal of an actuator at time t. ``read(group, now)`` returns (num_worlds, n).
 
-    ``device`` is the same computation as the body of a C++ function (reference/signals/quantities.py). Without
+    ``device`` is the body of a C++ function with the same computation (reference/signals/quantities.py). Without
     ``device`` only the host can read the signal. ``range`` computes the minimum and maximum, in ``unit``, from one
     actuator's parameters, for gauges. ``range`` is None if the signal is unbounded.
     """
@@ -108,9 +108,9 @@ class StepBuffers(Protocol):
     state: Any
     config: Any
     h: float
-    """Duration of the drift, s."""
+    """Duration of the position update (drift), s."""
     kick_time: Array
-    """Duration of the kick, s, (num_worlds, 1)."""
+    """Duration of the velocity update (kick), s, (num_worlds, 1)."""
     control: Array
     active: Array
     rotation_real: Array
@@ -121,7 +121,7 @@ class StepBuffers(Protocol):
     """(v, w) of the bodies before the kick, (num_worlds, bodies, 6)."""
     axis_position: Array
     rate: Array
-    """Row velocity before this kick (u-), before the previous (``rate_old``) and after the solve (``rate_next``)."""
+    """Row velocity before this kick (u-). ``rate_old``: before the previous kick. ``rate_next``: after the solve."""
     rate_old: Array
     rate_next: Array
     response: Array
@@ -266,7 +266,7 @@ class ActuatorType:
     """Builder parameters that are indices of bodies, joints or others, or that are given in a body frame."""
     variables: ClassVar[tuple[StateVariable, ...]] = ()
     voids: ClassVar[Mapping[str, int]] = {}
-    """Variables that are voids in oil, m3, and the index of the first actuator's entry in the state's ``void_peak``."""
+    """Variables that are voids in oil (m3), each with the number that ``void_peak`` stores for the first actuator."""
     jumps_from: ClassVar[float] = 0.0
     """Joint speed above which a motion is a jump, m/s or rad/s (``jump``). 0: the kind moves no joint."""
     commands: ClassVar[tuple[str, ...]] = ()
@@ -276,19 +276,19 @@ class ActuatorType:
     """Picture in the viewer. "coil" and "barrel_and_rod" need the parameters ``body_a``, ``point_a``, ``body_b`` and
     ``point_b``. "motor_can" and "torsion_coil" need ``joint``. None: no picture."""
     nonlinear: ClassVar[bool] = False
-    """True if the law is nonlinear in the row velocity, so that a better guess refits P - D u."""
+    """True if the law is nonlinear in the row velocity. P and D then depend on the guess of this velocity."""
     clamped: ClassVar[bool] = False
     """True if the kind may add a term with its own limit: ``StepBuffers.add_clamped_law``. In kernels:
     ``own.clamped_impulse``, ``own.clamped_slope`` and ``own.clamped_bound`` (``ActuatorTerm``)."""
     coupled: ClassVar[bool] = False
     """True if the kind acts on several ``axes`` at once: ``StepBuffers.add_coupled_law``. In kernels:
-    ``<name>_couple(w, k, law)`` (``CoupledLaw``), and ``<name>_recouple``, which refits it."""
+    ``<name>_couple(w, k, law)`` (``CoupledLaw``), and ``<name>_recouple``, which refits the law."""
     brakes: ClassVar[bool] = False
-    """True if its force over the coming kick and its heat are signals."""
+    """True if the actuator's force over the coming velocity update (kick) and its heat are signals."""
     extra: ClassVar[bool] = False
     """True if kernels of models without this kind omit its code."""
     turns: ClassVar[bool] = False
-    """True if units of parameters and readings are rotational. On a translational axis: m, N for rad, N m."""
+    """True if parameters and readings have rotational units. For a translational axis, m and N replace rad and N m."""
     kernel_file: ClassVar[str] = ""
     """File in cuda_kernels/actuators/ with the kind's functions ``<name>_<function>``."""
     kernel_source: ClassVar[str] = ""
@@ -301,7 +301,7 @@ class ActuatorType:
     """State arrays of the kind that are not one number per actuator. The first dimension is "worlds".
     "<name>_count" is the number of its actuators. Access: ``work.state.arrays[name]``, in kernels ``w.name()``."""
     kernel_fields: ClassVar[tuple[Field, ...]] = ()
-    """Work arrays of one world for the kind's kernels, declared in the same way. They are invalid after the substep."""
+    """Work arrays of one world for the kind's kernels, declared like ``state_fields``. Only valid in the substep."""
 
     def __init_subclass__(cls) -> None:
         """Reject class attributes with names of version 0.1."""
@@ -327,7 +327,7 @@ class ActuatorType:
         return UiHints(lower=min(-1.0, value), upper=max(1.0, value), limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Return the spec completed with values that depend on the bodies' masses."""
+        """Return the spec with added values that depend on the bodies' masses."""
         return spec
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:

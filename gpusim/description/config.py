@@ -25,15 +25,15 @@ class SolverConfig(NamesMoved):
     Args:
         dt: step size (s). Collision detection runs once per step.
         substeps: substeps per step.
-        iterations: number of sweeps over the contacts per substep, and with ``"colored"`` over all colors. With
+        iterations: number of sweeps per substep over the contacts, and with ``"colored"`` also over the joints. With
             ``"direct"``, it also limits how often limits and friction change their state in a substep.
-        impulse_tolerance: sweeps end early when no impulse changes by more than this value (N s). 0: only sweeps over
-            contacts alone end early, when they have converged to round-off.
+        impulse_tolerance: sweeps end early when no impulse changes by more than this value (N s). 0: sweeps
+            that contain only contacts also end early when they have converged to round-off.
         max_colors: colors of the colored solver, 1 to 62. Constraints without a color are solved first in each sweep,
             by Jacobi with mass splitting.
         joint_solver: "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by color) for all
-            joints. "auto" uses the ``solver`` of each group of connected joints. Its default is "direct", or "colored"
-            for tracks.
+            joints. "auto" uses the ``solver`` of each group of connected joints: "direct" by default, or "colored" for
+            tracks.
         scheme: "second_order" (default) or "semi_implicit" (semi-implicit Euler with split impulses, as in the VirSim
             papers).
         geometric_stiffness: stiffen light links under tension if the step would be unstable.

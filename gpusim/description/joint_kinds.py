@@ -79,7 +79,7 @@ class Coordinate:
         are the joint's axes in the bodies, 3x3.
     total_rotation: length of the rotation vector.
     sum: sum of ``terms``, coordinates of other joints with factors.
-    outer_turn: first or last of three successive rotations (a gimbal), each of which carries the next axis. ``axis`` is
+    outer_turn: first or last of three successive rotations (a gimbal), each of which rotates the next axis. ``axis`` is
         as for an angle. ``other`` is the axis of the last or first rotation, in the other body.
     middle_turn: second of three successive rotations, about ``axis`` x ``other``. ``axis`` is the last axis, in the
         child. ``other`` is the first axis, in the parent. The three axes are right-handed.
@@ -176,15 +176,15 @@ class JointType(ABC):
     position_is: ClassVar[str] = "coordinates"
     """Content of ``joint.<label>.position``: "coordinates", "quaternion" (4) or "pose" (7)."""
     sets_pose: ClassVar[bool] = True
-    """True if the joint position determines the child's pose relative to the parent, so that it can be written."""
+    """True if the joint position determines the child's pose relative to the parent. Other positions are read-only."""
     holds: ClassVar[bool] = True
-    """False if it locks no motion, so that neither body holds the other."""
+    """False if the joint locks no motion between its bodies, such as a free joint or a bushing."""
     bears: ClassVar[bool] = True
     """False if it bears no load, so that it cannot have a force sensor."""
     welds: ClassVar[bool] = False
-    """True if it merges its bodies into one part, with the neighbors of both at other joints."""
+    """True if it merges its bodies into one rigid part. Other joints of either body then act on this part."""
     pulls: ClassVar[bool] = False
-    """True if it has a tension along its one coordinate. Its limits are lengths that may move (model/ropes.py)."""
+    """True if a tension acts along its only coordinate. Its limits are lengths that can change (model/ropes.py)."""
     switched: ClassVar[bool] = False
     """True if the coordinates can be locked and released at run time."""
     picture: ClassVar[str | None] = None
@@ -235,7 +235,7 @@ class JointType(ABC):
         return WORLD in (joint.parent, joint.child)
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Return parameters in which limits replace the locked length, or None if the joint locks no length."""
+        """Return changed parameters, with limits instead of the locked length. None: the joint locks no length."""
         return None
 
     def moved(
@@ -245,7 +245,7 @@ class JointType(ABC):
 
         Args:
             params: parameters of the joint.
-            first_joint, first_body: indices in the other builder of the copies of this builder's joint 0 and body 0.
+            first_joint, first_body: indices of the copied joint 0 and the copied body 0 in the other builder.
             parent: body of the other builder, or -1, that replaces this builder's world.
             pose: pose of this builder's world in the frame of ``parent``.
         """

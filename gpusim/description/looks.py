@@ -13,7 +13,7 @@ from gpusim import validate
 from gpusim.typing import Array
 
 LARGEST = 2048
-"""Largest edge of a texture, pixels. Larger ones are averaged down."""
+"""Largest edge of a texture, pixels. Averaging reduces larger images."""
 SURFACE, PROJECTED = "surface", "projected"
 _PIXELS: weakref.WeakValueDictionary[str, Array] = weakref.WeakValueDictionary()
 

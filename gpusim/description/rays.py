@@ -182,7 +182,7 @@ def _turns(name: str, angle: Any, count_name: str, count: Any) -> Array:
 
 
 def _bearings(turns: Array, heights: Array) -> Array:
-    """Return directions, (heights * turns, 3)."""
+    """Return unit vectors for all pairs of elevations ``heights`` and azimuths ``turns``, (heights * turns, 3)."""
     up, left = np.meshgrid(heights, turns, indexing="ij")
     flat = np.cos(up)
     return np.stack([flat * np.cos(left), flat * np.sin(left), np.sin(up)], axis=-1).reshape(-1, 3)

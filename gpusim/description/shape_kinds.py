@@ -88,9 +88,9 @@ class ShapeType(ABC):
     name: ClassVar[str]
     number: ClassVar[int]
     size_names: ClassVar[tuple[str, ...]]
-    """Names of the values in ``sizes``, in order. The rest is zero."""
+    """Names of the values in ``sizes``, in order. The remaining values in ``sizes`` are zero."""
     movable: ClassVar[bool] = True
-    """False: only for the world and kinematic bodies."""
+    """False if only the world and kinematic bodies may have the shape."""
     rolls: ClassVar[bool] = False
     """True if contact points do not rotate with the body within a step, because the shape rolls."""
     single: ClassVar[bool] = False

@@ -101,7 +101,7 @@ class UiHints:
         )
 
     def acting_range(self, own: CommandMap) -> tuple[float, float]:
-        """Return the range that clips a mapped command: the map's range, within the actuator's range if limited."""
+        """Return the range to which a mapped command is clipped. If ``limited``, the actuator's range also applies."""
         lower, upper = self._ends(own) if self.limited else (-math.inf, math.inf)
         lower, upper = min(max(lower, own.lower), own.upper), max(min(upper, own.upper), own.lower)
         return lower, upper

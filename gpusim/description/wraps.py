@@ -58,7 +58,7 @@ class WrappedPath:
 
     @property
     def bodies(self) -> tuple[int, int, int]:
-        """Return the bodies that the rope pulls: of its first end, of the wrap, of its second end."""
+        """Return the bodies at the rope's first end, at the wrap and at the rope's second end."""
         return self.body_a, self.wrap.body, self.body_b
 
     @property

@@ -18,7 +18,7 @@ from gpusim.typing import Array
 SEEDS = 2**53
 """Number of different seeds."""
 _MOST_STEPS = 2**24
-"""Maximum number of steps of an episode with different noise."""
+"""Maximum number of steps in one episode with different noise in each step."""
 _NOISE = 1 << 20
 """Number of the first random stream for noise. Lower streams draw the values of an episode."""
 
@@ -113,7 +113,7 @@ class Episodes:
         return dict(zip(names, found[len(self._goals) :], strict=True)), goals
 
     def noise(self, columns: Array) -> Array:
-        """Return normal random numbers (num_envs, n) for this control step and ``columns`` (n,) of an array."""
+        """Return normal random numbers (num_envs, n) for the signals in ``columns`` (n,) at this control step."""
         sample = self.count * _MOST_STEPS + self.elapsed
         return normal_number(self.seed[:, None], self.stream[:, None], sample[:, None], _NOISE + columns)
 

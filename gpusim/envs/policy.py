@@ -150,7 +150,7 @@ class MlpPolicy:
 
 
 class PolicySchedule:
-    """Schedule in which a policy writes the commands of a scene. It draws new goals after each episode duration.
+    """Schedule in which a policy writes the commands of a scene. It draws new goals every ``task.episode`` seconds.
 
     Parameters and the initial state come from the scene. Observations have no noise.
 

@@ -24,8 +24,8 @@ def add_holding_servos(
     """Add a position servo to every revolute, continuous and prismatic joint of an imported robot.
 
     The servo's gains scale with the load: stiffness ``I w^2`` and damping ``2 z I w`` with w = 2 pi frequency. I is the
-    inertia of all bodies that the joint carries, including the joint's followers. The target is the joint's position in
-    the imported pose. After a reset to a named posture, it is the position in that posture. Followers (``<mimic>``) get
+    inertia of all bodies that the joint moves, also through its followers (``<mimic>``). The target is the joint's
+    position in the imported pose. After a reset to a named posture, it is the position in that posture. Followers get
     no servo, since their leaders move them.
 
     Args:

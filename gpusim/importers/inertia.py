@@ -1,8 +1,8 @@
 """Inertia tensors from files: checks, repair and sums over several parts.
 
 An inertia tensor is physically possible if its principal moments are positive and the largest is at most the sum of the
-other two. A ball of the densest matter has the smallest possible moment of a mass
-(:func:`gpusim.validate.least_moment`). Much smaller moments in a file are round-off errors and count as zero.
+other two. For a given mass, a ball of the densest matter has the smallest possible moment. Much smaller moments
+(:func:`gpusim.validate.least_moment`) are round-off errors and count as zero.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ TRIANGLE_MARGIN = 1e-6
 TINY = 1e-200
 WATER_DENSITY = 1000.0
 MASSLESS_SHARE = 0.01
-"""A massless body gets this share of the mean mass of the bodies with mass, unless it is a light link."""
+"""Mass of a massless body, as a fraction of the mean mass of the bodies with mass. Light links use ``LIGHT``."""
 LIGHT = 8e-7
-"""Mass of a light link between two joints, as a share of the mass of the body that it carries."""
+"""Mass of a light link (a body between two joints), as a fraction of the mass of the next body in the tree."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = 
     Args:
         inertia: inertia tensor (kg m2) about the center of mass.
         mass: mass (kg), used to detect moments that are only round-off.
-        allow_zero: accept zero principal moments, as of a point mass.
+        allow_zero: accept zero principal moments, for example of a point mass.
     """
     if not np.all(np.isfinite(inertia)):
         return "not finite"
@@ -105,7 +105,7 @@ def sphere_inertia(mass: float) -> np.ndarray:
 
 
 def light_link(mass: float, inertia: np.ndarray) -> tuple[float, float]:
-    """Return mass (kg) and moment of inertia (kg m2) for a light link that carries a body of this mass and inertia."""
+    """Return mass (kg) and moment of inertia (kg m2) for a light link before a body of this mass and inertia."""
     light = LIGHT * mass
     return light, max(LIGHT * float(np.trace(inertia)) / 3.0, 4.0 * least_moment(light))
 

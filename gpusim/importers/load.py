@@ -35,7 +35,7 @@ def load(source: Any, **arguments: Any) -> tuple[ModelBuilder, ImportReport]:
     Args:
         source: path, text, or an object that the format's loader accepts, such as ``mujoco.MjSpec``.
         arguments: keyword arguments of ``load_mjcf``, ``load_urdf``, ``load_sdf`` or ``load_usd`` in
-            ``gpusim.importers``. They share ``fixed_base``, ``gravity``, ``xform``, ``merge_fixed``, ``keep``,
+            ``gpusim.importers``. All four have ``fixed_base``, ``gravity``, ``xform``, ``merge_fixed``, ``keep``,
             ``collisions``, ``self_collisions``, ``visuals``, ``meshes``, ``actuators``, ``asset_dirs``, ``assets``,
             ``pose`` and ``strict``.
 
@@ -149,7 +149,7 @@ def add_model(
         The report. The names in the report have the prefix, and the indices are indices in this builder.
 
     Raises:
-        ModelError: as in ``gpusim.load``. Also: an unknown parent, or a label that the builder already has.
+        ModelError: as in ``gpusim.load``. Also: an invalid body index, or a label that the builder already has.
         UnknownNameError: no body or site with the label ``parent``, or an unknown argument.
     """
     where = "ModelBuilder.add_model"

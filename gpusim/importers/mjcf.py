@@ -71,7 +71,7 @@ def load_mjcf(
         fixed_base: True: weld the base to the world in its starting pose. False: let the base float. The base is the
             child of the world that carries the most joints. Default: as in the file.
         gravity: gravitational acceleration in the world frame, m/s2. Default: the file's.
-        xform: pose of the file's world in the world.
+        xform: pose of the file's world frame in the model's world frame.
         merge_fixed: merge bodies without joints into their parents. Otherwise fixed joints connect them to the parents.
         keep: names or wildcards of bodies that are never merged, such as "camera*".
         collisions: add the geoms that collide.
@@ -92,8 +92,8 @@ def load_mjcf(
         The builder, which you can extend, and the report.
 
     Raises:
-        ModelError: mujoco is not installed, its compiler rejects the model, an argument is invalid, or ``strict`` and
-            the report is not exact.
+        ModelError: mujoco is not installed, its compiler rejects the model, an argument is invalid, or
+            ``strict`` is True and the report is not exact.
         UnknownNameError: no keyframe has the name ``pose``.
     """
     options = _options(
@@ -124,7 +124,7 @@ def load_mounted_mjcf(
 ) -> tuple[ModelBuilder, ImportReport]:
     """Read a model like ``load_mjcf``, but add its fixed bases as bodies with a fixed joint.
 
-    Then ``add_builder`` can join them to a parent body, which carries their mass.
+    Then ``add_builder`` can join them to a parent body.
     """
     return _load(source, _options(mount=True, **options), xform, asset_dirs, assets, pose, strict)
 

@@ -22,7 +22,7 @@ SLOW = 0.05
 
 
 def add_equalities(context: Context) -> None:
-    """Add the equality constraints that are active at the start."""
+    """Add the equality constraints. A connect or weld that is inactive at the start becomes an open latch."""
     m, mj = context.m, context.mj
     if context.off("EQUALITY", "CONSTRAINT"):
         return
@@ -99,7 +99,7 @@ def _add_latch(context: Context, e: int, active: bool) -> None:
 
 
 def _add_soft(context: Context, e: int, a: int, b: int, frame_a: Any, frame_b: Any, weld: bool, label: str) -> None:
-    """Add a bushing with the static stiffness of a soft constraint to a mocap body."""
+    """Add a bushing in place of a soft constraint that holds a mocap body. Both have the same static stiffness."""
     stiffness, damping = [], []
     for inverse in _inverse_weights(context, e):
         k, c = _static_spring(context, e, inverse)

@@ -211,7 +211,7 @@ def _add_chain(context: Context, joints: list[int], parent: int, child: int, sta
 
 
 def _moved(context: Context, j: int) -> Transform:
-    """Return the displacement of a body by joint ``j`` from qpos0 to now."""
+    """Return the displacement that joint ``j`` causes from qpos0 to the starting posture."""
     m, q = context.m, context.now.qpos[context.m.jnt_qposadr[j] :]
     anchor = shift(m.jnt_pos[j])
     if m.jnt_type[j] == BALL:
@@ -223,7 +223,7 @@ def _moved(context: Context, j: int) -> Transform:
 
 
 def _link_velocity(context: Context, b: int, joints: list[int], pose: Transform) -> tuple[Array, Array]:
-    """Return the linear and angular velocity of a light link at its origin. ``joints`` carry the link."""
+    """Return the linear and angular velocity of a light link. ``joints``: joints from the parent to the link."""
     m, now, parent = context.m, context.now, int(context.m.body_parentid[b])
     both = np.zeros(6)
     context.mj.mj_objectVelocity(m, now, context.mj.mjtObj.mjOBJ_XBODY, parent, both, 0)

@@ -23,7 +23,7 @@ _FRAME = {
     "framelinvel": ("linear_velocity", ""),
     "frameangvel": ("angular_velocity", ""),
 }
-"""Sensor of an object's frame -> signal of a site, and form of the value."""
+"""Type of frame sensor, such as "framepos" -> signal of a site, and form of the value."""
 _SITE = {
     "accelerometer": ("acceleration", ""),
     "gyro": ("angular_rate", ""),
@@ -64,7 +64,7 @@ def add_sensors(context: Context) -> None:
 
 
 def _range_of_value(context: Context, s: int) -> tuple[float, float]:
-    """Return the range of MuJoCo's cutoff."""
+    """Return the range to which MuJoCo's ``cutoff`` clips the sensor's value."""
     cutoff = float(context.m.sensor_cutoff[s])
     types, own = context.mj.mjtDataType, int(context.m.sensor_datatype[s])
     real, positive = int(types.mjDATATYPE_REAL), int(types.mjDATATYPE_POSITIVE)
@@ -189,7 +189,7 @@ def _touch(context: Context, s: int, site: int) -> SensorInfo | None:
 
 
 def _gives_distance(context: Context, s: int) -> bool:
-    """Return whether a rangefinder returns the distance."""
+    """Return whether the first output of a rangefinder is the distance."""
     data = context.field("sensor_intprm", np.ones((context.m.nsensor, 1)))[s][0]
     return int(data) in (0, 1)
 

@@ -111,7 +111,7 @@ def _fixed_terms(context: Context, rows: list[int]) -> list[tuple[int, int, floa
 
 
 def _spatial_terms(context: Context, t: int, rows: list[int]) -> list[tuple[int, int, float]] | None:
-    """Add a distance joint or wrapped rope between consecutive sites. Return the terms, or None if constant."""
+    """Add distance joints and wrapped ropes between consecutive sites. Return the terms, or None without joints."""
     m = context.m
     divisor, constant = 1.0, 0.0
     last: tuple[int, Transform] | None = None

@@ -85,7 +85,7 @@ def add_lights(context: Context) -> None:
 def add_headlight(context: Context) -> None:
     """Add MuJoCo's headlight if the model has other lights.
 
-    MuJoCo adds light colors in sRGB, but the viewer in linear RGB. The function converts the intensity accordingly.
+    MuJoCo adds light colors in sRGB. The viewer adds them in linear RGB, so this function converts the intensity.
     """
     head = context.m.vis.headlight
     strength = float(np.max(head.diffuse))
@@ -104,7 +104,7 @@ def _kind(context: Context, k: int) -> str | None:
 
 
 def _in_body(context: Context, body: int, position: Array, axes: Array) -> Transform:
-    """Convert a world frame at the start to the frame of a builder's body."""
+    """Return the pose of a frame in a builder's body. ``position`` and ``axes`` are in the world at the start."""
     matrix = np.eye(4)
     matrix[:3, :3], matrix[:3, 3] = axes, position
     world = Transform.from_matrix(matrix)

@@ -144,7 +144,7 @@ class Findings:
 
     @property
     def warnings(self) -> list[str]:
-        """Merge similar findings into one sentence. It describes the first element and names the other elements."""
+        """Return one sentence for each group of similar findings. It describes one element and names the others."""
         return one_for_each_fact(finding.sentence for finding in self.findings)
 
     def first_loss(self) -> str:
@@ -292,7 +292,7 @@ class ImportReport(Findings):
 
 
 def combined(reports: Sequence[ImportReport]) -> ImportReport | None:
-    """Combine the reports about the models of one file into one, with prefixed names. Return None without reports."""
+    """Combine the reports about the models of one file into one report. Return None without reports."""
     if len(reports) < 2:
         return reports[0] if reports else None
     made = ImportReport("", "", "", None, all(report.fixed_base for report in reports))

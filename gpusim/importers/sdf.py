@@ -42,7 +42,7 @@ def load_sdf(
 ) -> tuple[ModelBuilder, ImportReport]:
     """Read models or a world from an SDF file (Gazebo) or from SDF text.
 
-    A body's frame is its link's frame. Joints start at 0, in the poses of the links. Labels are the names in the file,
+    A body's frame is its link's frame. All joints are at 0 in the starting pose. Labels are the names in the file,
     with the names of the enclosing models as a prefix ("robot::arm"). If the file has only one model, labels have no
     prefix. Links of static models become part of the world. The importer searches for included models in
     ``asset_dirs``, in the folders above the file and in GZ_SIM_RESOURCE_PATH.
@@ -55,9 +55,9 @@ def load_sdf(
         path_or_string: a path, a model's folder, or SDF text (a string that starts with "<").
         fixed_base: True fixes the first link of each floating model to the world. False omits fixed joints to the
             world. None: as in the file.
-        gravity: gravitational acceleration (m/s2) in the world frame. Default: the value in the file, or (0, 0, -9.8)
-            without one.
-        xform: pose of the file's world in the world. Default: the world frame.
+        gravity: gravitational acceleration (m/s2) in the world frame. Default: the value in the file, or
+            (0, 0, -9.8) if the file has none.
+        xform: pose of the file's world frame in the model's world frame. Default: the identity.
         merge_fixed: merge links at fixed joints into one body. ``report.merged`` and ``report.link_frames`` list them.
         keep: patterns of links that stay bodies, such as ``["imu*"]``.
         collisions: read the shapes. The first shape of a link has the label of the link. The labels of further shapes

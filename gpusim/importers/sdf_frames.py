@@ -29,7 +29,7 @@ class Scope:
         placement: ``placement_frame`` of the model, or empty for the model's frame.
         static: True if the model does not move.
         models: nested models by name.
-        base: pose of the world's frame.
+        base: pose of the file's world frame in the model's world frame.
         needs_ground: True if the file includes Gazebo's ground plane but that model was not found.
     """
 
@@ -146,7 +146,7 @@ def _origin_of(node: Node) -> str:
 def read_scopes(root: Node, folder: Path, search: Search, base: Transform, report: ImportReport) -> Scope:
     """Return the scope of an <sdf> element: its world, or all its models. Also read the included models.
 
-    ``base``: pose of the world's frame.
+    ``base``: pose of the file's world frame in the model's world frame.
     """
     worlds = root.all("world")
     for other in worlds[1:]:
@@ -242,7 +242,7 @@ def _missing(uri: str, scope: Scope, report: ImportReport) -> None:
 
 
 def model_file(search: Search, uri: str, folder: Path) -> Path | None:
-    """Return the SDF file for the URI of a model, or None. In a folder, model.config names the newest file."""
+    """Return the SDF file for the URI of a model, or None. If the URI is a folder, see ``file_in``."""
     name = uri
     if "://" in uri and not uri.startswith(("model://", "package://", "file://")):
         name = "model://" + re.sub(r"/\d+$", "", uri.rstrip("/")).rpartition("/")[2]  # Fuel: .../models/NAME/VERSION
@@ -253,7 +253,7 @@ def model_file(search: Search, uri: str, folder: Path) -> Path | None:
 
 
 def file_in(folder: Path) -> Path | None:
-    """Return the SDF file of a model's folder, or None."""
+    """Return a model folder's SDF file: the last existing file that model.config lists, else any .sdf file, or None."""
     config = folder / "model.config"
     if config.is_file():
         named = re.findall(r"<sdf[^>]*>\s*([^<\s]+)\s*</sdf>", config.read_text(encoding="utf-8", errors="replace"))

@@ -33,7 +33,7 @@ GREATEST_FRICTION = 100.0
 GREATEST_ARM = 1e3
 """Maximum of a material's spinning friction, m."""
 BOUNCE_SPEED = 100.0
-"""Threshold speed (m/s) above which the importer ignores the restitution. SDF's default threshold is 100000 m/s."""
+"""The importer ignores restitution if the file's threshold speed (m/s) is higher. SDF's default is 100000 m/s."""
 ALL_BITS = 0xFFFF
 
 
@@ -344,7 +344,7 @@ def _finish(node: Node, link: Link, search: Search, report: ImportReport) -> dic
 
 
 def _color(node: Node, link: Link, report: ImportReport) -> Color | None:
-    """Return the color of a visual, or None. <diffuse> takes precedence over <ambient>, then the script's name."""
+    """Return the color of a visual, or None. The order is <diffuse>, <ambient>, name in the script."""
     title, material = f"link {link.label!r}", node.find("material")
     if material is None:
         return None

@@ -212,7 +212,7 @@ def _folder(given: str | os.PathLike[str]) -> Path:
 
 
 def _located(given: str | os.PathLike[str], folders: Sequence[Path]) -> str | os.PathLike[str]:
-    """Return the path of a file, which may be in memory, or the text."""
+    """Return the path of the URDF file, or the text. The file may be in memory."""
     if _is_text(given):
         return given
     inside = [folder / given for folder in folders if not Path(given).is_absolute() and (folder / given).is_file()]

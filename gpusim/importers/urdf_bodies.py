@@ -130,7 +130,7 @@ def _weigh(tree: Tree, result: Bodies) -> None:
 
 
 def _carried(result: Bodies) -> dict[str, MassProperties]:
-    """Return the heaviest body that a joint of each body carries. Massless bodies in between are skipped."""
+    """Return body -> mass properties of its heaviest child. For a massless child, its heaviest child counts."""
     heaviest: dict[str, MassProperties] = {}
     for joint in reversed(result.joints.values()):
         parent, own = result.body_of.get(joint.parent, ""), result.bodies[joint.child].mass
@@ -153,7 +153,7 @@ def _severity(result: Bodies, link: str) -> str:
 
 
 def _part(tree: Tree, name: str, frame: np.ndarray, severity: str) -> MassProperties:
-    """Return a link's mass properties in the frame of its body. A part of a body may be a point or a rod."""
+    """Return a link's mass properties in the frame of its body. The inertia of a point or a rod is accepted."""
     own = tree.links[name].mass
     if own is None:
         return MassProperties(0.0, frame[:3, 3].copy(), np.zeros((3, 3)))
@@ -192,7 +192,7 @@ def _repair_body(tree: Tree, body: Body, substitute: float, severity: str) -> No
 
 
 def _is_a_point(tree: Tree, body: Body) -> bool:
-    """Return whether a merged body of point masses has too little inertia."""
+    """Return whether a body contains point masses and its inertia is too small."""
     parts = [own for name in body.frames if (own := tree.links[name].mass) is not None]
     points = [part for part in parts if part.mass > 0.0 and not np.any(np.abs(part.inertia) > least_moment(part.mass))]
     largest = float(np.linalg.eigvalsh(body.mass.inertia)[2])

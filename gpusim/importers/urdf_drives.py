@@ -132,7 +132,7 @@ def _ros2_control(document: Document, tree: Tree, element: Element) -> Iterator[
 
 
 def _limit(document: Document, command: Element, effort: float) -> float:
-    """Return the effort limit: the smaller one of the joint's and the interface's."""
+    """Return the effort limit: the minimum of the joint's limit and the interface's limits."""
     for item in children(command):
         if local_name(item) == "param" and item.get("name") in ("min", "max"):
             number = value_of(document, "ros2_control", item)

@@ -77,7 +77,7 @@ def value_of(document: Document, owner: str, element: Element) -> float | None:
 
 
 def flag_of(element: Element) -> bool | None:
-    """Return the truth value of an element, or None for any other text."""
+    """Return the truth value of an element, or None if its text is not a truth value."""
     text = (element.get("value") or element.text or "").strip().lower()
     return True if text in _TRUE else False if text in _FALSE else None
 

@@ -22,7 +22,7 @@ def emit(tree: Tree, groups: Bodies, builder: ModelBuilder, base: np.ndarray, re
     """Add every body and joint to ``builder`` and record them in ``report``.
 
     Args:
-        tree: links and joints, with their poses in the zero configuration.
+        tree: links and joints, with the links' starting poses.
         groups: the bodies made from the links.
         builder: receives bodies and joints.
         base: (4, 4) pose of the root link in the world.
@@ -183,7 +183,7 @@ def carried_masses(groups: Bodies) -> dict[str, MassProperties]:
 
 
 def load_inertia(tree: Tree, joint: Joint, carried: MassProperties) -> float:
-    """Return the load of ``joint`` at position 0: inertia (kg m2), mass (kg) for a prismatic joint, or 0."""
+    """Return the load of ``joint`` in the starting pose: inertia (kg m2), mass (kg) for a prismatic joint, or 0."""
     if joint.kind not in SINGLE_AXIS:
         return 0.0
     if joint.kind == "prismatic":

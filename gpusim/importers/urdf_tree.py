@@ -35,7 +35,7 @@ class Link:
 class Joint:
     """A joint as in the file. ``axis`` (3,) has unit length, ``origin`` is (4, 4).
 
-    ``armature`` is the inertia of a rotor behind its gear, kg m2 or kg.
+    ``armature`` is the reflected inertia of the motor's rotor, kg m2 or kg.
     """
 
     name: str

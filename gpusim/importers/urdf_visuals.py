@@ -211,7 +211,7 @@ def _painted(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piece, ...]
 
 
 def _show_shapes(builder: ModelBuilder, link: str, report: ImportReport) -> None:
-    """Add a link's shapes as visuals. A body with visuals does not draw its shapes."""
+    """Add a link's shapes as visuals. The viewer does not draw the shapes of a body with visuals."""
     labels = FreeLabels(builder.visuals)
     for number in report.shapes.get(link, []):
         shape = builder.shapes[number]

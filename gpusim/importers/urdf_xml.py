@@ -143,7 +143,7 @@ _HARMLESS = {
 
 
 def _recovered(content: bytes, parser: Any, source: Source, warnings: list[tuple[str, str]]) -> Element | None:
-    """Parse XML with harmless errors and return its root, with a warning for each kind of error, or None."""
+    """Parse XML despite harmless errors. Return its root or None. ``warnings`` receives one entry per kind of error."""
     from lxml import etree
 
     try:

@@ -68,9 +68,9 @@ def load_usd(
     Args:
         path: a .usd, .usda, .usdc or .usdz file, or text that starts with "#usda".
         fixed_base: True fixes the root of every tree of joints to the world, False releases it. None: as in the file.
-        gravity: gravitational acceleration (m/s2) in the world frame. None: the value in the file, or 9.81 downward
-            without one.
-        xform: pose of the file's world in the world.
+        gravity: gravitational acceleration (m/s2) in the world frame. None: the value in the file, or 9.81
+            downward if the file has none.
+        xform: pose of the file's world frame in the model's world frame.
         merge_fixed: merge bodies at fixed joints into one body. ``report.merged`` lists the merged bodies.
         keep: patterns such as ``"camera*"`` of bodies that are not merged, by name or path.
         collisions: read the colliders.
@@ -88,8 +88,8 @@ def load_usd(
         The builder, which you can extend, and the report.
 
     Raises:
-        ModelError: usd-core or the file is missing, the file cannot be read or has no physics, or ``strict`` and the
-            report is not exact.
+        ModelError: usd-core or the file is missing, the file cannot be read or has no physics, or ``strict`` is
+            True and the report is not exact.
     """
     import_pxr()
     if meshes not in MESHES:

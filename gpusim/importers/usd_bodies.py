@@ -34,7 +34,7 @@ class UsdBody:
         host: path of the body that this body is merged into, or this body's path.
         offset: pose of this body in the host's frame.
         index: index in the builder, -1 before it is added.
-        gravity_scale: share of gravity that acts on the body.
+        gravity_scale: gravity factor of this body.
     """
 
     path: str

@@ -95,7 +95,7 @@ def read_joints(stage: UsdStage, bodies: set[str]) -> list[UsdJoint]:
 
 
 def _combine(stage: UsdStage, joints: list[UsdJoint]) -> list[UsdJoint]:
-    """Combine hinges and slides between the same two bodies into one d6 joint, as MuJoCo's converter writes them."""
+    """Combine hinges and slides between the same two bodies into a d6 joint. MuJoCo's converter writes such joints."""
     result: list[UsdJoint] = []
     first: dict[tuple[str, str], UsdJoint] = {}
     for joint in joints:

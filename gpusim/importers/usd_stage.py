@@ -145,7 +145,7 @@ class UsdStage:
         return name
 
     def content(self, asset: Any) -> bytes:
-        """Return the content of a file that an attribute names (``Sdf.AssetPath``). It may be part of a .usdz package.
+        """Return the content of a file that an attribute names (``Sdf.AssetPath``). The file may be in a .usdz package.
 
         Raises:
             ModelError: there is no such file.
@@ -282,7 +282,7 @@ def quaternion(rotation: Any) -> Transform:
 
 
 def _rigid(matrix: Array) -> Array:
-    """Return the rotation and translation of an affine matrix. A mirrored x axis is flipped back."""
+    """Return the rotation and translation of an affine matrix. If the matrix mirrors, all three axes are reversed."""
     columns = matrix[:3, :3]
     lengths = np.linalg.norm(columns, axis=0)
     axes = columns / np.where(lengths > 0.0, lengths, 1.0)

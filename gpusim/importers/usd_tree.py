@@ -25,7 +25,7 @@ class Tree:
     """Spanning tree of the joints.
 
     Attributes:
-        order: paths of all hosts, parents first.
+        order: paths of all bodies that are not merged into others, parents first.
         carrier: path of a body -> joint that carries the body, for all bodies except floating roots.
         roots: path of each root -> number of bodies in its tree, including the root.
         grounded: roots that a joint holds to the world.

@@ -59,7 +59,7 @@ def add_bushing(
     solver: str | None = None,
     at: Anchor | None = None,
 ) -> int:
-    """Add a bushing, a soft joint: the wrench -K q - C q' acts on the child, with translations and rotations q.
+    """Add a bushing, a soft joint: the wrench -K q - C q' acts on the child. q are translations and rotations.
 
     With diagonal matrices each motion has a separate spring, with the signals ``spring.<label>_x.force`` to
     ``spring.<label>_rz.force``. Full matrices make one element, with the signals ``bushing.<label>.force_x`` to

@@ -41,7 +41,7 @@ class D6(JointType):
     """D6 joint with up to three translations and up to three rotations, and a row for every missing motion.
 
     ``params``: "linear" (n, 3) and "angular" (m, 3), perpendicular unit vectors in the joint frame. ``columns``
-    are the axes of the rotations, right-handed.
+    (3, 3) is a right-handed triad along the rotation axes.
     """
 
     name: ClassVar[str] = "d6"
@@ -74,7 +74,7 @@ class D6(JointType):
 
 
 def _across(axes: Array) -> Array:
-    """Return the unit vectors perpendicular to one, two or three perpendicular ones."""
+    """Return the unit vectors that complete one, two or three perpendicular unit vectors to a triad."""
     if len(axes) == 1:
         return triad(axes[0]).T[:2]
     return np.cross(axes[0], axes[1])[None] if len(axes) == 2 else np.zeros((0, 3))
@@ -141,7 +141,7 @@ def add_joint_d6(
     solver: str | None = None,
     at: Anchor | None = None,
 ) -> int:
-    """Add a joint with several axes: translations, then rotations that each carry the next axis (a gimbal).
+    """Add a joint with translations, then successive rotations. Each rotation also rotates the next axis (a gimbal).
 
     The first coordinates are the translations, followed by the rotations. With three rotations, the middle angle is
     between -1.57 and 1.57 rad (a quarter turn). At these two angles, the first and the last axis align (gimbal lock).

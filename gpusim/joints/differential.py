@@ -62,7 +62,7 @@ def add_differential(
         Indices of the input and of the tendon between the two sides.
 
     Raises:
-        ModelError: an unknown kind or joint, the same joint twice, or slip torques for a kind without any.
+        ModelError: an unknown kind or joint, the same joint twice, or slip torques that do not fit the kind.
     """
     element = self.element("coupling", label)
     if not isinstance(kind, str) or kind not in KINDS:
@@ -112,7 +112,7 @@ def add_anti_roll_bar(
     Args:
         left, right: joints whose coordinates rise together when the vehicle heaves.
         stiffness: force or torque per difference of the coordinates (N/m or N m/rad).
-        damping: N s/m or N m s/rad.
+        damping: viscous damping of the difference (N s/m or N m s/rad).
         left_axis, right_axis: index of the coordinate of each joint.
         label: unique name. The tendon is ``<label>_difference``, signals are ``torsion_spring.<label>...``.
 

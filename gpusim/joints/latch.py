@@ -61,7 +61,7 @@ def add_latch(
         attached: whether the latch is attached at the start. If True, its two frames must coincide.
         break_force: greatest force (N).
         break_torque: greatest torque about the joint's point on the parent (N m).
-        at: pose of the latch in the world, as in ``add_joint``. Default without frames: the pose of the child.
+        at: pose of the latch in the world, as in ``add_joint``. If no frame is given: the pose of the child.
         rotation: False: the latch holds only the position of its point, like a ball joint.
         parent, child, parent_xform, child_xform, label, solver: see ``add_joint``.
 

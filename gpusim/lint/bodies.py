@@ -17,16 +17,16 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 _OVERLAP, _SHARE = 1e-3, 0.02
-"""Minimum depth of a reported overlap, in m and as a share of the smaller shape's radius."""
+"""Minimum depth of a reported overlap, in m and as a fraction of the smaller shape's radius."""
 _MASS_RATIO = 1e4
 _THICK = 1.25
-"""Volume of a hull relative to the drawn mesh."""
+"""Maximum volume of a body's hulls relative to its drawn meshes."""
 _TOO_LARGE, _TOO_SMALL = 4.0, 0.01
-"""Limits of the inertia, relative to the largest possible inertia in the shapes' box and to that of a solid box."""
+"""Maximum inertia relative to the largest possible one in the shapes' box, and minimum relative to a solid box."""
 _MOTION, _FREE = ("position", "linear_velocity"), 0.8
-"""Signals of a body's fall, and the share of the free-fall acceleration that counts as a fall."""
+"""Signals that show a fall, and minimum mean acceleration of a fall as a fraction of gravity."""
 _MOST = 8
-"""Findings of one kind."""
+"""Maximum number of findings of one kind."""
 
 
 def overlaps(subject: Subject) -> None:
@@ -181,7 +181,7 @@ def fallen(builder: ModelBuilder, sim: Simulation, known: Sequence[Finding] = ()
 
 
 def _passed(subject: Subject, sim: Simulation, shape: ShapeSpec, position: Array, down: Array) -> bool:
-    """Return whether a body at ``position`` that falls along ``down`` can no longer meet a shape."""
+    """Return whether a body at ``position`` that falls along ``down`` can no longer hit a shape."""
     pose = Transform()
     if shape.body != WORLD:
         label = subject.model.bodies[shape.body].label

@@ -185,7 +185,7 @@ class _Pair:
         return [f"'{label}'" for j, label in self.joints.items() if self._carrier(j) is None]
 
     def _random(self, rng: np.random.Generator) -> Array:
-        """Return qpos within half of the limits, or within 0.5 rad and 0.2 m of the start."""
+        """Return a random qpos near the middle of the limits, or near qpos0 for joints without limits."""
         m, q = self.m, np.array(self.m.qpos0)
         for j in range(m.njnt):
             at, kind = int(m.jnt_qposadr[j]), int(m.jnt_type[j])

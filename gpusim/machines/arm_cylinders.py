@@ -158,8 +158,8 @@ class ArmCylinder:
             force: force (N) of the load, positive if the load pressurizes the chamber with the holding valve.
             command: command of the spool, as a fraction of the lever's travel, 0 to 1.
             line_pressure: pressure (Pa) at the spool's inlet. Below full flow, a pump keeps at least its cut-off
-                pressure minus ``band``. The default works only for compensated spools: the pressure that the command
-                needs.
+                pressure minus ``band``. Default: the pressure that the command needs. A spool that is not compensated
+                has no default.
             return_pressure: pressure (Pa) of the line to the tank, as in ``add_power_pack``.
 
         Returns:

@@ -242,7 +242,7 @@ def _cylinder(
     b: ModelBuilder, chassis: int, leg: int, sole: Transform, tall: float, travel: float, jack: CylinderJack,
     pull: float, label: str, element: str,
 ) -> Drive:  # fmt: skip
-    """Add the cylinder along the leg, from above the chassis to the sole, with pressures that carry the initial leg."""
+    """Add the cylinder along the leg, from above the chassis to the sole. Its initial pressures carry the leg."""
     areas = piston_areas(element, jack.bore, jack.rod)
     pressure = holding_pressures(pull, areas, 1e6)
     cylinder = jack.pack.circuit.add_cylinder(

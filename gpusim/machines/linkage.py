@@ -161,7 +161,7 @@ class Linkage:
 
     Attributes:
         element: name of the suspension in messages.
-        closing: function that returns the moves of all parts at a coordinate, without steering of the part "hub". It
+        closing: function that returns the moves of all parts at a coordinate. It ignores the steering of the hub. It
             may raise Unreachable.
         solids: mass properties by name of the part.
         center: initial position of the wheel's center.

@@ -81,8 +81,8 @@ class Coil:
         foot: lower end, a point on the part ``on``.
         stiffness: stiffness (N/m).
         damping: damping (N s/m) for both directions, or (bound, rebound).
-        on: name of the part that carries the foot. Default: the first part that the docstring of the suspension names
-            for a foot.
+        on: name of the part that carries the foot. Default: the first part that the suspension's docstring lists for
+            the foot.
         load: upward force (N) on the wheel's center for which the initial pose is in equilibrium. This force sets the
             preload. If the wheel is a separate body (``add_wheel``), give the ground force minus the wheel's weight.
         preload: alternative to ``load``: initial force (N) that pushes the ends apart.

@@ -42,8 +42,8 @@ class Suspension:
 
     Attributes:
         label: bodies, joints and actuators are named ``<label>_<part>``.
-        hub: body that carries the wheel. The origin of the hub's frame is the wheel's center. The axes are those of the
-            corner's frame, but y points left on both sides.
+        hub: body that carries the wheel. The origin of the hub's frame is the wheel's center. Its axes are
+            parallel to the corner's axes, but y points left on both sides.
         travel: joint whose first coordinate is the coordinate of the suspension. It is initially zero and increases
             when the wheel rises.
         limits: minimum and maximum of the suspension's coordinate.

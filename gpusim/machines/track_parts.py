@@ -162,7 +162,7 @@ class TorsionArm(Checked):
         stiffness: stiffness (N m/rad) of the torsion bar.
         damping: damping (N m s/rad).
         load: force (N) of the shoes on the wheel that balances the arm in its initial pose.
-        angle: angle (rad) from the forward direction up to the direction from the wheel to the hinge. Below pi/2, the
+        angle: angle (rad) between the forward direction and the line from the wheel up to the hinge. Below pi/2, the
             arm is a trailing arm.
         travel: minimum and maximum rotation (rad) from the initial pose. A positive rotation lifts the wheel.
         mass: mass (kg) of the arm, a bar.

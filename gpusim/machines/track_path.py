@@ -159,9 +159,9 @@ def _circles(wheels: Wheels, shift: float) -> list[Circle]:
 
 
 def _entry(wheels: Wheels, shift: float) -> tuple[Array, Circle, float]:
-    """Return the first pin on the sprocket, the wheel from which links reach it, and their heading there, rad.
+    """Return the first pin on the sprocket, the wheel before it, and the heading (rad) of the run between them.
 
-    The run that enters the sprocket is the common tangent with all wheels on its left.
+    This run is the common tangent of two wheels that has all wheels on its left.
     """
     hub, *others = _circles(wheels, shift)
     best: list[tuple[float, Circle, float]] = []
@@ -180,7 +180,7 @@ def _entry(wheels: Wheels, shift: float) -> tuple[Array, Circle, float]:
 
 
 def _tangent(point: Array, circle: Circle, heading: float) -> float:
-    """Return the heading of the tangent with the wheel on its left, the first to the left of ``heading``, rad."""
+    """Return the heading (rad) of the first tangent to the left of ``heading`` that has the wheel on its left."""
     dx, dz = circle.x - point[0], circle.z - point[1]
     distance = math.hypot(dx, dz)
     angle = math.atan2(dz, dx) - math.asin(min(1.0, circle.radius / distance))
@@ -188,7 +188,7 @@ def _tangent(point: Array, circle: Circle, heading: float) -> float:
 
 
 def _walk(wheels: Wheels, shift: float) -> tuple[list[Array], Array, Array]:
-    """Return the pins up to the run that returns to the sprocket, this run's first pin, and the idler's strands."""
+    """Return the pins up to the run that returns to the sprocket, this run's last pin, and the idler's strands."""
     circles = _circles(wheels, shift)
     end, _, first = _entry(wheels, shift)
     heading = first

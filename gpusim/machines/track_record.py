@@ -88,7 +88,7 @@ class Track:
         return share
 
     def slip(self, sim: Simulation) -> Array:
-        """Return the slip 1 - v/v_track of the chassis, (num_worlds,), or 0 below 1 mm/s.
+        """Return the slip 1 - v/v_track of the chassis, (num_worlds,), or 0 if the track is slower than 1 mm/s.
 
         The value is instantaneous. Both speeds ripple when links reach the sprocket, and the chassis oscillates. To
         measure the mean slip, average ``speed`` and ``ground_speed`` over the passage of several links.
@@ -99,7 +99,7 @@ class Track:
         return lag
 
     def tension(self, sim: Simulation) -> Array:
-        """Return the mean tension (N) of the two runs at the idler, (num_worlds,), from the force of its spring."""
+        """Return the mean tension (N) of the two runs at the idler, (num_worlds,), from the idler's spring force."""
         self._needs_shoes("tension")
         return _read(sim, f"spring.{self.label}_tension.force") / self.strand_share
 

@@ -24,7 +24,7 @@ EXACT, OVERLAP = 1e-10, 1e-7
 LEVEL = 1e-11
 """Maximum gradient of the merit function at convergence."""
 TOUCHING = 1e-6
-"""Minimum force on a link that lies on the idler, relative to the idler's push."""
+"""Minimum force on a link that lies on the idler, relative to the idler's spring force."""
 NEAR = 1e-3
 """Gap, in pitches, below which a link starts in contact with a wheel."""
 REACH = 1.0

@@ -131,8 +131,8 @@ def add_track(
         shoes: number of shoes. Default: the number that fits the path.
         pins: resistance of the pins to rotation. Default: a damping that stops oscillations in seconds. ``Pin()`` has
             no resistance.
-        surface_speed: True: add no shoes. The wheels grow by the thickness of the shoes and touch the ground. Gears to
-            the sprocket make their surfaces move at the speed of the track.
+        surface_speed: True: add no shoes. The wheels grow by the thickness of the shoes and touch the ground. Gears
+            couple the wheels to the sprocket, so that their surfaces move at the speed of the track.
         solver: solver of the pins with ``SolverConfig(joint_solver="auto")``: "direct" closes pins to micrometers,
             "colored" sweeps pins together with the contacts. See ``ModelBuilder.set_joint_solver``.
         label: prefix of all labels: ``left_shoe0``, joints ``left_pin0``, ``left_drive``, ``left_tension``,
@@ -188,7 +188,7 @@ def add_track(
 
 
 class _Maker:
-    """Writer of the track into a builder whose world is the chassis."""
+    """Adds the parts of a track to a builder whose world is the chassis."""
 
     def __init__(self, b: ModelBuilder, plan: _Plan, path: track_path.Path, surface: bool) -> None:
         self.b, self.plan, self.path, self.surface = b, plan, path, surface

@@ -97,9 +97,9 @@ class Wheel:
 
     Attributes:
         label: prefix of the labels: body ``<label>_wheel``, hinge ``<label>_spin``, shape ``<label>_tire``.
-        body: index.
+        body: body index.
         spin: joint between hub and wheel. At positive speeds, the wheel rolls forward, along the hub's x axis.
-        shape: index.
+        shape: index of the shape.
         radius, width: as passed to ``add_wheel`` (m).
         drive, brake: actuators ``<label>_drive`` and ``<label>_brake``, or None.
         stiffness: radial stiffness (N/m) of the tire. inf without a tire.

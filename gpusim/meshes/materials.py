@@ -46,7 +46,7 @@ Textures = dict[tuple[Any, ...], Texture]
 def coat_of(mesh: Any, suffix: str, textures: Textures) -> Coat:
     """Return the surface data of a ``trimesh.Trimesh`` that was read from a file with this suffix.
 
-    Invalid entries of a material are ignored, because triangles need no color.
+    If these data are invalid, return an empty Coat.
     """
     try:
         return _coat_of(mesh, suffix, textures)
@@ -131,7 +131,7 @@ def _finish(material: Any, name: str, channel: int, gltf: bool) -> float | None:
 
 
 def _texture(textures: Textures, image: Any, factor: Array, cut_out: bool) -> Texture:
-    """Return an image times a color (3,). ``cut_out``: transparent pixels have no surface."""
+    """Return an image times a color (3,). ``cut_out``: keep the image's transparency."""
     key = (id(image), tuple(factor), cut_out)
     if key not in textures:
         smaller = -(-max(image.size) // LARGEST)

@@ -54,7 +54,7 @@ def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
 
 
 def _unit(mesh: Any) -> float:
-    """Return the unit of a DAE file in m. Other formats give 1, since a URDF's ``scale`` holds their unit."""
+    """Return the unit of a DAE file in m. Return 1 for formats that store no unit."""
     words = str(mesh.metadata.get("units") or "").split()
     return float(words[0]) if len(words) == 3 and words[1:] == ["*", "meters"] else 1.0
 

@@ -57,7 +57,7 @@ class _Sheet:
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """Sheets of one kind make one piece."""
+        """Return a key. Sheets with equal keys become one piece."""
         return self.paint, self.normals is None, self.uv is None, self.colors is None
 
 

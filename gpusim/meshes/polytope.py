@@ -147,7 +147,7 @@ def hull_points(points: Array) -> Array:
 
 
 def fewer_points(points: Array, count: int) -> tuple[Array, float]:
-    """Return at most ``count`` of a hull's corners that approximate it, and the largest remaining gap (m).
+    """Return up to ``count`` corners that approximate a hull, and the largest gap (m) to the hull.
 
     The greedy method starts from a simplex. It repeatedly adds the corners that lie farthest outside.
     """

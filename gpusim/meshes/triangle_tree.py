@@ -22,7 +22,7 @@ GRID = 65535
 _ROOM = 1e-6
 """Margin of boxes against round-off, in steps of the grid."""
 _MOST_SHARING = 8
-"""Maximum number of triangles at one edge that are compared."""
+"""Maximum number of triangles at one edge that the search for neighbors compares."""
 
 
 @dataclass(frozen=True)

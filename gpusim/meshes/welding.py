@@ -46,7 +46,7 @@ def welded_mesh(element: str, mesh: Any, scale: Any = 1.0) -> tuple[Array, Array
 
 
 def _welded(vertices: Array, triangles: Array) -> tuple[Array, Array]:
-    """Merge vertices at one place, and drop vertices without triangles."""
+    """Merge vertices with equal positions, and drop vertices without triangles."""
     if not len(triangles):
         return vertices, triangles
     used = np.zeros(len(vertices), dtype=bool)

@@ -39,7 +39,7 @@ def digest_of(value: Any) -> str:
 
 
 def _feed(found: Any, value: Any, within: tuple[int, ...]) -> None:
-    """Add a value to a digest. ``within`` holds the ids of enclosing objects, so that cycles end."""
+    """Add a value to a digest. ``within`` holds the ids of enclosing objects, to stop at cyclic references."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | complex | str | bytes):

@@ -1,4 +1,4 @@
-"""Three successive rotations about perpendicular axes that carry each other, like the axes of a gimbal.
+"""Three successive rotations. Each rotation also rotates the following axes, as in a gimbal.
 
 The child's frame in the parent's frame is R = R1(q1) R2(q2) R3(q3) about x, y, z, right-handed. x is fixed in the
 parent, z in the child, and s = x . z = sin q2. The relative angular velocity is w = q1' x + q2' y + q3' z with y along
@@ -9,7 +9,7 @@ z x x. The rates are therefore
 Euler and Cardan angles are examples. The first and the last rotation are *outer* rotations: ``u`` is the axis of the
 rotation, and ``other`` is the axis of the other outer rotation. For the *middle* rotation, ``u`` is z and ``other`` is
 x. The middle angle is q2 = atan2(x . z, |x x z|), within +-90 degrees. At +-90 degrees (gimbal lock) x and z are
-parallel, so the first and the last rotation have the same axis. The code bounds the directions for their rates.
+parallel, so the first and the last rotation have the same axis. Near there, the code limits their computed rates.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def find_paths(t: Topology) -> Paths:
 
 
 def room_for_paths(paths: Paths, contact: ContactTopology, places: int) -> int:
-    """Return the maximum number of pivots on the paths of ``places`` manifolds."""
+    """Return the maximum number of pivots on the paths of any ``places`` manifolds, for buffer sizes."""
     if contact.candidates is None:
         return places * min(len(paths.pivots), 2 * max((len(p) for p in paths.bodies), default=0))
     pairs = [(int(contact.body[a]), int(contact.body[b])) for a, later in enumerate(contact.candidates) for b in later]

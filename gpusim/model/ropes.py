@@ -41,7 +41,7 @@ def rope_table(model: Model) -> dict[str, Array]:
 def _terms(model: Model, joints: list[int]) -> list[list[tuple[int, float]]]:
     """Return rows and weights of each joint: its own rows, and those of its tendons and couplings.
 
-    A factor above 1 stands for parallel lines, each with the tendon's tension.
+    A tendon with a factor above 1 has parallel lines. Each line has the tendon's tension.
     """
     own = _rows_of_joints(model)
     found = {joint: [(row, 1.0) for row in own.get(joint, ())] for joint in joints}
@@ -56,7 +56,7 @@ def _terms(model: Model, joints: list[int]) -> list[list[tuple[int, float]]]:
 
 
 def _rows_of_joints(model: Model) -> dict[int, list[int]]:
-    """Return the rows along each joint's coordinates: of its constraint, and of coupled laws."""
+    """Return the rows of each joint: the rows of its constraint, and its rows in coupled laws."""
     t = model.topology
     rows: dict[int, list[int]] = {}
     for constraint, joint in enumerate(t.constraint_joint.tolist()):

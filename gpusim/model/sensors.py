@@ -15,7 +15,7 @@ COLUMNS = {
     "axis_sensor": "int", "contact_sensor_body": "int", "contact_sensor_site": "int",
 }  # fmt: skip
 """Columns and their C types: constraint and a coordinate of the joint, break force (N) and break torque (N m) of a
-latch or infinity, the sensor that breaks an axis or -1, body and site of a contact sensor."""
+latch (infinity for other joints), sensor that can break each axis or -1, body and site of a contact sensor."""
 BREAKS = ("break_force", "break_torque")
 """Parameters of a latch that can break."""
 

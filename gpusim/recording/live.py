@@ -1,4 +1,4 @@
-"""Addresses of Rerun viewers. A viewer receives a recording while it runs, in place of a file."""
+"""Addresses of Rerun viewers. A recording with such a path goes to the viewer during the run, not to a file."""
 
 from __future__ import annotations
 

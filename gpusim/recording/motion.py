@@ -110,7 +110,7 @@ class Motion:
         return float(self.time[-1] - self.time[0])
 
     def cut(self, frames: int) -> Motion:
-        """Return the motion up to the first ``frames`` frames."""
+        """Return the first ``frames`` frames of the motion."""
         return dataclasses.replace(
             self,
             time=self.time[:frames],
@@ -176,7 +176,7 @@ class MotionRecorder:
         self._stream.write(self.header.text().encode() + b"\n")
 
     def next_time(self) -> float:
-        """Return the time (s) of the next frame, on the clock that :meth:`sample` gets."""
+        """Return the time (s) of the next frame since the start of the recording."""
         return self._next
 
     def sample(self, time: float, half_step: float = 0.0) -> bool:

@@ -108,7 +108,7 @@ class MotionPlayer:
         return {"position": position, "orientation": orientation}
 
     def read_signals(self) -> dict[str, Array]:
-        """Return the diagram wires (worlds, numbers) at the last frame before the current time, by signal name.
+        """Return the values (worlds, numbers) of the diagram wires by name, from the last frame up to the current time.
 
         The result is empty if the recording has no wires.
         """

@@ -38,7 +38,7 @@ _TIME = "sim.time"
 _OPEN: WeakValueDictionary[Path, StreamRecorder] = WeakValueDictionary()
 """Path of a growing file -> recorder of this process that writes the file."""
 _LIVE_EVERY, _LIVE_PAUSE = 0.05, 4.0
-"""Minimum pause between two blocks for a viewer: real time (s), and a multiple of the last block's duration."""
+"""Minimum pause between two blocks for a viewer: real time (s), and a multiple of the time to send the last block."""
 
 
 class StreamRecorder:

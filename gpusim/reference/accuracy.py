@@ -4,7 +4,7 @@
   set do not count.
 * Contacts: the residual is the greatest change of an impulse in the last sweep, divided by the greatest normal impulse.
 * Modes and laws: see ``not_converged`` in model/fields.py.
-* Voids: the oil of a cylinder can have voids (actuators/cavitation.py). They may be normal for the machine.
+* Voids: the oil of a cylinder can have voids (actuators/cavitation.py). Some machines have voids in normal operation.
 * Motions: the value is the greatest distance over which a joint jumped to reach its prescribed path.
 
 The last bits of each maximum hold the index of its constraint, so the kernels find both with one atomic operation. The
@@ -57,7 +57,7 @@ def measure(w: StepBuffers) -> None:
 
 
 def measure_voids(w: StepBuffers) -> None:
-    """Update the greatest void in the oil, tagged with its index."""
+    """Update the greatest void in the oil. Its last bits hold the index of the void."""
     peak = w.state.arrays["void_peak"]
     for group in w.groups.values():
         for name, first in group.type.voids.items():
@@ -94,7 +94,7 @@ def _worst(counts: Array, errors: Array) -> Array:
 
 
 def _tagged(values: Array, first: int = 0) -> Array:
-    """Write indices from ``first`` on into the last bits of values (num_worlds, n). On a tie the lowest index wins."""
+    """Write the indices ``first``, ``first`` + 1, ... into the last bits of values (num_worlds, n)."""
     bits = values.view(np.uint64) & np.uint64(~TAG_MASK & (1 << 64) - 1)
     bits = bits | np.uint64(TAG_MASK - first) - np.arange(values.shape[1], dtype=np.uint64)
     return np.where(values > 0.0, bits.view(np.float64), values)

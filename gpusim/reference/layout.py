@@ -62,11 +62,11 @@ class Layout:
         return kinds
 
     def side_arms(self, rotation: Array) -> Array:
-        """Return the lever of every side, from its body's center of mass, world frame, (worlds, sides, 3)."""
+        """Return the moment arm of every side, from its body's center of mass, world frame, (worlds, sides, 3)."""
         return rotations.matvec(rotation[:, self.side_body], self.side_arm.astype(rotation.dtype))
 
     def _side_arms(self) -> Array:
-        """Return the levers in body axes, from the first element of each constraint that pulls along a line."""
+        """Return the moment arms in body axes. They come from the dot and line elements that transmit a force."""
         t = self.topology
         arms = np.zeros((self.num_sides, 3))
         tables = ((t.dot, self.dots, t.dot.linear > 0.5), (t.line, self.lines, np.ones(t.line.length.size, bool)))

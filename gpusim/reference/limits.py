@@ -12,13 +12,13 @@ JOINT_SHARE = 0.01
 a locked rotation has an error of this many rad. The usual lever is the median distance of joints from centers of
 mass."""
 USUAL_LEVER = 0.1
-"""Lever (m) for models with all joints at centers of mass."""
+"""Usual lever (m) for models with all joints at centers of mass."""
 CONTACT_SHARE, CONTACT_STREAK = 0.1, 50
 """Contacts count as unconverged if the last sweep changes impulses by more than CONTACT_SHARE of the greatest load.
 This must happen in CONTACT_STREAK consecutive substeps, because impacts settle after a few substeps."""
 
 OPEN_LEVERS, OPEN_SUBSTEPS = 100.0, 10
-"""A loop cannot close if one of its joints is apart by more than OPEN_LEVERS usual levers for OPEN_SUBSTEPS consecutive
+"""A loop cannot close if the gap of a joint exceeds OPEN_LEVERS times the usual lever in OPEN_SUBSTEPS consecutive
 substeps."""
 LEAST_SPEED = 1e-6
 """Impulse changes that give the lightest body less speed than this (m/s) do not count."""

@@ -80,7 +80,7 @@ def _sweeps(w: StepBuffers) -> bool:
 
 
 def split_impulses(w: StepBuffers) -> None:
-    """Compute the displacement that corrects position errors, in the papers' scheme."""
+    """Compute the displacement that corrects position errors. Only the semi-implicit scheme uses it."""
     if not w.topology.num_constraints:
         return
     if w.config.direct:

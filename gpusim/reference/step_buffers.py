@@ -224,7 +224,7 @@ class StepBuffers:
         self.law.friction = self.law.friction + self._columns(group, impulse)
 
     def add_limits(self, group: Group, lower: Array, upper: Array) -> None:
-        """Add stops of a group of actuators on the positions of its axes."""
+        """Add the position limits (stops) of a group of actuators to its axes."""
         law, axis = self.law, group.axis
         law.lower[:, axis] = np.maximum(law.lower[:, axis], lower)
         law.upper[:, axis] = np.minimum(law.upper[:, axis], upper)

@@ -25,7 +25,7 @@ class Inertias:
         com: (n, 3) centers of mass (m) in the body frames.
         inertia: (1 or worlds, n, 3, 3) inertias (kg m2) about the centers of mass, in body axes.
         gravity: (1 or worlds, 3) gravitational acceleration (m/s2).
-        gravity_scale: (1 or worlds, n), share of gravity that acts on each node.
+        gravity_scale: (1 or worlds, n) factors on the gravity that acts on each node.
     """
 
     mass: Array
@@ -36,7 +36,7 @@ class Inertias:
 
 
 class Bodies:
-    """Masses of the bodies in given postures."""
+    """Mass properties and dynamics of the bodies in given postures."""
 
     def __init__(self, k: Kinematics, inertias: Inertias) -> None:
         self.k, self.inertias = k, inertias

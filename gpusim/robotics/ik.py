@@ -215,7 +215,7 @@ class IK:
         return out
 
     def _room(self, q: Array) -> tuple[Array, Array]:
-        """Return the changes of the coordinates to the lower and the upper limits, (worlds, freedoms) each."""
+        """Return the changes that would move each coordinate to its lower and upper limit, (worlds, freedoms) each."""
         at, rate = self.single.T
         low = np.full((q.shape[0], self.tree.freedoms), -np.inf)
         high = -low

@@ -139,7 +139,7 @@ class Kinematics:
         return np.asarray(self.origin[:, node] + self.rotation[:, node] @ point)
 
     def jacobian(self, node: int, place: Array) -> Array:
-        """Return the Jacobian (worlds, 6, freedoms) (linear, angular) of a node's point at ``place`` (worlds, 3)."""
+        """Return the Jacobian (worlds, 6, freedoms) of a node's point at the world position ``place`` (worlds, 3)."""
         path = self.masks.path[node] if node >= 0 else np.zeros(self.forest.freedoms)
         angular = self.columns[..., 3:] * path[:, None]
         linear = self.columns[..., :3] * path[:, None] + cross(angular, (place - self.reference)[:, None])

@@ -27,7 +27,7 @@ from gpusim.robotics.spanning import BALL, Forest
 from gpusim.typing import Array
 
 Scalars = dict[tuple[int, int], tuple[int, int]]
-"""Indices in posture and velocities of scalar joint coordinates, by (joint, coordinate)."""
+"""Index in the posture and index in the velocities, by (joint, coordinate), for scalar coordinates."""
 
 
 def scalar_coordinates(model: Model, forest: Forest) -> Scalars:

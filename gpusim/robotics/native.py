@@ -178,7 +178,7 @@ class KernelSolver(ABC):
         return [np.flatnonzero(column).tolist() for column in np.array(moved).reshape(-1, self.tree.freedoms).T]
 
     def _runs(self, moved: list[list[int]]) -> tuple[Array, Array, Array]:
-        """Merge adjacent groups of rows on one level into runs. Return the runs of each velocity, starts and ends."""
+        """Merge adjacent groups of a level into runs. Return each velocity's first run, all starts and all ends."""
         group, level = self.layout.group, self.layout.level
         found: list[list[tuple[int, int]]] = []
         for groups in moved:

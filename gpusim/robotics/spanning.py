@@ -48,8 +48,8 @@ class Node:
         joint: index in the model, -1 for a floating body.
         reverse: True if the joint's child carries the joint's parent.
         motions: elementary motions of the joint, in the order from the joint's parent to its child.
-        before: position (3,) and rotation (3, 3) of the joint frame in the carrying body. ``after`` is the same for
-            this body's frame in the joint frame at the other end.
+        before: position (3,) and rotation (3, 3) of the joint frame in the carrying body.
+        after: position (3,) and rotation (3, 3) of this body's frame in the joint frame at this body.
         at, rate: first index in the posture, and first index in the velocities.
         held: True for a kinematic body.
     """

@@ -10,16 +10,16 @@ with the diagonal G = 1/(D + p):
 C contains the rows of the levels above (r = C dq_above, c almost zero) and the rows of the level itself (r = e, c =
 1/w). y are the forces on these rows.
 
-If a target is unreachable, forces remain, and undamped Gauss-Newton steps oscillate. With D = damping^2 + sum of share
+If a target is unreachable, forces remain, and undamped Gauss-Newton steps oscillate. With D = damping^2 + sum of factor
 |force| |column of J|, steps contract to the nearest pose. For a reachable target, D vanishes with the forces, so
 convergence is quadratic (Levenberg-Marquardt with error-dependent damping: Sugihara 2011; Fan and Yuan 2005). Forces on
-kept rows are those of the previous step.
+rows of higher levels come from the previous step.
 
 A level keeps the errors of the levels above only to first order. With several priorities, the levels therefore run one
 after the other. Each level handles the joint limits itself and shortens its contribution to the step. The errors of the
-levels above may then differ from the linear ones by at most ``LEAK`` plus a fraction of their improvement. In the last
-steps of each level, this allowance is far smaller. So the levels correct the disturbances by unreachable tasks, in
-order of priority.
+levels above may then differ from their linear prediction by at most ``LEAK`` plus a fraction of their improvement. In
+the last steps of each level, this allowance is far smaller. So the levels correct the disturbances by unreachable
+tasks, in order of priority.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ from gpusim.typing import Array
 KEPT = 1e-12
 """Compliance of rows of higher levels, as a share of the matrix diagonal."""
 OWN_CURVATURE = 0.1
-"""Share of w |e| |column| in the damping, for rows of the level itself."""
+"""Factor of w |e| |column| in the damping D of a level, for rows of the level itself."""
 KEPT_CURVATURE = 0.25
-"""Share of |y| |column| in the damping, for rows of higher levels."""
+"""Factor of |y| |column| in the damping D of a level, for rows of higher levels."""
 RAISED, LOWERED, MAX_CAUTION = 2.0, 0.95, 64.0
-"""Factor that scales these shares: increase after a step that reverses the last one, decrease otherwise, and
-maximum."""
+"""Caution, a factor on both terms of D: its increase after a step that reverses the last one, its decrease otherwise,
+and its maximum."""
 MAX_PASSES = 4
-"""Maximum number of solves per step. Each one fixes the limits that the previous one exceeded."""
+"""Maximum number of solves per step. Each solve holds the coordinates that exceeded a limit in the previous one."""
 LEAK, LEAK_SHARE = 1e-2, 0.5
 """Error (m and rad) that a level may cause in higher levels, and share of their improvement that it may undo."""
 FINISHING, FINER = 2, 1e-4
 """Number of last steps that protect each higher level strictly, and factor by which they reduce LEAK."""
 MAX_WAY = 1.0
-"""Largest norm of the errors of a level below the first, m and rad. Longer errors are scaled down."""
+"""Maximum norm (m and rad) of the errors of a level after the first priority. Larger errors are scaled down."""
 AT_LIMIT = 1e-9
 """With several priorities, coordinates closer than this to a limit move to the limit."""
 MAX_TURN = 1.0
-"""Largest rotation of a joint by one level below the first in a step, rad, with several priorities."""
+"""Maximum rotation (rad) of a joint in one step by one level after the first priority."""
 CONSTANTS = {
     "KEPT": KEPT,
     "OWN_CURVATURE": OWN_CURVATURE,
@@ -195,7 +195,7 @@ class Steps:
         late: Callable[[int], int],
         tried: Callable[[Array], Array],
     ) -> Array:
-        """Compute the step for several priorities. Each level finds its own limits and protects those above."""
+        """Compute the step for several priorities. Each level respects the limits and protects the levels above."""
         o, step, whole = self.layout, np.zeros(low.shape), error
         error = self._shortened(error)
         damping = self._damping(error, rows)
@@ -223,7 +223,7 @@ class Steps:
         return step
 
     def _shortened(self, error: Array) -> Array:
-        """Scale down errors of lower levels to the norm ``MAX_WAY``."""
+        """Scale down errors of lower levels to a norm of at most ``MAX_WAY``."""
         o, out = self.layout, error.copy()
         for level in range(2, o.levels):
             own = slice(o.above(level), o.above(level + 1))

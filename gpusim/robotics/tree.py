@@ -47,9 +47,9 @@ class Tree(NamesMoved):
 
     Args:
         model: a finalized model.
-        base: label of a body. The tree then contains all bodies connected with it by joints, and it floats unless the
-            group is connected to the world or has a kinematic body. None: all bodies of the model. Each group without
-            a connection to the world has a floating body.
+        base: label of a body. The tree then contains this body and all bodies that joints connect to it. The tree
+            floats unless a joint connects it to the world or it has a kinematic body. None: all bodies of the model.
+            Each group without a connection to the world has a floating body.
 
     Attributes:
         carriers: labels of the joints that carry bodies and of floating bodies, in column order, for :meth:`slice` and

@@ -20,7 +20,7 @@ def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -
     """Add a force-torque sensor in a joint. It measures the wrench of the child on the parent.
 
     The signals ``sensor.<label>.force`` (3,) N and ``sensor.<label>.torque`` (3,) N m refer to the joint's point and
-    its frame on the parent. They are mean values over the last step. They include the loads of reaction, drives,
+    its frame on the parent. They are mean values over the last step. They include the joint's reaction, drives,
     limits, friction and bounces. Diagrams can read these signals, which are one step older than poses and velocities.
 
     Args:

@@ -111,8 +111,8 @@ def add_imu(
         seed: seed of the noise. The noise also depends on the label and the world, and is independent of other sensors.
         max_rate: highest rate that a world may have. If given, you can write a rate per world as
             ``sensor.<label>.clock.rate``.
-        max_latency: as ``max_rate``, for the latency (s): ``sensor.<label>.acceleration.time``,
-            ``sensor.<label>.angular_rate.time``.
+        max_latency: highest latency that a world may have (s). If given, you can write a latency per world as
+            ``sensor.<label>.acceleration.time`` and ``sensor.<label>.angular_rate.time``.
 
     Raises:
         ModelError: no such site, a label that is taken, negative noise or latency, a rate or latency above the
@@ -164,7 +164,7 @@ def add_range_finder(
         seed: seed of the noise. The noise also depends on the label and the world, and is independent of other sensors.
         max_rate: highest rate that a world may have. If given, you can write a rate per world as
             ``sensor.<label>.clock.rate``.
-        max_latency: as ``max_rate``, for the latency (s): ``sensor.<label>.measured.time``.
+        max_latency: highest latency (s) that a world may have. You can then write ``sensor.<label>.measured.time``.
 
     Raises:
         ModelError: no such ray sensor, a label that is taken, negative noise or latency, a rate or latency above the
@@ -211,7 +211,7 @@ def add_encoder(
         velocity_time: time constant of the velocity filter (s).
         max_rate: highest rate that a world may have. If given, you can write a rate per world as
             ``sensor.<label>.clock.rate``.
-        max_latency: as ``max_rate``, for the latency (s): ``sensor.<label>.position.time``.
+        max_latency: highest latency (s) that a world may have. You can then write ``sensor.<label>.position.time``.
 
     Raises:
         ModelError: no such joint, fewer than one count, a negative latency, a rate or latency above the maximum.

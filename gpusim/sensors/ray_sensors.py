@@ -32,7 +32,7 @@ def add_ray_sensor(
     * ``sensor.<label>`` (n,) m: distance along each ray, or ``max_range`` without a hit.
     * ``sensor.<label>.shape`` (n,): index of the hit shape, or -1 for none.
     * ``sensor.<label>.point`` (n, 3) m: hit point in the world frame, or the end of the ray without a hit.
-    * ``sensor.<label>.normal`` (n, 3): outward unit normal there in the world frame, or zeros without a hit.
+    * ``sensor.<label>.normal`` (n, 3): outward unit normal at the hit point in the world frame, or zeros without a hit.
 
     The signals need no trial step, so diagrams can read them. The motion with and without the sensor is bit-identical.
 

@@ -136,7 +136,7 @@ def add_shape_barrel(
     Args:
         body: body index, -1 for the world.
         radius: radius at the center (m), above zero.
-        arc_radius: radius of the arc (m), at least ``radius``. If both are equal, the shape is a ball without two caps.
+        arc_radius: radius of the arc (m), at least ``radius``. If both are equal, the shape is a ball with flat ends.
         half_length: half of the length (m), above zero. The radius of the flat ends must be above zero.
         xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axis with ``xform``.
 

@@ -82,7 +82,7 @@ def add_light(
         kind: "directional" (like the sun), "point", "spot", or "headlight". A headlight shines from the camera of
             each image, without a shadow. It ignores body, position and direction.
         body: body index, -1 for the world.
-        position: of a point or spot light in the body frame (m).
+        position: position of a point or spot light in the body frame (m).
         direction: direction of a directional or spot light in the body frame, of any nonzero length.
         color: sRGB (red, green, blue) from 0 to 1, or "#rrggbb".
         intensity: factor of at least 0. 1 is as bright as the viewer's key light.
@@ -90,7 +90,7 @@ def add_light(
             d + c d^2).
         cutoff: half the angle of a spot's cone (rad), at most pi / 2.
         exponent: the light of a spot falls off with this power of the cosine of the angle to its axis.
-        shadow: cast shadows. The viewer draws the shadow of the first such light, with parallel rays.
+        shadow: cast shadows. The viewer draws only the first such light's shadow, with parallel rays.
         label: unique name, default ``light<index>``.
 
     Returns:

@@ -55,7 +55,7 @@ class Capsule(Round):
         return revolve(np.concatenate([low[0], high[0]]), np.concatenate([low[1] - half, high[1] + half]), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Return the span from the first entry into the tube or a ball to the last exit."""
+        """Find the first entry into the tube or one of the two balls, or for a ray from inside, the last exit."""
         radius, half = float(params["radius"]), float(params["half_length"])
         tube, low, high, span = (Span(line.start.size) for _ in range(4))
         tube.cut_tube(line, radius)
@@ -89,7 +89,7 @@ def add_shape_capsule(
 
     Args:
         body: body index, -1 for the world.
-        radius: m, above zero.
+        radius: radius of the tube and of both round ends (m), above zero.
         half_length: half the length of the segment (m), without the round ends, above zero.
         xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axis with ``xform``.
 

@@ -73,7 +73,7 @@ def add_shape_cylinder(
 
     Args:
         body: body index, -1 for the world.
-        radius: m, above zero.
+        radius: radius of the cylinder (m), above zero.
         half_length: half of the length (m), above zero.
         xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axis with ``xform``.
 

@@ -20,11 +20,11 @@ _CREASE = 75.0
 _NEAR = 0.9963
 """Cosine of 5 degrees. If all normals are within 5 degrees of one normal, one manifold is enough."""
 _FLAT = 1e-6
-"""Fraction of the spacing that the next triangle must rise to make a valley."""
+"""Minimum rise of the next triangle that makes a valley, as a fraction of dx + dy."""
 _BAND = 256
 """Number of rows of heights that are processed together."""
 _SKIRT = 0.08
-"""Height of the drawn walls below the lowest point, as a fraction of the field's width."""
+"""Maximum depth of the drawn walls below the lowest point, as a fraction of the field's longer side."""
 
 
 @register
@@ -99,7 +99,7 @@ class HeightField(Unmovable):
         return vertices, triangles.astype(np.int32)
 
     def surfaces(self, params: Params, segments: int = 32) -> list[tuple[Array, Array, float]]:
-        """Return the surface, and walls for drawing. The walls end at the base or ``_SKIRT`` below the lowest point."""
+        """Return the surface, and walls for drawing. The walls reach down to the base, but at most by ``_SKIRT``."""
         vertices, triangles = self.mesh(params)
         rows, columns = params["heights"].shape
         low, high = vertices.min(axis=0), vertices.max(axis=0)

@@ -9,7 +9,7 @@ from gpusim.meshes.triangle_tree import LEAF, TriangleTree
 from gpusim.typing import Array
 
 _INSIDE = 1e-12
-"""Tolerance at a triangle's edges, as a share of the triangle, so that no ray passes between two triangles."""
+"""Tolerance at a triangle's edges, as a fraction of the triangle, so that no ray passes between two triangles."""
 
 
 def cast_mesh(tree: TriangleTree, line: Line) -> tuple[Array, Array]:
@@ -28,7 +28,7 @@ def cast_mesh(tree: TriangleTree, line: Line) -> tuple[Array, Array]:
 
 
 def _met_leaves(tree: TriangleTree, origin: Array, direction: Array, start: float) -> Array:
-    """Return the triangles of all leaves whose boxes the ray meets, in ascending order."""
+    """Return the triangles of all tree leaves whose boxes the ray hits, in ascending order."""
     lower, step = tree.grid
     sides, found, at = tree.sides, [], np.zeros(1, dtype=np.int64)
     flat = direction == 0.0
@@ -51,7 +51,7 @@ def _met_leaves(tree: TriangleTree, origin: Array, direction: Array, start: floa
 
 
 def _on_triangles(tree: TriangleTree, number: Array, origin: Array, direction: Array) -> tuple[Array, Array]:
-    """Return where the line crosses each triangle (Moeller, Trumbore 1997), inf for none, and their normals."""
+    """Return where the line hits each triangle (Moeller, Trumbore 1997), or inf, and the triangles' normals."""
     corner = tree.vertices[tree.triangles[number]]
     e, f = corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]
     p = np.cross(direction, f)

@@ -70,7 +70,7 @@ def add_shape_sphere(
 
     Args:
         body: body index, -1 for the world.
-        radius: m, above zero.
+        radius: radius of the sphere (m), above zero.
         xform, material, label, group, mask, density, color: see ``add_shape``.
 
     Returns:

@@ -94,7 +94,7 @@ class Superellipsoid(Round):
         return np.diag([y2 + z2, x2 + z2, x2 + y2])
 
     def radius(self, params: Params) -> float:
-        """Return the exact distance of the farthest point: search the curve z = 0, then the meridian through it."""
+        """Return the exact distance of the farthest point: on the curve z = 0, then on that point's meridian."""
         a, b, c, e1, e2 = self.size_values(params)
         return _farthest(_farthest(a, b, e2), c, e1)
 
@@ -130,7 +130,7 @@ def beta(x: float, y: float) -> float:
 
 
 def _power(value: Array, exponent: float) -> Array:
-    """Return |v|^e with the sign of v. Values at round-off level become zero, so that corners meet."""
+    """Return |v|^e with the sign of v. Values at round-off level become zero, so that mesh corners coincide."""
     clean = np.where(np.abs(value) < 1e-12, 0.0, value)
     return np.asarray(np.sign(clean) * np.abs(clean) ** exponent)
 

@@ -51,7 +51,7 @@ def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Ar
 
 
 def write_length(runtime: Runtime, joint: int, worlds: Array, value: Array) -> None:
-    """Write the length of a rod as both of its limits. The first write replaces its rigid row by limits."""
+    """Write the length of a rod as both of its limits. The first write replaces the rod's rigid row by limits."""
     key, element = (joint, LENGTH), runtime.model.joints[joint].element
     check_length(element, "length", value)
     if not np.all(np.isfinite(value)):
@@ -100,7 +100,7 @@ def _moving(model: Model) -> set[int]:
 
 
 def _rigid_rows(model: Model, without: set[int]) -> Array:
-    """Return the rows of locked motions, except those of the joints ``without``."""
+    """Return the rows of all locked motions. Skip the joints in ``without``."""
     t = model.topology
     return t.rigid_row[~np.isin(t.constraint_joint[t.rigid_row // t.block], list(without))]
 
@@ -170,7 +170,7 @@ def _hold_lengths(new: State, before: Model, model: Model) -> None:
 
 
 def _rates(runtime: Runtime, model: Model, axes: Array, state: State) -> Array:
-    """Return the rates of joint coordinates at the half step of the state's velocities (m/s or rad/s)."""
+    """Return the velocities (m/s or rad/s) of joint coordinates at the time of the state's stored velocities."""
     table = coordinates(model)
     # Use the velocities as stored in the state, which is how the papers' scheme reads them.
     then = StateReader(model, table, True, lambda: state, runtime.parameters, runtime.backend.read_control)

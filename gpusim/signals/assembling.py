@@ -43,10 +43,10 @@ def _start_here(runtime: Runtime, *names: str) -> None:
 
 
 def _held(signal: Signal) -> Held:
-    """Return the velocity that a signal refers to.
+    """Return the ``Held`` record of a velocity signal.
 
     Raises:
-        ModelError: another signal.
+        ModelError: the signal is not a velocity.
     """
     if signal.quantity is COORDINATE[1]:
         return Held(signal.at)

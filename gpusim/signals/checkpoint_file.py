@@ -197,7 +197,7 @@ def _encoded(value: Any) -> Array:
 
 
 def _sealed(archive: bytes) -> bytes:
-    """Return a ZIP archive without a comment with its SHA-256 as the comment."""
+    """Add the archive's SHA-256 as ZIP comment. The given archive must have no comment."""
     return archive[:-2] + _SEAL.to_bytes(2, "little") + hashlib.sha256(archive).hexdigest().encode()
 
 

@@ -23,7 +23,7 @@ FIRST = 128
 DROP = 1.0
 """Minimum distance below every shape of the world, m."""
 FREE = 0.9
-"""Minimum speed, as a share of the speed of a free fall from the lowest shape."""
+"""Minimum speed, as a fraction of the speed after a free fall from the lowest shape."""
 
 
 class FallWatch:
@@ -64,7 +64,7 @@ class FallWatch:
             self._warn(np.where(falls, fell, 0.0))
 
     def _below(self, shape: ShapeSpec, position: Array, down: Array) -> Array:
-        """Return how far each loose body is below a shape, (worlds, bodies) in m, inf if the shape cannot catch it."""
+        """Return how far each loose body is below a shape, (worlds, bodies) in m. inf: it cannot land on the shape."""
         points = position[:, self._loose]
         if np.isinf(shape_type(shape.kind).radius(shape.params)):  # a half space
             normal, origin = shape.xform.matrix()[:, 2], np.asarray(shape.xform.position)

@@ -18,8 +18,8 @@ from gpusim.typing import Array
 
 STATES = ("joint.*.position", "joint.*.velocity")
 KINK, LEAST_SLOPE = 0.1, 1e-6
-"""The state is at a kink if the slopes on both sides differ by more than the share KINK. Smaller differences than
-LEAST_SLOPE are round-off."""
+"""The state is at a kink if the slopes on both sides differ by more than the fraction KINK. Differences
+below LEAST_SLOPE are round-off."""
 _ELEMENT = "Simulation.linearize"
 
 

@@ -48,7 +48,7 @@ class Observation:
         self._compile(signals)
 
     def _compile(self, signals: Sequence[Signal]) -> None:
-        """Prepare the launch that fills the array and keep the array for another backend."""
+        """Prepare the kernel launch that fills the array. A new backend reuses the array."""
         runtime = self._runtime
         self._backend = runtime.backend
         self.slices: dict[str, slice] = {}

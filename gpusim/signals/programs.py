@@ -38,7 +38,7 @@ from gpusim.signals.signal import SignalInfo, SignalTable
 from gpusim.typing import Array
 
 _BOUNDS = {"lower": "upper", "upper": "lower"}
-"""Pairs of block parameters with a lower and an upper bound."""
+"""Pairs of block parameters: a lower bound and an upper bound."""
 
 
 def state_name(label: str) -> str:

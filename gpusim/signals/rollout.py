@@ -116,7 +116,7 @@ class _Rollout:
         return StepPlan(programs, np.concatenate(parts, axis=2), np.array(columns), record, self._every)
 
     def _one_by_one(self, advance: Callable[[int], None]) -> Any:
-        """Run the steps with a launch for each, and copy the signals after every ``every`` steps."""
+        """Advance to the next command or sample repeatedly, and copy the signals after every ``every`` steps."""
         backend, every = self._runtime.backend, self._every
         shape = self._steps // every, *self._observation.array.shape
         out, done = backend.to_device(np.zeros(shape)), 0

@@ -34,7 +34,7 @@ class Runtime:
         state: initial state, (num_worlds, ...).
         parameters: copies of the model's parameters by name.
         backend: backend of the model.
-        make_backend: function that makes a backend for another model, from this model, a state and parameters.
+        make_backend: function that makes a backend from another model, a state and parameters.
         build_signals: function that makes the table of all signals.
 
     Attributes:

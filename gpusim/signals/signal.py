@@ -52,9 +52,9 @@ class Signal:
     at: tuple[int, ...] = ()
     target: Target | None = None
     kept: tuple[str, tuple[int, ...]] | None = None
-    """Array of the state and its columns, for values that a program stores there."""
+    """State array and columns that contain the value. Only for values that programs store."""
     shared: tuple[SharedWriter, str] | None = None
-    """Writer of all parameters of one actuator, and the name of this parameter."""
+    """For an actuator's parameter: the writer of all its parameters, and the name of this parameter."""
 
 
 SharedWriter = Callable[[Array, dict[str, Array]], None]

@@ -195,7 +195,7 @@ def _restore(runtime: Runtime, kept: Snapshot, worlds: Array) -> None:
 
 
 def _fitted(runtime: Runtime, kept: Snapshot, model: Model) -> tuple[State, dict[str, Array]]:
-    """Return state and parameters of a snapshot for the rows of the simulation's model."""
+    """Return the snapshot's state and parameters, converted to the axis rows of ``model``."""
     if kept.rows == row_keys(model):
         return State(kept.num_worlds, kept.arrays, kept.groups), kept.parameters
     before = with_axes(runtime.built, kept.rows)
@@ -221,7 +221,7 @@ def _restore_actuators(runtime: Runtime, kept: Snapshot, worlds: Array) -> None:
 
 
 def _written(current: Array, kept: Array, worlds: Array, num_worlds: int) -> Array:
-    """Return parameters, (1 or num_worlds, ...), with those of a snapshot in chosen worlds."""
+    """Return the parameters ``current`` with the values of ``kept`` in the chosen worlds."""
     wide, given = (np.broadcast_to(x, (num_worlds, *x.shape[1:])) for x in (current, kept))
     if np.array_equal(wide[worlds], given[worlds], equal_nan=True):
         return current

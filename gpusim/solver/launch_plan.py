@@ -1,7 +1,7 @@
 """Launch plan: the schedule as lists of kernel launches, for large worlds (staged launch).
 
 A *segment* is a list of launches that need no decision by the host. The CUDA backend captures each segment in a CUDA
-graph. A launch gets the conditions that each world evaluates as a bit mask of FLAGS (solver/schedule.py).
+graph. Each world evaluates the conditions of a launch. The launch has them as a bit mask of FLAGS (solver/schedule.py).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Repeat:
 Part = list[Launch] | Repeat
 Plan = tuple[Part, ...]
 _JOINED = (Run, Lists, If, Sweeps, Later, Routine)
-"""Nodes that a joined launch can contain."""
+"""Kinds of nodes that one launch can run together."""
 PUBLISH_ACTIVE = [Launch("publish_active")]
 """Launch that sets the flag ``active`` if a world has passes left."""
 LOAD = Stage("start", (If(schedule.JOINTS, (Whole("clear_rows"),)), Whole("load_state")))
@@ -69,7 +69,7 @@ STORE = Routine("store", (*schedule.run("conclude"), Whole("store_healthy")), la
 
 
 class LaunchPlan:
-    """The launch plans of a model: a step, a trial substep, the poses, and every stage alone.
+    """Launch plans of a model for a step, a trial substep, the poses, and each single stage.
 
     Args:
         sizes: sizes from tables.model_tables, and the settings of the run ("semi_implicit", "direct", ...).

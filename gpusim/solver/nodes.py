@@ -38,7 +38,7 @@ class Phase:
         items: number of items: a product of sizes and factors ("bodies * 6"), or a C++ expression with the world ``w``
             and ``level``.
         reads, writes: names of arrays (model/fields.py), separated by blanks. A phase may read the arrays it writes.
-        room: maximum number of items over all worlds, if worlds have different numbers of items.
+        room: upper bound of ``items`` that holds for every world, if worlds have different numbers of items.
         bound: upper bound of the number of items, as a product of sizes and factors, if ``items`` and ``room`` give
             none. If it is 0, the phase has no work.
     """
@@ -67,7 +67,7 @@ class Phase:
         return found
 
     def work(self) -> str:
-        """Return the cost of an item on a CPU as a C++ expression. A body costs about 1, and a manifold 4."""
+        """Return the relative cost of an item on a CPU as a C++ expression: about 1 for a body, 4 for a manifold."""
         return "4 * ITEM_LANES" if "ITEM_LANES" in self.room else "1"
 
     def idle(self, sizes: Sizes) -> bool:
@@ -112,7 +112,7 @@ class Run(Node):
 
 @dataclass(frozen=True)
 class TicketRun(Run):
-    """Run a phase ``name(w)`` whose work several blocks per world share (cuda_kernels/tickets.cuh).
+    """Run a phase ``name(w)``. Several blocks share the work of a world (cuda_kernels/tickets.cuh).
 
     Only the staged launch runs it.
     """
@@ -129,7 +129,7 @@ class Whole(Node):
 class If(Node):
     """Nodes that run if a condition holds.
 
-    ``joined``: name of one launch that runs all of these nodes for large worlds on a GPU. Its blocks share the work
+    ``joined``: name of one launch that runs all of these nodes for large worlds on a GPU. Several blocks share its work
     (cuda_kernels/tickets.cuh). The number of items of a phase must not depend on arrays that these nodes write.
     """
 
@@ -157,7 +157,7 @@ class Sweeps(Node):
 
 @dataclass(frozen=True)
 class Later(Node):
-    """Nodes that run in all sweeps except the first one and those after number ``last``."""
+    """Nodes that run in sweeps 1 to ``last``. The first sweep has number 0."""
 
     body: tuple[Node, ...]
     last: int | None = None

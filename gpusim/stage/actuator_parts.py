@@ -57,7 +57,7 @@ def _ends(model: Model, actuator: ActuatorSpec) -> tuple[int, int, Array, Array,
 
 
 def _coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """Return a coil, a damper inside the coil if the spring has damping, and a plate at an end on the world."""
+    """Return a coil, a damper inside the coil if the spring has damping, and a plate at an end that is on the world."""
     a, b, point_a, point_b, length = _ends(model, actuator)
     length = max(length, 0.3 * float(actuator.params.get("rest_length", 0.0)), 1e-6)
     radius = min(max(_COIL_SLENDERNESS * length, 0.012 * machine.size), 0.06 * machine.size)
@@ -114,7 +114,7 @@ def _buried(machine: MachineParts, body: int, point: Array) -> float:
 
 
 def _across(model: Model, machine: MachineParts, a: int, b: int) -> Array:
-    """Return the world direction of a cylinder's pins: the axis of a hinge at its bodies, or y without a hinge."""
+    """Return the world direction of a cylinder's pins: the axis of a hinge of the connected bodies, or else y."""
     for joint in model.joints:
         if is_hinge(joint) and {joint.parent, joint.child} & ({a, b} - {WORLD}):
             axis: Array = joint_frames(joint).axes_a[:, 2]
@@ -123,7 +123,7 @@ def _across(model: Model, machine: MachineParts, a: int, b: int) -> Array:
 
 
 def _motor_can(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """Return a cylinder with a flange in front of the joint, on the parent."""
+    """Return a motor on the parent, in front of the joint: a cylinder with a flange."""
     joint = model.joints[actuator.params["joint"]]
     frames = joint_frames(joint)
     radius, half = machine.pin_size(joint)

@@ -22,9 +22,9 @@ from gpusim.stage.solids import attachments
 from gpusim.typing import Array
 
 _PATCH = 8.0
-"""Half edge of a drawn tilted plane, in radii of the scene."""
+"""Half the edge of the square for a tilted plane, relative to the machine's size."""
 _MARGIN = 0.02
-"""Gap between the added floor and the lowest point, in sizes of the machine."""
+"""Gap between the added floor and the lowest point, relative to the machine's size."""
 _LEVEL = 1e-3
 """Maximum tilt (sine) of a plane that is drawn to the horizon. Other planes are drawn as squares."""
 _SAME = 1e-6
@@ -113,7 +113,7 @@ def _looking(ground: Ground, picture: VisualSpec) -> Ground:
 
 
 def _plane(model: Model, shape: ShapeSpec | VisualSpec, machine: MachineParts, up: Array) -> Ground:
-    """Return the ground of a plane. A tilted plane is a square, and on the world it is below the scene's center."""
+    """Return the ground of a plane. Tilted planes and planes on bodies become squares."""
     axes = _upright(shape.xform.matrix())
     point = shape.xform.position - com_of(model, shape.body)
     if shape.body == WORLD and float(np.linalg.norm(np.cross(axes[:, 2], up))) < _LEVEL:
@@ -125,7 +125,7 @@ def _plane(model: Model, shape: ShapeSpec | VisualSpec, machine: MachineParts, u
 
 
 def _edge(ground: Ground, up: Array) -> float:
-    """Return the height of the lowest corner of a square, m."""
+    """Return the height (m) of the lowest corner of a square on the world. Inf for a square on a body."""
     x, y, _ = np.abs(up @ ground.axes)
     return float(ground.point @ up - ground.half * (x + y)) if ground.body == WORLD else math.inf
 
@@ -142,7 +142,7 @@ def _axes_about(up: Array) -> Array:
 
 
 def _lowest(model: Model, parts: list[Part], up: Array) -> float:
-    """Return the height of the lowest point of the initial poses, m; 0 for an empty scene."""
+    """Return the height (m) of the model's lowest point in the initial poses. 0 for an empty scene."""
     heights = [_part_height(model, part, up) for part in parts]
     for body_a, point_a, body_b, point_b in attachments(model):
         heights += [height(model, body_a, point_a, up), height(model, body_b, point_b, up)]

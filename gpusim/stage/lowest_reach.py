@@ -18,12 +18,12 @@ from gpusim.typing import Array
 
 _UPRIGHT = 0.95
 _LOOP = 0.8
-"""Maximum sag of a link below the previous link in a loop, as a share of its half length."""
+"""Maximum height difference between two successive links of a loop, relative to half the lower link's length."""
 
 
 @dataclass(frozen=True)
 class _Branch:
-    """Joint on the path from the world to a body."""
+    """Joint that connects ``body`` to ``parent``, on the shortest path to the world."""
 
     joint: JointSpec
     parent: int
@@ -36,8 +36,7 @@ def lowest_reach_of(model: Model, machine: MachineParts, up: Array) -> float:
     """Return a height along ``up`` (m) below which no swinging body can move. Inf if no body swings.
 
     Bodies that are guided by an actuator with commands, a slider or a vertical hinge count as fixed. In a loop, every
-    link
-    after the first hangs below the previous link by at most 80 % of its half length.
+    link after the first hangs below the previous link by at most 80 % of half its own length.
     """
     branches, loops = _tree(model)
     guided = _guided(model)
@@ -67,7 +66,7 @@ def height(model: Model, body: int, point: Array, up: Array) -> float:
 
 
 def _tree(model: Model) -> tuple[list[_Branch], set[int]]:
-    """Return the first joint from the world to each body, in order, and the bodies in loops."""
+    """Return the joint that leads from the world to each body, nearest bodies first, and the bodies in loops."""
     at: dict[int, list[JointSpec]] = {}
     for joint in model.joints:
         if joint_type(joint.kind).holds:
@@ -107,7 +106,7 @@ def _way_up(body: int, above: dict[int, int]) -> set[int]:
 
 
 def _beyond(machine: MachineParts, body: int, hold: Array) -> float:
-    """Return the distance (m) from a body's center of mass to its far end, opposite to the held point."""
+    """Return the distance (m) from a body's center of mass to its end on the side opposite to the joint."""
     solid = machine.solids[body]
     length = float(np.linalg.norm(hold))
     own = 0.0 if solid is None else solid.reach(hold / length) if length > 0.0 else float(solid.half.max())
@@ -116,7 +115,7 @@ def _beyond(machine: MachineParts, body: int, hold: Array) -> float:
 
 
 def _slack(joint: JointSpec) -> float:
-    """Return the length of a rod or rope joint, m. Other joints return 0."""
+    """Return the length (m) of a rod or rope joint, or 0 for other joints."""
     if DISTANCE not in joint_type(joint.kind).kinds(joint):
         return 0.0
     rod = joint.params["rod"]

@@ -30,14 +30,14 @@ from gpusim.stage.solids import Solid, Surroundings, attachments, solid_of, surr
 from gpusim.typing import Array
 
 _LINK = 0.04
-"""Radius of a rod as a share of its length, limited to shares of the machine's size."""
+"""Radius of a rod as a share of its length. The machine's size limits the radius."""
 _THINNEST = 0.011
 """Minimum half extent of a solid as a share of the machine's size, to keep it visible."""
 _LINK_LEAST, _LINK_MOST = 0.008, 0.025
 
 
 class MachineParts:
-    """Parts and spans for all bodies and joints of a model without shapes and visuals.
+    """Drawn parts of a model's joints, and of its bodies without shapes and visuals.
 
     Args:
         model: the model.
@@ -47,7 +47,7 @@ class MachineParts:
         pictured: indices of the bodies with visuals, without the world.
         solids: solid that is drawn for each body. None for a body with shapes or visuals.
         center: (3,) center of the machine in the initial poses, in the world frame (m).
-        size: half of the machine's extent (m).
+        size: half the diagonal of the machine's bounding box in the initial poses (m).
     """
 
     def __init__(self, model: Model, pictures: Sequence[Part] = ()) -> None:
@@ -173,7 +173,7 @@ class MachineParts:
             self.parts.append(cylinder_part(body, point - com_of(self._model, body), axis, radius, half, PIN))
 
     def _add_guide(self, joint: JointSpec) -> None:
-        """Add two rails on both sides of a body that slides on the world, or one rail on a parent body."""
+        """Add a rail on each side of a body that slides on the world. On a parent body, add only one rail."""
         frames = joint_frames(joint)
         axis = frames.axes_a[:, 2]
         low, high = self._travel(joint)

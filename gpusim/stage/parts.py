@@ -91,7 +91,7 @@ def world_place(model: Model, body: int, point: Array) -> Array:
 
 
 def frame_in_world(model: Model, poses: Poses, body: int, xform: Transform, world: int) -> tuple[Array, Array]:
-    """Convert a frame from the body frame to the world frame at the initial pose: position (m) and axes (columns)."""
+    """Convert a frame from the body frame to the world frame. Return its position (m) and axes (columns)."""
     rotation = poses.rotation[world, body]
     position: Array = poses.position[world, body] + rotation @ (xform.position - com_of(model, body))
     return position, rotation @ xform.matrix()

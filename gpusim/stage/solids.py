@@ -194,7 +194,7 @@ def _fitted(solid: Solid, around: Surroundings) -> Solid:
 
 
 def _hinges(model: Model) -> dict[int, Array]:
-    """Return body -> axis of a hinge through its center of mass, body axes."""
+    """Return body -> axis (in body axes) of a hinge through the body's center of mass."""
     found: dict[int, Array] = {}
     for joint in model.joints:
         for body, xform in ((joint.parent, joint.parent_xform), (joint.child, joint.child_xform)):

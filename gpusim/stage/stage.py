@@ -32,7 +32,7 @@ from gpusim.typing import Array
 _TONES = 0.13
 _GAMMA = 2.2
 _WIDE = 1.5
-"""Half edge of the square for a level ground, in radii of the scene."""
+"""Half the edge of the square for a level ground, relative to the scene's radius."""
 
 
 @dataclass(frozen=True)
@@ -319,13 +319,13 @@ def _unit(vectors: Array) -> Array:
 
 
 def _tones(piece: Part | Span) -> float:
-    """Return the brightness difference of sectors that makes rolling visible."""
+    """Return the brightness difference between the sectors of a round shape, which makes rolling visible."""
     shown = isinstance(piece, Part) and piece.shape >= 0 and piece.body != WORLD and piece.mesh.round
     return _TONES if shown else 0.0
 
 
 def _reach(mesh: MeshSource) -> float:
-    """Return the radius of a mesh about its origin."""
+    """Return the maximum distance of a mesh's vertices from its origin."""
     return float(np.linalg.norm(coarse_points(mesh), axis=1).max())
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gpusim.model.model import Model
 
 _STEP = 1e-4
-"""Step of the finite differences, as a share of the parameter's range."""
+"""Step of the finite differences, as a fraction of the parameter's range."""
 _MOST = 100
 """Maximum number of evaluations."""
 

@@ -1,7 +1,7 @@
 """A biped stands and turns a valve wheel with both hands, under the control of a block diagram.
 
-The scene follows the VirSim papers on bipeds. Wrist forces that do no work on the wheel shift the hands' targets until
-these forces are zero. The control therefore tolerates a wrong assumed position of the wheel.
+The scene follows the VirSim papers on bipeds. The control shifts the hands' targets until the wrist forces that do no
+work on the wheel are zero. It therefore tolerates a wrong assumed position of the wheel.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Times:
 
     @classmethod
     def of(cls, turn: float) -> Times:
-        """Return the times for a rotation (rad). More than 90 degrees take longer than the default."""
+        """Return the times for a rotation (rad). A rotation of more than 90 degrees takes longer."""
         way = abs(turn) / SPEED
         back = max(LEAST_BACK, BEGINS + way + COMES_TO_REST)
         # lag of the filter at the start, and slowing down at the end

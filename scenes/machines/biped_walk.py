@@ -28,7 +28,7 @@ BEND = 0.4
 OVER = 2
 """Index of the step on the board, counted from the end of the flat steps."""
 AFTER, PUSHED, BENDING = 5, 4, 6
-"""Counted from the end of the flat steps: first step of the bend, pushed step, and number of steps in the bend."""
+"""First step of the bend and pushed step, counted from the end of the flat steps. Number of steps in the bend."""
 LEAST = 30.0
 """Minimum push that has a visible effect, N."""
 PUSH_TIME, PUSH_AT = 0.2, 0.2
@@ -150,7 +150,7 @@ def _by_joints(friction: float) -> Scene:
 
 
 def walk(steps: int = 20, length: float = 0.15, turn: float = 60.0, board: float = 0.02) -> tuple[Plan, Posture]:
-    """Return the plan and the initial standing posture; arguments as in :func:`build`."""
+    """Return the plan and the initial standing posture. The arguments are as in :func:`build`."""
     pace, (posture, pelvis) = Pace(), standing(BEND)
     straight = [(length, 0.0)] * (_even(steps) + AFTER)
     bend = [(0.7 * length, math.radians(turn) / BENDING)] * BENDING

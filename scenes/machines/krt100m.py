@@ -1,7 +1,7 @@
 """A mobile robot with a trailer crosses obstacles with the wheels of one side.
 
 The robot has double wishbones and torsion bars, and the trailer has sliding pillars. Both follow the VirSim paper on
-wheels. Drives and commands are those of ``gpusim.machines``.
+wheels. Drives and commands come from ``gpusim.machines``.
 """
 
 from __future__ import annotations

@@ -38,9 +38,8 @@ class Link:
     """Link in its Denavit-Hartenberg frame, which is at the link's far joint.
 
     ``a``, ``d`` (m) and ``alpha`` (rad) define the transform from the near joint to this frame. ``limit`` (N m) is the
-    maximum effort of the near joint. The inertia is that of a cylinder of ``radius`` and ``length`` (m) ``along`` an
-    axis
-    of the frame.
+    maximum effort of the near joint. The inertia is computed for a cylinder of ``radius`` and ``length`` (m).
+    ``along`` is the frame axis of the cylinder.
     """
 
     name: str

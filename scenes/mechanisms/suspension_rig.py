@@ -48,7 +48,7 @@ def build(
     travel_up: float = 0.07,
     travel_down: float = 0.08,
 ) -> Scene:
-    """Build the scene. Commands are "press" and "lift" (shares of 9 kN on the chassis) and "shaker" (plate, m).
+    """Build the scene. Commands are "press" and "lift" (shares of 9 kN on the chassis) and "shaker" (height, m).
 
     Args:
         kind: kind of suspension.

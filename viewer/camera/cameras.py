@@ -24,7 +24,7 @@ VIEWS: dict[str, tuple[float, float, float] | None] = {
 """View name -> direction from the target to the eye, with z up. None: from the front, the right and above."""
 FIELD_OF_VIEW = math.radians(36.0)
 _INSIDE = 0.93
-"""Share of the picture that the points may cover."""
+"""Maximum share of the picture's width and height that the framed points cover."""
 _NEAREST = 0.4
 """Minimum ratio of nearest to farthest depth in a named view. Closer cameras distort the perspective."""
 _STEEPEST = math.radians(89.0)
@@ -235,7 +235,7 @@ class OrbitCamera:
     def pan(self, right: float, up: float) -> None:
         """Move the eye and the target in the picture plane.
 
-        The distances are shares of the picture height.
+        The arguments are lengths relative to the picture height.
         """
         x, y, _ = self.pinhole().axes()
         size = 2.0 * self.distance * math.tan(0.5 * self.field_of_view)

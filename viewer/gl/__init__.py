@@ -1,1 +1,1 @@
-"""Rendering: contexts, shaders, lighting, buffers, text. Importing a module here draws nothing."""
+"""Rendering: contexts, shaders, lighting, buffers, text."""

@@ -16,7 +16,7 @@ from typing import Any
 from gpusim.viewer.errors import ViewerError
 
 VERSIONS = ((4, 6), (4, 5), (4, 3))
-"""OpenGL core profiles in order of preference. The shaders need at least the last one."""
+"""OpenGL versions in order of preference. The shaders need at least version 4.3."""
 PACKAGES = "libegl1 libgl1 libgl1-mesa-dri"
 """Debian packages for drawing without a GPU."""
 
@@ -144,7 +144,7 @@ def _check_process() -> None:
 
 
 def _shared_display() -> Any:
-    """Return the first display that starts. The process keeps it, since EGL does not count its users."""
+    """Return the first display that starts. The process never closes it, because several contexts share it."""
     global _display, _process
     _check_process()
     if _display is None:

@@ -80,7 +80,7 @@ def model_lights(model: Model, num_worlds: int) -> list[LightSpec]:
 
 
 def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, eye: Array, up: Array) -> Rig:
-    """Return the rig of a picture.
+    """Return the lights of a picture.
 
     Shadows of point and spot lights have one direction, from the light to the center of ``bounds``. If all lights
     together are brighter than the viewer's key light, all of them are dimmed.
@@ -90,7 +90,7 @@ def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, 
         lights: lights of the model, see :func:`model_lights`. Without lights, the viewer's key light is used.
         poses: poses of the bodies.
         bounds: bounding sphere of all drawn objects, in the world frame.
-        eye: position of the eye in the world frame (m). Other positions are relative to the eye.
+        eye: position of the eye in the world frame (m). Light positions in the result are relative to the eye.
         up: unit vector against gravity.
     """
     if not lights:
@@ -117,7 +117,7 @@ def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, 
 
 
 def _exposure(lights: list[LightSpec], arms: Array) -> float:
-    """Return the factor that limits the brightness of all lights to that of the key light.
+    """Return a factor, at most 1, that makes the model's lights no brighter than the viewer's key light.
 
     Args:
         lights: lights of the model.
@@ -137,7 +137,7 @@ def shadow_view(bounds: Bounds, to_light: Array, eye: Array, size: int) -> Shado
     Args:
         bounds: bounding sphere of the objects that cast shadows, in the world frame.
         to_light: unit vector to the light.
-        eye: position of the eye in the world frame (m). Other positions are relative to the eye.
+        eye: position of the eye in the world frame (m). The resulting matrices expect positions relative to it.
         size: edge length of the shadow map (texels).
     """
     # Use discrete sizes. If the map grew a little in every frame, all shadow edges would flicker.

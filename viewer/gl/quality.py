@@ -18,14 +18,14 @@ class Quality:
         samples: number of samples per pixel, for smooth edges.
         shadow_size: edge length of the shadow map, texels.
         shadow_taps: number of texture reads per shadow lookup, 4 or 9.
-        shadow_rings: number of rings of further lookups for wide soft edges.
+        shadow_rings: number of rings of additional shadow lookups, for wide soft edges.
         shadow_radius: width of soft shadow edges, texels.
         shade_spokes: number of directions in which the shade below bodies is sampled.
         fine_shine: whether surfaces mirror the sky.
         triangles: approximate maximum number of triangles per frame. Above this number, round shapes get fewer
             segments.
         segments: maximum number of segments of a circle.
-        smoothed: maximum number of instances with smooth edges. With more, each pixel takes one sample.
+        smoothed: maximum number of instances with smooth edges. With more instances, each pixel has one sample.
     """
 
     name: str

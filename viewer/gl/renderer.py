@@ -29,7 +29,7 @@ from gpusim.viewer.gl.textures import textures_of
 _AMBIENT = 62
 """Share of the sky's light that reaches surfaces, percent."""
 _HORIZON = 400.0
-"""Extent of the ground, in distances of the camera from its target."""
+"""Extent of the drawn ground, relative to the camera's distance from its target."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Renderer:
     Args:
         stage: the stage to draw.
         quality: the quality level.
-        glass: draw world shapes that hide bodies as glass. Depth and segmentation ignore these shapes.
+        glass: draw world shapes as glass if they hide bodies. Depth and segmentation ignore these shapes.
     """
 
     def __init__(self, stage: Stage, quality: Quality, glass: bool = True) -> None:
@@ -318,7 +318,7 @@ class Renderer:
 
 class _ShadowMap(Framebuffer):
     def colors_bind(self) -> None:
-        """Bind the depth as texture 0."""
+        """Bind the depth texture to texture unit 0."""
         assert self.depth is not None
         self.depth.bind(0)
 

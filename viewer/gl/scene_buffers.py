@@ -28,8 +28,8 @@ _DRESSED: list[tuple[str, str]] = [*_VERTEX, ("texcoords", "3f4"), ("color", "4u
 class SceneBuffers:
     """Buffers of a stage. Call :meth:`move` once per frame, then :meth:`draw` as often as needed.
 
-    Attribute locations: 0 position, 1 normal, 2 to 4 rows of the transform, 5 color and opacity, 6 roughness, metal and
-    tones, 7 body, 8 texture coordinates, 9 vertex color. Locations 8 and 9 are only used if the stage has textures or
+    Attribute locations: 0 position, 1 normal, 2 to 4 rows of the transform, 5 color and opacity, 6 ``Stage.finish``,
+    7 body, 8 texture coordinates, 9 vertex color. Locations 8 and 9 are only used if the stage has textures or
     vertex colors.
 
     Args:
@@ -126,7 +126,7 @@ class SceneBuffers:
         self._draw_batches(range(len(self._batches)))
 
     def draw_plain(self) -> None:
-        """Draw the instances without texture and vertex colors."""
+        """Draw the instances that have neither a texture nor vertex colors."""
         self._draw_batches(self._plain)
 
     def draw_dressed(self, program: Program) -> None:
@@ -189,7 +189,7 @@ class SceneBuffers:
 
 
 def _meshes(stage: Stage, quality: Quality) -> list[TriangleMesh]:
-    """Return the meshes of all batches. The quality's number of triangles limits the segments of round meshes."""
+    """Return the meshes of all batches. If they have too many triangles, round meshes get fewer segments."""
     segments = quality.segments
     meshes = [batch.mesh.make(segments) for batch in stage.batches]
     totals = {True: 0, False: 0}

@@ -12,7 +12,7 @@ from gpusim.typing import Array
 
 _MOST_BODIES = 200
 _SHARE = 0.04
-"""Minimum share of a world's bodies that a shape hides before it is drawn as glass."""
+"""If a shape hides more than this share of a world's bodies, the renderer draws the shape as glass."""
 
 
 class SeeThrough:

@@ -118,7 +118,7 @@ def _font(size: int) -> Any:
 
 
 def _halo(ink: Array) -> Array:
-    """Return the coverage of a letter widened by one pixel on all sides."""
+    """Widen a letter by one pixel on all sides, and return the coverage of its pixels."""
     padded = np.pad(ink.astype(float), 1)
     halo = ink.astype(float)
     rows, columns = ink.shape

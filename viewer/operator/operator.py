@@ -84,7 +84,7 @@ class Operator:
     def attach(self, sim: Simulation, scene: Scene | None = None, parameters: Mapping[str, Any] | None = None) -> None:
         """Switch to another simulation after a restart. A latched emergency stop and added inputs are kept.
 
-        If the mapping does not fit the new commands, the automatic one replaces it and ``note`` gives the reason.
+        If the mapping does not fit the new commands, the mapping "auto" replaces it and ``note`` gives the reason.
         """
         self._end_recording()
         self._adopt(sim, scene, parameters)

@@ -147,7 +147,7 @@ def _ready_made(inputs: Mapping[str, Input], wish: str) -> InputMapping:
 
 
 def find_functions(inputs: Mapping[str, Input]) -> dict[str, str]:
-    """Return commands by excavator function. Ambiguous labels are left out."""
+    """Return the command of each excavator function. Functions with several matching commands are left out."""
     found: dict[str, str] = {}
     for function, words in WORDS.items():
         named = [item for name, item in inputs.items() if not item.switch and set(words) & _words(name)]
@@ -179,7 +179,7 @@ def _pedals(inputs: Mapping[str, Input]) -> list[Binding]:
 
 
 def _with_others(name: str, bound: list[Binding], inputs: Mapping[str, Input]) -> InputMapping:
-    """Add the other inputs to a pattern, with free keys and buttons."""
+    """Return a mapping with these bindings, and bind the other inputs to free keys and buttons."""
     taken = {command for binding in bound for command in bound_inputs(binding, inputs)}
     buttons = {binding.button for binding in bound}
     # tracks, blades and brakes get what the levers leave free

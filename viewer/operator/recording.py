@@ -142,7 +142,7 @@ def next_free(base: str | os.PathLike[str]) -> Path:
 
 
 def newest(base: str | os.PathLike[str]) -> Path | None:
-    """Return the most recently written file with these names, or None if there is none."""
+    """Return the most recently written file among ``base`` and its numbered names, or None without files."""
     found = [(file.stat().st_mtime_ns, number, file) for number, file in _numbered(Path(base)) if file.is_file()]
     return max(found)[2] if found else None
 

@@ -94,12 +94,12 @@ class Frame:
         return None if self.sim is None else self.sim.contacts(world=list(self.worlds))
 
     def column(self, world: Array) -> Array:
-        """Return the index (n,) of each of these simulation worlds among the drawn worlds."""
+        """Return the positions (n,) of the simulation worlds ``world`` in the list of drawn worlds."""
         order = np.argsort(self.worlds)
         return np.asarray(order[np.searchsorted(np.asarray(self.worlds)[order], world)])
 
     def moved(self, point: Array, world: Array) -> Array:
-        """Return the drawn positions (n, 3) of points in worlds of the simulation (m)."""
+        """Return the points (n, 3) plus the drawn offset of each point's world ``world`` (n,), in m."""
         return np.asarray(point + self.stage.offsets[self.column(world)])
 
     @cached_property
@@ -119,7 +119,7 @@ class Frame:
 
     @cached_property
     def body_radius(self) -> float:
-        """Median radius of the moving shapes (m). Without moving shapes, a share of the scene's radius."""
+        """Median radius of the moving shapes (m). Without moving shapes, 20 % of the scene's radius."""
         shapes = self.model.contact
         moving = shapes.radius[self.model.topology.dynamic[shapes.body] & (shapes.radius < 1e9)]
         return float(np.median(moving)) if moving.size else 0.2 * self.stage.home.radius

@@ -19,7 +19,7 @@ from gpusim.viewer.gl.text import GlyphAtlas, atlas, font_size
 Color: TypeAlias = tuple[float, ...] | Array
 
 PIXELS, FLAT, DASHED, RIMMED = 1, 2, 4, 8
-"""Stroke style bits: in picture coordinates, with flat ends, dashed, with a dark rim."""
+"""Bits of a stroke's ``style``: picture coordinates, flat ends, dashed line, dark rim."""
 STROKE = np.dtype([("a", "3f4"), ("b", "3f4"), ("radius", "2f4"), ("color", "4f4"), ("style", "f4")])
 LETTER = np.dtype([("place", "4f4"), ("texel", "2f4"), ("color", "4f4"), ("halo", "4f4")])
 AREA = np.dtype([("position", "3f4"), ("color", "4f4")])
@@ -27,7 +27,7 @@ AREA = np.dtype([("position", "3f4"), ("color", "4f4")])
 INK = (0.09, 0.11, 0.13)
 PAPER = (1.0, 1.0, 1.0)
 _HEAD, _HEAD_WIDTH = 5.0, 3.4
-"""Length and width of an arrow's head, in shaft widths."""
+"""Length and width of an arrow's head, relative to the width of the shaft."""
 _LONGEST_HEAD = 0.6
 """Maximum length of an arrow's head as a share of the arrow."""
 
@@ -148,7 +148,7 @@ class Canvas:
         self._stroke(self._picture, a, b, color, box.height / self.unit, box.height / self.unit, PIXELS | FLAT)
 
     def pointers(self, start: Array, boxes: Sequence[Box], color: Color = INK) -> None:
-        """Draw lines with a dot at their start, from pixels (n, 2) to the nearest points of n boxes."""
+        """Draw a line from each pixel (n, 2) to the nearest point of its box, with a dot at the pixel."""
         start = np.reshape(np.asarray(start, dtype=float), (-1, 2))
         low = np.reshape([(box.x, box.y) for box in boxes], (-1, 2))
         end = np.clip(start, low, low + np.reshape([(box.width, box.height) for box in boxes], (-1, 2)))

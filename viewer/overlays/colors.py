@@ -59,7 +59,7 @@ class Links:
 
 @once_a_stage
 def _hubs(stage: Stage) -> tuple[Array, Array]:
-    """Return body (n,) and point (n, 3) of every joint constraint. Other constraints have body num_bodies + 1."""
+    """Return body (n,) and point (n, 3) of joint constraints. For other constraints, the body is num_bodies + 1."""
     model, t = stage.model, stage.model.topology
     joints = {joint.label: joint for joint in model.joints}
     body = np.full(t.num_constraints, t.num_bodies + 1, dtype=np.int64)
@@ -72,7 +72,7 @@ def _hubs(stage: Stage) -> tuple[Array, Array]:
 
 
 def joint_links(frame: Frame, max_colors: int) -> Links:
-    """Return joints and couplings of the drawn worlds, with the colors of the colored solver."""
+    """Return joints and couplings of the drawn worlds, with their colors in the solver's graph coloring."""
     t = frame.model.topology
     body, point = _hubs(frame.stage)
     slots = t.constraint_bodies

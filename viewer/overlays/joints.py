@@ -22,7 +22,7 @@ _AXIS = (1.0, 0.80, 0.05)
 _SHARE = 0.1
 """Length of a frame's axes as a share of the scene's radius."""
 _REACH = 1.6
-"""Half the length of a joint's axis, in lengths of the frame's axes."""
+"""Half the length of a joint's axis, relative to the length of the frame's axes."""
 
 
 class JointArrays:

@@ -37,7 +37,7 @@ class Support:
 def support_of(contacts: Contacts, dynamic: Array, center: Array, up: Array) -> Support | None:
     """Return the support polygon of one world: the convex hull of the contact points, projected along gravity.
 
-    Only contacts between a dynamic body and the world or a kinematic body count.
+    The function uses only contacts of a dynamic body with the world or with a kinematic body.
 
     Args:
         contacts: contacts of the world.

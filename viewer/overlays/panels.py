@@ -28,7 +28,7 @@ class Row:
 
 
 def add_panel(canvas: Canvas, title: str, rows: Sequence[Row], right: bool = False, low: bool = False) -> Box | None:
-    """Add a table in a corner, below or next to existing ones. Long tables break into columns.
+    """Add a table in a corner, below or next to existing tables. Long tables break into columns.
 
     If the space is too small, a row shows the number of missing rows, or the table is left out.
 
@@ -36,7 +36,7 @@ def add_panel(canvas: Canvas, title: str, rows: Sequence[Row], right: bool = Fal
         canvas: canvas to draw on.
         title: first line. Empty: no title.
         rows: the other lines.
-        right, low: corner: right or left, lower or upper.
+        right, low: select the corner. By default, the table is in the upper left corner.
 
     Returns:
         The covered area, or None if the table was left out.

@@ -32,7 +32,7 @@ def bar_share(pressure: float, tank: float, supply: float) -> float:
 
 @register
 class PressureOverlay(Overlay):
-    """Bars of chambers A and B up to the supply pressure, in bar. A label names the cylinder."""
+    """Bar charts of the pressures in chambers A and B. A full bar shows the supply pressure."""
 
     name: ClassVar[str] = "pressure"
     key: ClassVar[str] = "p"

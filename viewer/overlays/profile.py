@@ -54,5 +54,5 @@ class ProfileOverlay(Overlay):
     description: ClassVar[str] = "simulation time, real-time factor, step and frame times, counts"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Draw the table without a trial step while the simulation runs."""
+        """Draw the table. A trial step is needed only before the first step."""
         add_panel(canvas, "profile", [Row(*row) for row in profile_rows(frame)], right=True)

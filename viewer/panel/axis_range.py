@@ -15,15 +15,15 @@ FLOOR = 10.0 ** (1 - MOST_DECIMALS)
 SHARE = 0.01
 """Minimum span relative to the magnitude of the values."""
 _SHRINK = 0.5
-"""Maximum used share of the span at which axis limits shrink."""
+"""The axis limits shrink if the values use less than this share of the span."""
 _STEPS = 5.0
-"""Axis limits are multiples of a round number, about this share of the span."""
+"""Axis limits are multiples of a round number, which is at most the span divided by this number."""
 
 
 class Span:
     """Axis limits for the values of the last seconds.
 
-    The limits expand to round numbers if a value exceeds them. They shrink only if half of the span is unused.
+    The limits expand to round numbers if a value exceeds them. They shrink if the values use less than half the span.
 
     Args:
         least: minimum span, in addition to :data:`FLOOR` and :data:`SHARE`.

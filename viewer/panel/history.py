@@ -134,13 +134,13 @@ class History:
         return self._spans[self.scopes.index(scope)].around(values)
 
     def gauge_ends(self, scope: Scope, number: int, values: Array) -> tuple[float, float]:
-        """Return the limits of a gauge: the signal's range if known, else the limits of :meth:`ends`."""
+        """Return the limits of a gauge: the signal's range if known, else limits around the line's values."""
         known = scope.traces[number].range
         return known if known is not None else self._gauges[scope.first + number].around(values[:, number])
 
 
 def _known(scope: Scope) -> list[float]:
-    """Return the spans of a scope's signals with known range."""
+    """Return the width of each known signal range of a scope."""
     return [trace.range[1] - trace.range[0] for trace in scope.traces if trace.range]
 
 
@@ -178,7 +178,7 @@ def _short(signal: str) -> str:
 
 
 def number(value: float, span: float, sign: str = "") -> str:
-    """Return a value as text, with decimals for values of this span. A value that is not finite is "-".
+    """Return a value as text, or "-" if it is not finite. ``span`` determines the number of decimals.
 
     ``sign="+"`` also adds a sign to positive values.
     """
@@ -190,7 +190,7 @@ def number(value: float, span: float, sign: str = "") -> str:
 
 
 def decimals(span: float) -> int:
-    """Return the number of decimals for values of this span."""
+    """Return the number of decimals for values that vary by ``span``."""
     if not np.isfinite(span) or span <= 0.0:
         return 2
     return int(min(max(2 - np.floor(np.log10(span)), 0), MOST_DECIMALS))

@@ -38,7 +38,7 @@ def notebook(
         view.update()  # shows the new state
         view.run(5.0)  # runs for 5 s in real time; sliders and buttons work meanwhile
 
-    The kernel must run on the same computer as the browser. Otherwise give its name as ``host``.
+    If the browser runs on another computer, set ``host`` to the name of the kernel's computer.
 
     Args:
         sim: the simulation.

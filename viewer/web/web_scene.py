@@ -18,14 +18,14 @@ from gpusim.viewer.gl.lighting import grid_spacing
 ROOT = "/stage"
 _SEGMENTS = 32
 _STILL = 1e-6
-"""Minimum change of a pose that is sent, in radii of the scene for positions."""
+"""Minimum change of a pose that is sent. Changes of position are relative to the scene's radius."""
 _FLOOR = (214, 216, 219)
 _LINES, _SECTIONS = (190, 193, 197), (160, 164, 170)
 _OPAQUE = 255
 _SURROUNDINGS = 0.6
 """Brightness of the environment light."""
 _VISIBLE = 60.0
-"""Distance at which the grid lines of the ground fade, in radii of the scene."""
+"""Distance at which the grid lines of the ground fade, relative to the scene's radius."""
 
 
 @dataclass

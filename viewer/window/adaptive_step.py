@@ -11,13 +11,13 @@ from gpusim import validate
 SHARE = 0.8
 """Share of real time for steps. The rest is for pictures and other work."""
 RECENT = 5
-"""Number of recent steps whose median is used."""
+"""Number of recent steps. The median of their computing times determines the step size."""
 GRADES = 4
 """Number of step sizes per factor of two."""
 
 
 class AdaptiveStep:
-    """Step size between two limits, as small as the measured computing time allows in real time.
+    """Smallest step size between two limits with which the simulation runs in real time.
 
     ::
 

@@ -14,7 +14,7 @@ _PATIENCE = 3
 
 @contextmanager
 def kept_interrupts() -> Iterator[list[int]]:
-    """Collect signals that would raise KeyboardInterrupt in the yielded list."""
+    """Catch signals that would raise KeyboardInterrupt, and add their numbers to the yielded list."""
     caught: list[int] = []
 
     def keep(number: int, frame: FrameType | None) -> None:

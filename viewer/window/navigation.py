@@ -10,7 +10,7 @@ from gpusim.typing import Array
 from gpusim.viewer.camera import OrbitCamera, PinholeCamera
 
 _TURN = math.pi
-"""Orbit angle of a drag over the picture height, rad."""
+"""Orbit angle (rad) for a mouse drag that is as long as the picture is high."""
 _ZOOM = 0.88
 """Distance factor for one notch of the wheel."""
 
@@ -48,11 +48,11 @@ class Navigator:
         )
 
     def orbit(self, right: float, down: float) -> None:
-        """Rotate the view for a drag, in picture heights."""
+        """Rotate the view for a mouse drag, whose length is relative to the picture height."""
         self._orbit.orbit(-_TURN * right, _TURN * down)
 
     def pan(self, right: float, down: float) -> None:
-        """Shift the view for a drag, in picture heights."""
+        """Shift the view for a mouse drag, whose length is relative to the picture height."""
         self._orbit.pan(-right, down)
 
     def zoom(self, notches: float) -> None:

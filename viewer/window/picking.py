@@ -44,7 +44,7 @@ class Picker:
         self._see_through = SeeThrough(stage)
 
     def pick(self, transforms: Array, poses: Poses, eye: Array, ray: Array) -> Hit | None:
-        """Return the first body that a ray hits. None if the ray first hits nothing, a ground or a world shape.
+        """Return the first body that a ray hits. None without a hit, or if the first hit belongs to the world.
 
         Args:
             transforms: (instances, 3, 4) transforms of the instances in this frame.
@@ -57,7 +57,7 @@ class Picker:
         return None if hit is None or hit.body == WORLD else hit
 
     def _instance(self, transforms: Array, eye: Array, ray: Array) -> Hit | None:
-        """Return the nearest instance that is not drawn as glass."""
+        """Return the ray's nearest hit on an instance that is not drawn as glass."""
         blocking = np.ones(len(self._stage), dtype=bool)
         blocking[self._see_through.hiding(transforms, eye)] = False  # drawn as glass
         nearest, found = np.inf, -1
@@ -74,7 +74,7 @@ class Picker:
         return Hit(body, world, eye + nearest * ray, float(nearest))
 
     def _ground(self, poses: Poses, eye: Array, ray: Array) -> Hit | None:
-        """Return the nearest ground that hides bodies."""
+        """Return the ray's nearest hit on a plane of the model."""
         nearest: Hit | None = None
         for ground in (ground for ground in self._stage.grounds if ground.solid):
             for world, point, axes in self._stage.ground_places(ground, poses):
@@ -105,7 +105,7 @@ def _triangles(mesh: MeshSource) -> tuple[Array, Array, float]:
 
 
 def _may_hit(mesh: MeshSource, transforms: Array, eye: Array, ray: Array) -> Array:
-    """Return whether a ray meets the bounding spheres of instances, (n,)."""
+    """Return (n,) whether the ray hits the bounding sphere of each instance."""
     _, center, radius = _triangles(mesh)
     to_center = transforms[:, :, :3] @ center + transforms[:, :, 3] - eye
     # the Frobenius norm bounds the maximum stretch

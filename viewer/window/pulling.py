@@ -38,7 +38,7 @@ def mass_at_point(mass: float, inertia: Array, arm: Array) -> float:
 def spring_wrench(
     stretch: Array, velocity: Array, arm: Array, mass: float, felt: float, frequency: float = FREQUENCY
 ) -> tuple[Array, Array]:
-    """Compute force and torque about the center of mass of a critically damped spring at a point.
+    """Compute the force of a critically damped spring at a point, and its torque about the center of mass.
 
     Args:
         stretch: vector (3,) from the point to the target (m).

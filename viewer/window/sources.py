@@ -133,7 +133,7 @@ class Live:
             recorder.sample(0.0)
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
-        """Advance as in :class:`Source`. The reached time is the end of the first step at or after the target."""
+        """Advance as in :class:`Source`. Stop after the step that reaches the target, or when the budget is used up."""
         end = self._clock() + budget
         while (left := math.ceil((target - self._time) / (dt := self._step_size()) - 1e-6)) > 0:
             self._steps(min(left, self._chunk(dt, smooth, end - self._clock())), dt, smooth)

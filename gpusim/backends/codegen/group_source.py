@@ -3,8 +3,8 @@
 Wide phases run for all worlds of the group at once, all other phases world by world.
 
 The order of the phases is the order of solver/schedule.py. Consecutive nodes with only wide phases form a run.
-Consecutive nodes without wide phases also form a run. Before a run, the generated code copies outdated arrays from
-vectors to worlds or back. If each world evaluates a condition, a mask has one bit for each world of the group. A run of
+Consecutive nodes without wide phases also form a run. Before a run, the generated code updates outdated arrays by
+copies from vectors to worlds or back. If each world evaluates a condition, a mask has one bit for each world. A run of
 wide phases restores what it wrote in worlds outside the mask.
 """
 

@@ -374,7 +374,7 @@ def actuators_header(kinds: Kinds) -> str:
 
 
 def _term_phases(kinds: Kinds) -> list[str]:
-    """Return the phases over the terms of actuator laws."""
+    """Return the phases that evaluate and relinearize the terms of actuator laws."""
     adders = [k for k in kinds if "evaluate" in k.kernel]
     out = ["GPUSIM_PHASE void evaluate_term(const World& w, int i) {"]
     out += ["    ActuatorTerm& own = actuator_term(w, i);", "    clear_term(own);"]
@@ -392,7 +392,7 @@ def _term_phases(kinds: Kinds) -> list[str]:
 
 
 def _coupled_phases(kinds: Kinds) -> list[str]:
-    """Return the phases over coupled laws. Builds without coupled laws omit them."""
+    """Return the phases that evaluate and relinearize coupled laws. Builds without coupled laws omit these phases."""
     out = ["#if GPUSIM_COUPLED"]
     for function in ("evaluate_coupled", "relinearize_coupled"):
         out += [f"GPUSIM_PHASE void {function}_law(const World& w, int i) {{", "    int k = i;", "    (void)k;"]
@@ -416,7 +416,7 @@ def _advance_phase(kinds: Kinds) -> list[str]:
 
 
 def _push_phase(kinds: Kinds) -> list[str]:
-    """Return the phase over bodies that sums the actuators that push each body, in order."""
+    """Return the phase that adds the forces of actuators on each body, in a fixed order."""
     out = [
         "GPUSIM_PHASE void push_body(const World& w, int b) {",
         "    double force[3], torque[3];",

@@ -38,9 +38,9 @@ SIZES = (
     "worlds", "size", "freedoms", "nodes", "goals", "postures", "elements", "rows", "groups", "levels", "task_levels",
     "numbers", "errors", "iterations", "without", "finishing", "guarded", "max_passes", "work",
 )  # fmt: skip
-"""``numbers``: number of target values of a world. ``errors``: number of task errors. ``without``: number of last
-iterations without posture tasks. ``finishing``: number of last iterations that protect each level above. ``guarded``: 1
-if tasks have several priorities. ``work``: doubles of work memory per world."""
+"""``numbers``: number of target values of a world. ``errors``: number of task errors. ``without``: number of final
+iterations that ignore posture tasks. ``finishing``: number of final iterations, for each higher task level, that
+protect the higher levels. ``guarded``: 1 if tasks have several priorities. ``work``: work memory per world, doubles."""
 
 
 def robot_header() -> str:

@@ -153,7 +153,7 @@ def entries_header(build: Build) -> str:
 
 
 def _joined(node: If, build: Build) -> Iterator[str]:
-    """Yield a function that runs a node with several blocks per world, which take tickets, and its kernel."""
+    """Yield a function that runs a node with several blocks per world, and the kernel that calls it."""
     yield f"GPUSIM_PHASE void {node.joined}(const World& w) {{"
     yield "    Parts parts(w);"
     yield from (f"    {line}" for child in node.body for line in _in_turns(child, build, ()))

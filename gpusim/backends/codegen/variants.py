@@ -57,7 +57,7 @@ class Variant:
     """NVRTC options in addition to those of all builds."""
     linked: tuple[Variant, ...] = ()
     full: Variant | None = None
-    """The full build that is specialized for one model, if there is one."""
+    """The full build that is specialized for one model, or None."""
 
     @property
     def digest(self) -> str:
@@ -219,7 +219,7 @@ def in_parts(variant: Variant) -> Variant | None:
 
 
 def clocked_variant(variant: Variant) -> tuple[Variant, list[str]]:
-    """Return the same fused build with a cycle counter in each routine of the step, and the names of the routines."""
+    """Return a fused build with an added cycle counter in each routine of the step, and the routines' names."""
     has = {name: variant.defines[f"GPUSIM_{name}"] != "0" for name in ("DIRECT", "SHAPES", "SWEPT", "COUPLED")}
     build = Build(has["DIRECT"], has["SHAPES"], False, has["SWEPT"], has["COUPLED"])
     generated = variant.generated | {"order.cuh": order_header(build, clocked=True)}

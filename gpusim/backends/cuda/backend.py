@@ -322,7 +322,7 @@ class CudaBackend(CudaMemory):
         self._device_newer, self._forward_h, self._forward_contacts_h = True, h, h
 
     def _pose(self) -> None:
-        """Compute rotations and counted angles in the slabs, once per state."""
+        """Compute rotation matrices and joint angles (full rotations included) in the slabs, once per state."""
         if not self._host_newer and (self._posed or self._forward_h):
             return
         with self._here():
@@ -334,7 +334,7 @@ class CudaBackend(CudaMemory):
         self._posed = self._device_newer = True
 
     def current_angles(self) -> None:
-        """Update the counted joint angles to the current poses."""
+        """Update the joint angles to the current poses, full rotations included."""
         self._pose()
 
     def run_forward(self, h: float) -> StepBuffers:
@@ -486,7 +486,7 @@ class CudaBackend(CudaMemory):
         self._graphs: dict[tuple[int, float], Any] = {}
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Keep worlds stopped that failed on another backend, with their health words and the values that failed."""
+        """Stop the worlds that failed on another backend, given the health words and the values that failed."""
         with self._here():
             self._follow_stream()
             self._arrays["health"].set(words)

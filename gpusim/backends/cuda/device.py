@@ -10,7 +10,7 @@ from gpusim.errors import ModelError
 
 WARP = 32
 _MOST_THREADS = 256
-"""Maximum threads of a block with a single world. Kernels are compiled for no more."""
+"""Maximum threads of a block with a single world. The compiler assumes this limit."""
 _BLOCK = 64
 """Threads of a block that several worlds share."""
 _RESIDENT_THREADS = 512

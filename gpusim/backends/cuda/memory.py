@@ -178,7 +178,7 @@ class CudaMemory(KernelBackend):
         self.bind_array(f"kept_{name}", self._state.arrays[name])
 
     def device_array(self, name: str) -> Any:
-        """Return a device array by its name in :meth:`place`."""
+        """Return a device array by its name in :meth:`bind_array`."""
         return self._arrays[name]
 
     def _commands_changed(self) -> None:

@@ -219,7 +219,7 @@ class NativeBackend(KernelBackend):
         return self._library.run_groups if self.world_lanes > 1 else self._library.run_worlds
 
     def _specialize(self, specialization: Specialization, spent: float) -> None:
-        """Switch to specialized kernels when they are ready, after ``spent`` seconds of steps."""
+        """Switch to specialized kernels if they are ready. ``spent``: duration of the steps since the last call, s."""
         variant = specialization.arrived(spent)
         if variant is not None:
             self._library = load_library(variant)
@@ -313,7 +313,7 @@ class NativeBackend(KernelBackend):
         return True
 
     def current_angles(self) -> None:
-        """Update the counted joint angles to the current poses."""
+        """Update the joint angles to the current poses, full rotations included."""
         self._ensure_slabs(self.num_worlds)
         if self.staged:
             run = self._runner(0.0)

@@ -152,7 +152,7 @@ class NumpyBackend:
         return {field.name: self.state.arrays[field.name].copy() for field in CONTACT_STATE_FIELDS}
 
     def current_angles(self) -> None:
-        """Update the counted joint angles to the current poses."""
+        """Update the joint angles to the current poses, full rotations included."""
         self.work.rotation = matrix_from_quaternion(self.state.arrays["orientation"])
         track_angles(self.work)
 

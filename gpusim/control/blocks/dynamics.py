@@ -241,8 +241,8 @@ class Delay(Block):
 
     Until the delay has passed, the output is ``initial``, or the first input if ``initial`` is None. With ``max_time``,
     you can change ``time`` during the simulation in each world, from 0 to ``max_time`` seconds. It is rounded to whole
-    samples. A delay breaks an algebraic loop only without ``max_time`` (the time may be 0) and with a number as
-    ``initial``.
+    samples. A delay breaks an algebraic loop only if ``initial`` is a number and ``max_time`` is None. With
+    ``max_time``, the delay may be 0.
     """
 
     samples: int | None = None

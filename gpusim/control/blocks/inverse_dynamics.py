@@ -31,7 +31,7 @@ Vector = list[Number]
 
 
 class Frame:
-    """A joint's frame on the child body, with its motion and the force and moment on it, in the frame's axes."""
+    """A joint's frame on the child body: its motion, and the force and moment on it, in the frame's axes."""
 
     def __init__(self, t: Trace, back: list[Vector], point: Vector, motion: tuple[Vector, Vector, Vector]) -> None:
         self._t, self.back, self.point = t, back, point
@@ -40,7 +40,7 @@ class Frame:
         self.moment: Vector = [0.0, 0.0, 0.0]
 
     def acceleration(self, point: Sequence[Number]) -> Vector:
-        """Return the acceleration minus gravity of a point r fixed in the frame."""
+        """Return the acceleration of a point r that is fixed in the frame, minus the acceleration of gravity."""
         t, w = self._t, self.rate
         first = vectors.plus(t, self.moving, vectors.cross(t, self.turning, point))
         return vectors.plus(t, first, vectors.cross(t, w, vectors.cross(t, w, point)))

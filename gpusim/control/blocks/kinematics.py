@@ -3,7 +3,7 @@
     dq = z - J^T (J J^T + s 1)^-1 J z + J^T (J J^T + d2 1)^-1 e,   z = posture_gain (posture - q)
 
 dq is one step of damped least squares for the joint positions q. J is the Jacobian, and e the error to the target,
-limited to ``max_way``. The first two terms pull the joints to the posture in the null space of J (A. Liegeois, 1977). s
+limited to ``max_way``. The first two terms move the joints to the posture in the null space of J (A. Liegeois, 1977). s
 is close to zero (``PROJECTED``). The damping d2 = damping2 + |e|^2 / 2 grows with the error. Therefore the tip comes to
 rest as close as possible to a target that is out of reach (T. Sugihara, "Solvability-unconcerned inverse kinematics by
 the Levenberg-Marquardt method", 2011). The block clips the result to the joint limits.
@@ -27,7 +27,7 @@ from gpusim.rotations import matrix_from_quaternion
 PROJECTED = 1e-12
 """Regularization of J J^T in the null-space projection, relative to the mean of its diagonal."""
 _KNOWN = ("place", "axis", "kind", "lower", "upper", "label")
-"""Entries of a joint of a chain."""
+"""Keys of the dict of one joint of a chain."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class Move(Block):
             raise validate.fail(element, f"order = {self.order!r} is neither 3 nor 5", "give 3 (cubic) or 5 (quintic)")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return shapes and units: position as the target, velocity, acceleration, and a flag."""
+        """Return shapes and units of position (same as the target), velocity, acceleration, and a flag."""
         return {**_rates(given["target"]), "done": Kind((), units.NONE)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:

@@ -16,7 +16,7 @@ class Inlet(Source):
         return {"out": Kind()}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Raise an error. Flattening removes the inlets of subsystems, so this diagram is not used as a subsystem."""
+        """Raise an error if the diagram is not a subsystem. Flattening has already removed the inlets of subsystems."""
         raise ModelError(f"{c.element}: 'inport' works only in a subsystem; use 'input' or 'signal' here")
 
 

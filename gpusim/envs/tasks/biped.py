@@ -21,7 +21,7 @@ FALLEN = 0.8 * HEIGHT
 
 
 class BipedWalk(Task):
-    """Walk forward at a goal speed by targets of twelve joints. Success: within 0.1 m/s of the goal at the end."""
+    """Walk at a goal speed. Actions: targets of twelve joints. Success: within 0.1 m/s of the goal at the end."""
 
     scene = "biped_walk"
     parameters = {"control": "joints"}

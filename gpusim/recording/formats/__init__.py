@@ -1,1 +1,1 @@
-"""File formats of recordings of signals, one file each. ``writers.py`` lists them."""
+"""File formats of recorded signals. Each format has a module, and ``writers.py`` lists the formats."""

@@ -1,6 +1,6 @@
 """CSV files: a table with a row for each time and world, and a column for each number.
 
-The growing file has the same format.
+The file NAME.csv.part, which grows during a run, has the same format.
 """
 
 from __future__ import annotations

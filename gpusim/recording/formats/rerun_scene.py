@@ -69,7 +69,7 @@ class RerunScene:
             self._stream.log(entity(*self._parent(ground.body), f"ground_{k}"), square, static=True)
 
     def _log_batch(self, batch: Batch, places: Array) -> None:
-        """Log a mesh for each body and color that has instances of it."""
+        """Log the batch's mesh once for each combination of body and color of its instances."""
         import rerun as rr
 
         stage, mesh = self.stage, batch.mesh.make(_SEGMENTS)

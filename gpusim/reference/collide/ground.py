@@ -155,7 +155,7 @@ class Field:
         return True
 
     def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
-        """Return whether the surface at q is higher than ``other``. Past the field's rim, return True."""
+        """Return whether the surface at q is above the contact plane of ``other``. Outside the field, return True."""
         under = next(self.around(q, 0.0), None)
         if under is None:
             return True
@@ -163,7 +163,7 @@ class Field:
         return bool(other.gap + (q - x.place) @ other.normal >= step)
 
     def bulges(self, t: Triangle) -> bool:
-        """Return whether the surface around a triangle falls below the triangle's plane, or ends."""
+        """Return whether the surface around a triangle falls below the triangle's plane, or ends there."""
         grid = t.corner[:, :2] / self._spacing + 0.5 * self._last
         if np.any(grid < 0.5) or np.any(grid > self._last - 0.5):
             return True
@@ -202,7 +202,7 @@ class Surface(Protocol):
     """The surface of a height field or of a triangle mesh, in its own frame."""
 
     def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
-        """Return whether the surface at q blocks a shape that slides along ``other`` and touches at ``x``."""
+        """Return whether the surface at q blocks a shape that touches at ``x`` and slides along contact ``other``."""
 
 
 def manifolds_of(
@@ -237,7 +237,7 @@ def _is_lowest(place: Array, n: Array, body: Posed) -> bool:
 def _blocks(ground: Surface, body: Posed, other: Found, x: Found) -> bool:
     """Return whether the ground at x blocks a shape that slides along another contact.
 
-    The ground does not block the shape if it ends at the height of that contact, like the far side of a groove.
+    For example, the far side of a groove does not block the shape, because it ends at the height of that contact.
     """
     up, step, cosine = other.normal, STEP * 2.0 * body.shape.extent, float(other.normal @ x.normal)
     if other.gap > x.gap + step or not _is_lowest(x.place, up, body):
@@ -247,7 +247,7 @@ def _blocks(ground: Surface, body: Posed, other: Found, x: Found) -> bool:
 
 
 def _deepest_manifold(seeds: list[Found], found: list[Found], b: Posed) -> tuple[Found, list[Found]]:
-    """Return the deepest of the seeds, and the found points that form a manifold with it."""
+    """Return the deepest point of ``seeds``, and the points of ``found`` that form a manifold with it."""
     deepest = min(seeds, key=lambda x: x.gap)
     size = 2.0 * b.shape.extent
     level = min((x.gap for x in seeds if x.own), default=np.inf)
@@ -297,9 +297,9 @@ def _all_points(ground: Field, body: Posed, margin: float, most: int) -> list[Fo
 
 
 def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tuple[list[Found], float]:
-    """Return contact points over a triangle, and the least possible gap of a point at the triangle's rim.
+    """Return contact points over a triangle, and a lower bound of the gaps at the triangle's rim.
 
-    That gap is infinite if no point at the rim can be a contact.
+    The bound is infinite if no point at the rim can be a contact.
     """
     n, radius = t.normal, body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
@@ -335,7 +335,7 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
 
 
 def _past_ridge(ground: Field, t: Triangle, x: Array, radius: float, feature: int, own: bool) -> Found | None:
-    """Measure the gap of a core point (3,) from the triangle's nearest edge or corner.
+    """Return the contact of a core point (3,) with the nearest edge or corner of the triangle.
 
     Return None if another part of the surface is nearer to the point.
     """

@@ -19,7 +19,7 @@ SLACK = 1e-7
 TIE = 1e-6
 """Relative to the extent: values closer than this count as equal."""
 PASSING = 1e-5
-"""Relative to the extent: crossing edges do not touch if their gap exceeds the nearest gap by more than this."""
+"""Relative to the extent: crossing edges do not touch if their gap exceeds the smallest gap by more than this."""
 PARALLEL_SINE = 0.02
 """Segments within 1.1 degrees of each other touch along a line, others at a point."""
 FEATURES = 65536
@@ -80,7 +80,7 @@ def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
 
 
 def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
-    """Return a point, the outward normal and the number of each edge. A segment also gets a line across each end."""
+    """Return a point, the outward normal and the number of each edge. In a segment, normals are along it."""
     made = []
     for i, edge in enumerate(loop.edge):
         j = (i + 1) % len(loop.edge)
@@ -137,7 +137,7 @@ def spanning(points: Array, gap: Array) -> Array:
 
 
 def _heights(corners: Array, at: Array) -> Array:
-    """Return the heights of the plane through corners (n, 3) at positions (k, 2)."""
+    """Fit a plane to corners (n, 3), and return its heights at positions (k, 2)."""
     middle = corners.mean(axis=0)
     spread = corners - middle
     slope = np.linalg.lstsq(spread[:, :2], spread[:, 2], rcond=1e-9)[0]
@@ -146,7 +146,7 @@ def _heights(corners: Array, at: Array) -> Array:
 
 
 def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
-    """Return the feature that A (side 0) or B (side 1) shows: its corners in the frame (axes, n), and a loop."""
+    """Return the feature that A (side 0) or B (side 1) shows: its corners (tangential axes, normal) and its loop."""
     corners, ids = pair.a.facing(found.normal) if side == 0 else pair.b.facing(-found.normal)
     if side == 1 and len(ids) > 2:
         corners, ids = corners[::-1], ids[::-1]  # clockwise as seen along n

@@ -24,7 +24,7 @@ from gpusim.typing import Array
 INSIDE = 1e-6
 """Relative to the shape's size: tolerance for points on the rim of a triangle."""
 FLAT = 1e-6
-"""Sine of an angle between triangles that make one plane."""
+"""A point counts as on a plane if the sine of its angle to the plane is below this."""
 LOOK = 1e-3
 """Relative to the shape's size: greatest distance between open edges that continue each other."""
 _TWO_SIDES = Faces(first=np.array([0, 3, 6]), vertex=np.array([0, 1, 2, 2, 1, 0]), normal=np.zeros((2, 3)))
@@ -115,7 +115,7 @@ class Ground:
         return self.is_near(x + look * outward, 0.1 * look)
 
     def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
-        """Return whether the surface passes near the point q, which is above the contact ``other``."""
+        """Return whether the surface passes near the point q. See :meth:`Surface.rises_at` in ground.py."""
         return self.is_near(q, 2.0 * step)
 
     def has_normal(self, t: Triangle, x: Array, n: Array) -> bool:
@@ -138,9 +138,9 @@ class Ground:
         return not np.any(to @ n > LEAN * np.linalg.norm(to, axis=1))
 
     def has_shorter_way(self, t: Triangle, foot: Array, depth: float) -> bool:
-        """Return whether an adjacent plane separates the shape with a shorter motion than the triangle's plane.
+        """Return whether a motion shorter than ``depth``, along the normal of an adjacent plane, frees the shape.
 
-        This plane belongs to another triangle at a corner, or ends the triangle at an open edge.
+        Adjacent planes contain other triangles at the same corners, or are perpendicular to them at an open edge.
         """
         for vertex in self._tree.triangles[t.number]:
             for i in self._fan(vertex):
@@ -197,7 +197,7 @@ def on_triangle_mesh(
 
 
 def _in_front(ground: Ground, t: Triangle) -> tuple[list[Found], bool]:
-    """Return the points of the shape in front of the triangle, and whether no point at its rim can be nearer."""
+    """Return points of the shape in front of the triangle. Also return whether the caller can skip the rim."""
     body, n, radius = ground.body, t.normal, ground.body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
     least = float(t.height(lowest))

@@ -17,7 +17,7 @@ from gpusim.typing import Array
 Pose = tuple[Array, Array]
 """Center (3,) and rotation matrix (3, 3)."""
 GRAZE, GRAZE_THIN = 5e-4, 0.02
-"""Two boxes graze if their overlap along two axes is below these shares of their sizes and least half extent."""
+"""Greatest overlap of grazing boxes, as shares of the sum of half extents and of the least half extent."""
 
 
 def all_bounds(shapes: Sequence[Shape], position: Array, rotation: Array, lower: Array, upper: Array) -> None:
@@ -59,7 +59,7 @@ def meet(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: A
 
 
 def meet_all(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array, most: int) -> list[Manifold]:
-    """Return up to ``most`` manifolds, the deepest first. Their normals are far apart. See :func:`meet`."""
+    """Return up to ``most`` manifolds, the deepest first, with clearly different normals. See :func:`meet`."""
     if not isinstance(b, Convex):
         return [x.swapped() for x in meet_all(b, pose_b, a, pose_a, margin, guess, most)]
     body = Posed(b, *pose_b)

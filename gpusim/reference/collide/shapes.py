@@ -65,7 +65,7 @@ class Convex(ABC):
 
     @property
     def missed(self) -> float:
-        """Return the greatest distance of a shown corner from the true nearest point, relative to the extent."""
+        """Return the greatest position error of the corners from :meth:`facing`, relative to the extent."""
         return 1e-5 if self.rim else 1e-9 if self.flat else 1e-7
 
     @abstractmethod

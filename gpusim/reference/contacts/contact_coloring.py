@@ -36,7 +36,7 @@ def color(w: StepBuffers) -> None:
 
 @compiled
 def mixed(k: int, bits: int) -> int:
-    """Return item k of the visiting order, a permutation of the numbers below 2^bits."""
+    """Return item k of a fixed permutation of the numbers below 2^bits. It scatters the order of the coloring."""
     mask = (1 << bits) - 1
     shift = (bits + 1) // 2
     k = (k * 0x9E3779B1) & mask

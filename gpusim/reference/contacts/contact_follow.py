@@ -2,8 +2,8 @@
 
 The broad and the narrow phase run once per step. The contact point of a rolling surface moves over the surface. So the
 narrow phase handles pairs with a rolling surface again in each substep after the first. Impulses and slips stay
-unchanged in the world frame. If a pair has several manifolds, the new manifold with the nearest normal replaces each
-stored one.
+unchanged in the world frame. If a pair has several manifolds, the code replaces each stored manifold by the new one
+with the nearest normal.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ impulse on B. Arrays (n,) have one entry per manifold or per contact point. ``Co
 a law.
 
 Soft normal forces (``soften``) are rows like those of springs (actuators/spring.py). F(d) is the elastic force, k =
-F'(d) its slope, and c the damping. H is the kick time, over which the forces of a substep act. u- is the speed before
-the kick, and u+ the speed after it. The mean force over the kick gives
+F'(d) its slope, and c the damping. Stage kick applies the forces over the time H (kick time). u- is the speed before
+the kick, and u+ the speed after the solve. The mean force over the time H gives
 
     p = P - D u+,   P = H (F + h_prev k u-/4 - c u-/2),   D = H (h k/4 + c/2)
 
@@ -49,7 +49,7 @@ def max_(a: Array, b: Array | float) -> Array:
 
 
 def least_number(real: np.dtype[np.floating]) -> float:  # type: ignore[type-arg]
-    """Return the smallest number that the laws use as a divisor, for this number type."""
+    """Return the lower bound of divisors in the laws, for this number type."""
     return float(np.finfo(real).tiny) * 1e6
 
 
@@ -81,7 +81,7 @@ def soften(
 ) -> tuple[Array, Array]:
     """Return the compliance gamma and bias b of points with a soft normal force.
 
-    ``speed`` is the normal speed of the points before the forces of the substep act (stage ``kick``).
+    ``speed`` is the normal speed of the points before stage kick.
     """
     depth, before = -gap.astype(np.float64), speed.astype(np.float64)
     pressed = depth > 0.0

@@ -14,7 +14,7 @@ that an impulse of unit size causes along itself.
 
     normal: p = max(0, p - u/k)          friction: p_t = projection of p_t - u_t/k on the disc |p_t| <= mu p_n
 
-Torques are projected on discs or intervals. Their radius is an arm times the sum of the manifold's normal impulses.
+Torques are projected on discs or intervals. The torque limit is an arm times the sum of the manifold's normal impulses.
 
 *Newton's method* solves these piecewise smooth equations. A row of the derivative is a row of the identity if the
 impulse is zero. It is a row of (R + c)/k if the impulse is inside its limit. For sliding friction with the free impulse
@@ -27,8 +27,8 @@ damping on the diagonal lets redundant points share their load. The damping grow
 distance (Levenberg-Marquardt). If the method fails, the solver keeps the previous impulses and sweeps.
 
 The method solves a world if a contact is on a body with joints, and if the world has at most MOST_CONDENSED unknowns.
-All contacts must follow Coulomb's law and fit into the colors. Each pass starts with one sweep. For machines at rest,
-this sweep is usually enough. The solver skips this sweep if R is already known, or if a point is new or slides.
+All contacts must follow Coulomb's law and have a color. Each pass starts with one sweep. For machines at rest, this
+sweep is usually enough. The solver skips this sweep if R is already known, or if a point is new or slides.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def condensed_count(w: StepBuffers) -> Array:
 
 
 def _members(w: StepBuffers) -> Iterator[tuple[Manifolds, Array]]:
-    """Yield lists of manifolds, and indices in each list that select at most one manifold of each world."""
+    """Yield groups with at most one manifold of each world, each as (list of manifolds, indices in this list)."""
     for part in w.touch.articulated:
         yield part, np.arange(part.world.size)
     for part in w.touch.lists:
@@ -116,7 +116,7 @@ class Space:
     world: Array
     """(K,) indices of the worlds."""
     parts: list[tuple[Manifolds, Array, Array]]
-    """Lists of manifolds, indices of at most one manifold of each world, and indices of their worlds in ``world``."""
+    """Groups of manifolds: (list of manifolds, indices in this list, index in ``world`` of each manifold's world)."""
     wrench: Array
     """(K, N, 6) unit wrenches about the center of the manifold."""
     kind: Array
@@ -189,7 +189,7 @@ def _numbers(m: Manifolds, first: Array) -> list[tuple[Array, Array, int, int]]:
 
 
 def _enter(s: Space, m: Manifolds, own: Array, first: Array, twist: Array) -> None:
-    """Set the unknowns of manifolds in the worlds ``own``. ``twist``: relative twists (n, 6)."""
+    """Set the unknowns of manifolds. ``own``: index of each manifold's world. ``twist``: relative twists (n, 6)."""
     for rows, number, d, k in _numbers(m, first):
         at = own[rows], number
         if k >= 0:
@@ -216,7 +216,7 @@ def _enter(s: Space, m: Manifolds, own: Array, first: Array, twist: Array) -> No
 
 
 def _find_response(w: StepBuffers, s: Space) -> None:
-    """Set the response: apply one unit impulse after another."""
+    """Compute the velocities that each unit impulse causes."""
     count = s.kind.shape[1]
     owner = np.full(s.kind.shape, -1)
     for n, (part, rows, own) in enumerate(s.parts):
@@ -245,7 +245,7 @@ def _find_response(w: StepBuffers, s: Space) -> None:
 
 
 def _scale_torques(s: Space) -> None:
-    """Set ``scale`` of torques."""
+    """Set ``scale`` for the unknowns that are torques."""
     torque = (s.wrench[..., :3] == 0.0).all(axis=2) & (s.kind != NONE)
     diagonal = np.arange(s.kind.shape[1])
     own = s.response[:, diagonal, diagonal]
@@ -325,7 +325,7 @@ def _eliminate(equations: Array) -> Array:
 
 
 def _move(s: Space, step: Array) -> Array:
-    """Return the change of the velocities by a step of the impulses, (K, N)."""
+    """Return the velocity change that a change ``step`` of the impulses causes, (K, N)."""
     moved = np.zeros_like(step)
     for k in range(step.shape[1]):
         moved += s.response[:, :, k] * step[:, k, None]
@@ -333,7 +333,7 @@ def _move(s: Space, step: Array) -> Array:
 
 
 def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
-    """Run Newton's method. Changes impulses and velocities.
+    """Run Newton's method. The function changes the impulses and velocities of ``s``.
 
     Args:
         s: unknowns.
@@ -369,7 +369,7 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
 
 
 def _search(s: Space, going: Array, step: Array, moved: Array, square: Array) -> Array:
-    """Step in the worlds ``going`` as far as this reduces ``square``. Return the improved worlds, bool, (K,)."""
+    """Apply ``step`` in the worlds ``going``, halved until ``square`` decreases. Return the improved worlds, (K,)."""
     better, share = np.zeros_like(going), s.impulse.dtype.type(1)
     for _ in range(NEWTON_HALVINGS):
         trial, velocity = s.impulse - step * share, s.velocity - moved * share

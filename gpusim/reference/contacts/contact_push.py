@@ -1,15 +1,15 @@
 """Push-outs: position impulses that correct penetration in the drift without changing velocities.
 
-Push-outs correct penetration beyond the slop, except for the depth to which a load presses the bodies
-(contact_rows.py). The solver computes them before the velocities. q is the position impulse of a point. w is the
-relative normal speed of the point's two bodies that all position impulses cause. f is the speed of the point per unit
+Push-outs correct penetration beyond the slop. They do not correct the depth that a load causes (``carried`` in
+contact_rows.py). The solver computes them before the velocities. q is the position impulse of a point. All position
+impulses together cause the relative normal speed w of the point's two bodies. f is the speed of the point per unit
 impulse. ``over`` is the penetration beyond the slop, and y is a compliance. The solver finds q with
 
     w + y q >= (1 + y/f) (min(PUSH_SHARE over/h, max_depenetration_speed) - carried),   q >= 0,
     one of them with equality,
 
-During the drift, bodies move by h w. No motion can separate a box from two walls that are too close. In such cases the
-compliance y, a share of f, limits q. For bodies with joints, y is larger and f is their response without joints.
+During the drift, bodies move by h w. If a box is stuck between two walls, no motion can separate it from both. In such
+cases y limits q. y is a share of f. For bodies with joints, y is larger and f is their response without joints.
 
 Push-outs are frictionless. The limit of friction depends on ``p + q``, so friction holds a box that is jammed between
 walls.
@@ -40,7 +40,7 @@ from gpusim.typing import Array
 def start_contacts(w: StepBuffers, follow: Callable[[StepBuffers, Array], None] | None = None) -> None:
     """Set the biases of all rows, compute the push-outs, and warm start the impulses.
 
-    ``follow`` changes a displacement (num_worlds, bodies, 6) in place, so that joints that sweeps solve stay closed.
+    ``follow`` changes a displacement (num_worlds, bodies, 6) in place, so that the joints stay closed.
     """
     if w.touch is None:
         return
@@ -87,7 +87,7 @@ def _push_list(part: Manifolds, live: Array, moved: Array, shared: bool) -> None
 
 
 def _push_articulated(part: Manifolds, live: Array, moved: Array, delta: Array) -> None:
-    """Push the points of bodies with joints. ``delta`` is the pending correction of the joints (contact_direct.py)."""
+    """Compute push-outs of points on bodies with joints. ``delta`` is the variable x of contact_direct.py."""
     mask = live[part.world]
     if not mask.any():
         return
@@ -101,7 +101,7 @@ def _push_articulated(part: Manifolds, live: Array, moved: Array, delta: Array) 
 
 
 def _push_points(m: Manifolds, s: Sweep) -> None:
-    """Push all points in turn, without friction."""
+    """Compute the push-outs of all points, one after another."""
     real = m.mass.dtype.type
     for k in range(POINTS):
         has = k < m.points

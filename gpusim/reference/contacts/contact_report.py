@@ -1,6 +1,6 @@
 """User view of contacts: points, forces and modes at the current time, and their sums over bodies and shapes.
 
-The forces are the impulses of the trial substep of stage forward, divided by its kick time.
+The forces are the impulses of the trial substep (stage forward), divided by the kick time.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ForwardContacts:
 
 
 PACKED = ("frame", "arm", "friction", "torque", "shear", "offset", "mass", "gamma", "impulse", "gap")
-"""Arrays that the kernels pack into records."""
+"""Arrays of manifolds that the kernels pack into records."""
 
 
 def touching_pairs(pair_points: Array, pair_count: Array) -> tuple[Array, Array]:

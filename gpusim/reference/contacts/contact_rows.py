@@ -11,17 +11,17 @@ arm_before)``. The bias contains the effect of this change on the row velocity.
 
 The bias of an open gap is ``gap/h``, so that bodies land on the surface. During the drift, touching points yield a
 little, in proportion to their impulse. Their compliance gamma is a share of their response to an impulse, larger for
-fewer sweeps. Under a load, the points sink in until the bias ``-carried`` holds the load: carried = min(PUSH_SHARE
+fewer sweeps. Under a load, the points sink in until the bias ``-carried`` balances the load: carried = min(PUSH_SHARE
 over/h, gamma p). ``over`` is the penetration beyond the slop. Here p is the greatest impulse with which the manifold
 starts, or the impulse of PUSH_WEIGHTS times the bodies' weight. Stage relax then removes both effects from the
 velocities. Push-outs correct deeper penetration (contact_push.py).
 
-Points on bodies with joints are stiff springs at rest, so that redundant supports share the load of a machine. gamma is
+At rest, points on bodies with joints act as stiff springs, so that redundant supports share the load. gamma is then
 the share SOFT_JOINED of their response, and carried = min(-gap/h, gamma p). A point above the surface has the bias
-gap/h, so it lands. Stage relax leaves these points unchanged, unless their spring pushes out. Deep points are rigid.
+gap/h, so it lands. Deep points are rigid. Stage relax solves a point again only if its spring pushes the bodies apart.
 
 A sticking point stores its slip along the tangents. The solver corrects the share SLIP_SHARE of the slip in each
-substep, so the slip never adds up to creep.
+substep, so resting contacts do not creep.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def from_frame(m: Manifolds, vector: Array) -> Array:
 
 
 def _levers(m: Manifolds) -> None:
-    """Compute the wrenches of unit impulses along the frame at each point."""
+    """Compute the wrench of a unit impulse along each axis of the frame, for each point."""
     axes = m.frame.swapaxes(-1, -2)[:, None]
     m.lever[:, :, :3] = axes
     m.lever[:, :, 3:] = cross(m.offset[:, :, None], m.frame[:, None]).swapaxes(-1, -2)
@@ -257,7 +257,7 @@ def velocity_at(twist: Array, offset: Array) -> Array:
 
 
 def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
-    """Return the change of the point velocities until the middle of the drift by rotation, (n, 3), m/s."""
+    """Return how much the rotation of the bodies changes the point velocities until the middle of the drift, (n, 3)."""
     late = np.where(w.topology.dynamic[:, None], midpoint_rate(w, w.twist_kicked) - w.twist_kicked[..., 3:], 0.0)
     late = late.astype(w.real)
     moved = cross(late[m.world[:, None], m.body], m.arm + offset[:, None])
@@ -278,7 +278,7 @@ def _turn_share(w: StepBuffers, rates: Array) -> Array:
 def _set_bias_points(
     w: StepBuffers, m: Manifolds, k: int, before: Array, kicked: Array, softness: Array, carried: Array
 ) -> None:
-    """Set the rows of the k-th points. ``before``, ``kicked``: relative twists before and after the kick."""
+    """Set the rows of point k of each manifold. ``before``, ``kicked``: relative twists before and after the kick."""
     assert w.contacts is not None
     real, h = w.real.type, w.real.type(w.h)
     offset, gap, zero = m.offset[:, k], m.gap[:, k], real(0)
@@ -339,7 +339,7 @@ def _softness(w: StepBuffers, m: Manifolds) -> Array:
 
 
 def _rest_speed(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the normal velocity below which a point counts as moving, (n,), m/s."""
+    """Return a negative normal velocity, (n,), m/s. Points that approach faster do not count as resting."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (-REST_WEIGHTS * w.h)
     return np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
 
@@ -426,7 +426,7 @@ def _keep(w: StepBuffers, name: str, values: Array) -> None:
 def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array:
     """Return the normal impulse that limits friction (N s).
 
-    This function adds the part of the load by which the compliance reduces the impulse of a rigid point.
+    Compliance reduces the impulse of a rigid point, so the function increases this impulse again.
 
     ``mass``: response along the normal. ``soft``: True for points whose impulse is the whole load, such as springs.
     """

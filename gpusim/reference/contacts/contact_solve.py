@@ -101,7 +101,7 @@ def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
 
 
 def _which(mask: Array) -> Any:
-    """Return an index for a mask: a slice if all are set, None if none is."""
+    """Return indices for a mask: a full slice if all entries are True, None if all are False."""
     if mask.all():
         return slice(None)
     return np.flatnonzero(mask) if mask.any() else None

@@ -9,7 +9,7 @@ coefficient.
 bristles roll out of the patch, and slip deflects new ones: ``s' = v - V s/l`` (section 7.2). Over a drift with the slip
 velocity v+, s changes by
 
-    s -> E s + g v+,   E = exp(-a),   g = h (1 - E)/a,   a = h V/l,   with 1/exp by four terms of its series.
+    s -> E s + g v+,   E = exp(-a),   g = h (1 - E)/a,   a = h V/l,   with the series of exp(a) up to a^4.
 
 The deflection e at the center of the kick time gives the impulse. v- is the slip velocity before the kick, and tau is
 the time constant of a damper:
@@ -160,7 +160,7 @@ def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p
 
 
 def _share(theta: Array, b: Array) -> Array:
-    """Return the share G for ``theta`` at zero force and b = beta/3."""
+    """Return the share G. ``theta`` is theta_0, and ``b`` is beta/3."""
     one, third = theta.dtype.type(1), theta.dtype.type(1.0 / 3.0)
     c = one + b - theta
     sticks = c > 0.0

@@ -75,7 +75,7 @@ class Manifolds:
     tire_stiffness: Array
     """(n, 2) impulse per deflection, N s/m."""
     tire_shares: Array
-    """(n, 2) one over the axes of the friction ellipse."""
+    """(n, 2) reciprocal semi-axes of the friction ellipse."""
     tire_kept: Array
     """(n, 2) share of a deflection that remains after the drift."""
     tire_gain: Array
@@ -223,7 +223,7 @@ def gather(w: StepBuffers) -> ContactRows | None:
 
 
 def _turns(color: Array, world: Array, max_colors: int) -> Array:
-    """Return the position of each manifold's list in the solve order: -1 (overflow), then colors, then articulated."""
+    """Return a key that sorts manifolds into the solve order: -1 (overflow), then colors, then articulated."""
     turn = color.astype(np.int64)
     articulated = np.flatnonzero(color == ARTICULATED)
     number = np.arange(articulated.size) - np.searchsorted(world[articulated], world[articulated])

@@ -2,8 +2,8 @@
 
 A new point with the same pair and feature as a previous point gets its impulse, slip and arms. So the solver warm
 starts, and resting contacts do not creep. On a rolling surface, features change as a disk rocks. So there a new point
-continues the nearest previous point. If this point has another feature and is within the radius, the new point gets
-only its impulse and slip.
+continues the nearest previous point. If the features differ, the new point gets only the impulse and slip, and only
+if the distance is at most the shape's radius.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class FoundManifolds:
         self.points = self.points[:, source]
 
     def keep_anchors(self, w: StepBuffers, world: Array, shape: Array, side: int) -> None:
-        """Store the points on one shape from its body's center of mass, in body axes unless the surface rolls."""
+        """Store the points on one shape from its body's center of mass, in body axes (rolling surfaces: world axes)."""
         shapes = w.model.contact
         b = shapes.body[shape]
         arm = self.points[side] - w.state.arrays["position"][world, b][:, None]
@@ -175,7 +175,7 @@ def _nearest(
 ) -> Array:
     """Match points (n, 4) on rolling surfaces with the previous points by mutual nearest position.
 
-    A match with another feature must be within the radius.
+    If the features differ, the distance must be at most the shape's radius.
     """
     world, place, k = at
     arm = w.state.arrays["contact_anchor"][world, place].reshape(-1, POINTS, 1, 2, 3)

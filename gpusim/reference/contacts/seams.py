@@ -5,12 +5,12 @@ neighbor tile covers it. ``judge`` marks these contacts after the narrow phase, 
 
 *Covered contacts.* A contact at the point x of a tile with the outward normal n is covered if
 
-* a neighbor contains x (within its tolerance) and continues from x along n, so that n is no normal of the common
+* a neighbor contains x (within its tolerance) and extends from x along n, so n is not a normal of the common
   surface, and
 * near x, neighbors cover all points of the tile in the plane perpendicular to n.
 
-``judge`` marks a manifold with only covered points if a neighbor touches the same shape in an uncovered manifold. It
-does not mark the manifold if its tile rises steeply from the contact plane of that manifold, as a wall rises from its
+``judge`` marks a manifold with only covered points if a neighbor touches the same shape in an uncovered manifold. But
+the covered manifold stays if its tile rises steeply from the contact plane of the uncovered one, as a wall from a
 floor. If several manifolds cover each other, as at a gap between tiles, the first one stays.
 
 *Shared contacts.* Each point of a soft law pushes with its whole stiffness. Two tiles may touch a shape with one normal
@@ -145,7 +145,7 @@ class _View:
         return covers_all(self.w, tile, self.points(m, side), self.normal(m, side))
 
     def goes(self, m: int, side: int) -> int:
-        """Return bits of the points to remove because of neighbors of the shape on this side."""
+        """Return bits of the points of manifold m that the neighbors of the shape on this side make unnecessary."""
         pair = self.s["pair_shapes"][m]
         tile, other = int(pair[side]), int(pair[1 - side])
         neighbors = self.w.model.contact.seams[tile]
@@ -156,7 +156,7 @@ class _View:
         return int(np.bitwise_or.reduce([0, *(self.shared(m, side, *found) for found in near)]))
 
     def towers(self, m: int, side: int, k: int, at: int) -> bool:
-        """Return whether the shape on one side rises by more than 45 degrees from the contact plane of pair k."""
+        """Return whether the shape on one side rises by more than 45 degrees from the contact plane of manifold k."""
         tile, x, n = int(self.s["pair_shapes"][m, side]), self.points(m, side)[0], self.normal(k, at)
         look = SEAM_LOOK * self.w.model.contact.seam_reach[tile]
         height = max(float((self.points(k, at)[0] - x) @ n), 0.0) + _DIAGONAL * look
@@ -164,7 +164,7 @@ class _View:
         return any(_holds(self.w, tile, place, SEAM_FACE * look) for place in around)
 
     def shared(self, m: int, side: int, n: int, k: int, at: int) -> int:
-        """Return bits of the points of pair m (soft law) that pair k of the neighbor n also has."""
+        """Return bits of the points of manifold m (soft law) that manifold k of the neighbor n also has."""
         w, shapes, t = self.w, self.s["pair_shapes"], self.w.model.contact
         laws = w.pair_tables.law(shapes[[m, k], 0], shapes[[m, k], 1])
         if not laws[0, 0] > 0.0 or np.any(laws[0] != laws[1]):

@@ -9,7 +9,7 @@ from gpusim.reference.step_buffers import StepBuffers
 
 
 def actuate(w: StepBuffers) -> None:
-    """Add the forces of all actuators, and their terms of the axis laws."""
+    """Add the forces of all actuators, and the terms that they add to the axis laws."""
     w.force[:] = w.parameters["applied_force"]
     w.torque[:] = w.parameters["applied_torque"]
     w.law = AxisLaw(w)

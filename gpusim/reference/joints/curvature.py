@@ -5,9 +5,9 @@ Bodies rotate by theta = h omega_mid. So a vector r that is fixed in a body chan
     E = h [omega]x + T,   T = (sin t/t - 1)[theta]x + ((1 - cos t)/t^2) [theta]x^2 + h [omega_mid - omega]x
 
 This closed form needs no difference of poses, so it works in float32. A dot row u . w gets the bias ``(Tu . w + u . Tw
-+ Eu . Dw)/h``, where Dw is the change of w. The bias of a line row is ``n . Tw`` plus the bend of |w|. The bias of a
-spin row is the change of its axis and of omega over half the step. A wrapped path gets the difference of its lengths
-before and after the step, in float64. If phi = h max|omega| exceeds 1/2, the code scales the bias by (0.5/phi)^2.
++ Eu . Dw)/h``, where Dw is the change of w. The bias of a line row contains ``n . Tw`` and the nonlinear change of |w|.
+The bias of a spin row contains the changes of its axis and of omega in half a step. For a wrapped path, the code uses
+both lengths, before and after the step. If phi = h max|omega| exceeds 1/2, it scales the bias by (0.5/phi)^2.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     dot   u . w - c0      u fixed in body a; w fixed in body b, or from a's point to b's point
     spin  an angle        rate u . (w_b - w_a) with u fixed in one of the bodies
-    line  |w| - length    w from a's point to b's point; of a wrapped path, one of its two straight parts (wrapping.py)
+    line  |w| - length    w from a's point to b's point (a wrapped path has two line elements, see wrapping.py)
 
 Jacobians are (linear, angular) for body a and body b. Poses are always float64, so the values are float64 too.
 """
@@ -33,9 +33,9 @@ def evaluate(w: StepBuffers) -> None:
 
 
 def track_angles(w: StepBuffers) -> None:
-    """Add the full turns to joint angles that bring them nearest to the last angles.
+    """Add full turns to joint angles, so that each angle is as near as possible to its last value.
 
-    Before this, stage drift advances the last angles of fast joints by their rates.
+    For fast joints, stage drift has already advanced the last angle by the rate.
     """
     from gpusim.model.state import wrapped_angles
 

@@ -34,14 +34,14 @@ class ClampedTerm:
     most: Array
 
     def part(self, clamp: Array) -> tuple[Array, Array]:
-        """Return P and D of a piece. ``clamp``: 0 for the slope, CLAMP_UP or CLAMP_DOWN for a bound."""
+        """Return P and D of the term. ``clamp``: 0 for its linear part, CLAMP_UP or CLAMP_DOWN if it is at a bound."""
         inside = clamp == 0
         bound = np.where(clamp == CLAMP_UP, self.most, -self.most)
         return np.where(inside, self.impulse, bound), np.where(inside, self.slope, 0.0)
 
 
 def clamp_of(mode: Array, number: int) -> Array:
-    """Return the piece of the clamped term ``number``: 0 (slope), CLAMP_UP or CLAMP_DOWN."""
+    """Return the mode of the clamped term ``number``: 0 (linear part), CLAMP_UP or CLAMP_DOWN."""
     return np.asarray((mode >> 2 * number) & (CLAMP_UP | CLAMP_DOWN))
 
 
@@ -85,7 +85,7 @@ class AxisLaw:
                     target[:, group.axis[pick]] = value[:, pick]
 
     def _push_back(self, w: StepBuffers) -> None:
-        """Push axes in loops back that are far beyond a limit."""
+        """Add a law that moves axes in loops back to a limit, if they are far beyond it."""
         self.held_lower, self.held_upper = (np.zeros(self.impulse.shape, bool) for _ in range(2))
         at = w.looped_axes
         if not w.config.direct or not at.size:
@@ -99,7 +99,7 @@ class AxisLaw:
                 self.slope[:, at] += slope
 
     def bound(self, w: StepBuffers) -> None:
-        """Compute the velocity bounds from the position limits, and find the laws that can change their piece."""
+        """Compute the velocity bounds from the position limits, and whether the modes of axis rows can change."""
         lower = limit_velocity(self.lower - w.axis_position, w.h)
         upper = limit_velocity(w.axis_position - self.upper, w.h)
         self.velocity_lower = np.where(self.held_lower, 0.0, lower)
@@ -137,7 +137,7 @@ def friction_impulse(law: AxisLaw, mode: Array, impulse: Array) -> Array:
 
 
 def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, Array | float]:
-    """Return the sums of P and D over the clamped terms, for their pieces in ``mode``."""
+    """Return the sums of P and D over the clamped terms, for the given modes."""
     impulse: Array | float = 0.0
     slope: Array | float = 0.0
     for number, term in enumerate(terms):
@@ -154,7 +154,7 @@ def limit_velocity(gap: Array, h: float) -> Array:
 
 
 def _add(target: Array, group: Group, values: Array) -> None:
-    """Add a group's columns to the axes."""
+    """Add the columns of an actuator group to the columns of its axes."""
     if group.unique_axes:
         target[:, group.axis] += values
     else:
@@ -166,7 +166,7 @@ def solve_row(
 ) -> tuple[Array, Array]:
     """Solve the law of one row and return the velocity and the mode of the row.
 
-    Each round solves for the velocity u' with all terms linear that are not yet known to be at a bound. If the true sum
+    Each round solves for the velocity u'. Terms that are not known to be at a bound count as linear. If the true sum
     of the terms at u' is below the linear sum, the true velocity is at most u'. All terms decrease with u. So every
     term above its upper bound at u' stays at this bound in all later rounds. If the true sum is above, the same holds
     for lower bounds. Every round except the last one adds at least one term, so n terms take at most n + 1 rounds.

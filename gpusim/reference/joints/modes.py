@@ -72,7 +72,7 @@ def adjacent_modes(
 
 
 def turn_shares(late: Array, further: Array) -> Array:
-    """Return the share of the friction's velocity change by which a slide may reverse before it ends.
+    """Return how fast a sliding row may move backwards before it sticks, as a share of friction's velocity change.
 
     Args:
         late: (num_worlds,) True for worlds that delay the end of a slide.
@@ -102,7 +102,7 @@ def _next_clamp(clamp: Array, effort: Array, most: Array, slack: Array) -> Array
 
 
 def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, turn: Array) -> Array:
-    """Move free and sliding rows by their velocity. A slide ends at the reverse velocity ``turn``."""
+    """Switch free and sliding rows based on their velocity. Sliding rows stick at the reverse velocity ``turn``."""
     rubs, lower, upper = law.friction > 0.0, law.velocity_lower, law.velocity_upper
     loose = contact <= SLIDE_DOWN
     turned = ((contact == SLIDE_UP) & (velocity < -turn)) | ((contact == SLIDE_DOWN) & (velocity > turn))
@@ -116,7 +116,7 @@ def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, turn
 
 
 def _next_held(law: AxisLaw, new: Array, contact: Array, rest: Array, slack: Array, dead: float) -> Array:
-    """Move sticking and stopped rows by their impulse minus the linear terms."""
+    """Switch sticking and stopped rows. The impulse minus the linear terms selects the next piece."""
     friction, lower, upper = law.friction, law.velocity_lower, law.velocity_upper
     rubs = friction > 0.0
     sticks = (contact == STICK) & rubs

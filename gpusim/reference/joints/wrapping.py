@@ -1,9 +1,9 @@
 """Ropes that wrap around spheres and cylinders: their paths, lengths and rates of length.
 
 A path consists of a straight line from the first end to the surface, an arc on the surface, and a straight line to the
-second end. On a sphere, the arc lies in the plane through both ends and the center of the sphere. On a cylinder, the
-arc is a helix. MuJoCo uses the same paths. A path that meets no surface has both points of contact at the midpoint
-between the ends, and an arc of length 0.
+second end. On a sphere, the arc is in the plane through both ends and the center of the sphere. On a cylinder, the
+arc is a helix. MuJoCo uses the same paths. If a path does not touch the surface, the arc has length 0, and both
+points of contact are the midpoint between the ends.
 
 A path is locally the shortest one, so a small motion of its points of contact does not change its length to first
 order. Its Jacobian is that of two lines whose inner ends are fixed in the body of the surface. The two *line* elements
@@ -160,9 +160,9 @@ def _nearest(a: Array, b: Array) -> Array:
 
 
 def _outside(sided: Array, radius: Array, a: Array, b: Array, side: Array) -> tuple[Array, list[Array], Array, Array]:
-    """Return whether the path meets the circle, its points of contact, its angle and its direction of rotation.
+    """Return whether the path touches the circle, its points of contact, the arc's angle and the direction of rotation.
 
-    The path takes the shorter way, unless it would then pass behind the center as seen from the side point.
+    The path takes the shorter way. But if the center would be between path and side point, it takes the other way.
     """
     square, near, sense = radius * radius, _nearest(a, b), _cross2(a, b)
     room_a, room_b = _dot2(a, a) - square, _dot2(b, b) - square
@@ -230,7 +230,7 @@ def rows(
 
 
 def rates(found: list[_Side], twist: Callable[[Array], Array]) -> Array:
-    """Return the rates of the lengths from their :func:`rows`. ``twist``: function that returns body velocities."""
+    """Return the rates of the path lengths from :func:`rows`. ``twist``: function that returns body velocities."""
     total: Array = np.zeros(found[0][1].shape[:-1])
     for body, linear, angular in found:
         v = twist(body)

@@ -134,7 +134,7 @@ COORDINATE = (
 
 
 def _tension(now: StateReader, i: Array) -> Array:
-    """Return the mean pull along the joint in the last step (N)."""
+    """Return the mean tension of each joint in the last step (N)."""
     time = now.state["sensed_time"][:, None]
     return np.where(time > 0.0, now.state["sensed_pull"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
 
@@ -362,7 +362,7 @@ RAY = (
         _cast(lambda casts: casts.normal), "copy3(c.normal, out);",
     ),
 )  # fmt: skip
-"""Quantities of a sensor's ray. ``device`` refers to the ray as ``c`` (cuda_kernels/rays.cu)."""
+"""Quantities of a sensor's ray. In ``device``, ``c`` is the ray (cuda_kernels/rays.cu)."""
 
 
 def reading(kind: str, declared: Reading) -> Quantity:

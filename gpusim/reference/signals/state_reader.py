@@ -6,11 +6,11 @@ They belong to the times t - h1 and t - h1 - h2. The reader extrapolates them to
 v1 to t. The error is of second order. The reader advances momenta in the same way.
 
 The reader does not extrapolate an impact. If the two accelerations differ in direction, or by several times in
-magnitude, v1 stays unchanged. If the change is small relative to the velocity, v1 always advances. If an acceleration
-has jumped up, v3 = v2 marks the jump, because contacts take two steps to stop a body.
+magnitude, v1 stays unchanged. If the change is small relative to the velocity, v1 always advances. Contacts take two
+steps to stop a body. So if an acceleration jumps up, stage drift stores v3 = v2, and v1 stays unchanged for two steps.
 
-After a start, only one kick is known. The reader uses its acceleration, unless the start velocities violated joints,
-stops or contacts. H2 = -1 marks such a jump.
+After a start, the reader knows only one kick. It uses this kick's acceleration, unless the start velocities violated
+joints, stops or contacts (H2 = -1).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ matvec, cross, dot = rotations.matvec, rotations.cross, rotations.dot
 SPRING = 4.0
 """An acceleration counts as a jump if it grows by more than this factor from one kick to the next."""
 SMALL = 0.02
-"""The reader always extrapolates a change that is below this share of the velocity."""
+"""The reader always advances a velocity if the advance is below this share of the velocity."""
 ROUGH = 0.5
 """The reader does not extrapolate a sensor's acceleration if it changes by more than this share in a step."""
 

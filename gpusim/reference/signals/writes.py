@@ -2,14 +2,14 @@
 
 The operations write the poses of bodies first. Then they write joint coordinates from parent to child, velocities of
 bodies, and joint rates. A write of coordinates moves the child's subtree rigidly and rotates its velocities. A write of
-rates adds the rigid velocity field of the change in velocity to the subtree. The NumPy backend calls :func:`run` for
-all chosen worlds. The kernels (cuda_kernels/signals/writes.cuh) execute the same operations, with the same numbers.
+rates changes the velocities of the subtree as if it were one rigid body. The NumPy backend calls :func:`run` for all
+chosen worlds. The kernels (cuda_kernels/signals/writes.cuh) execute the same operations, with the same numbers.
 
 Written values hold at the time t, but the state stores velocities half a step before t. So the operations first advance
-the velocities of written bodies to t. Afterwards they move them back with the previous acceleration a: v(t - h'/2) = v
-- (h'/2) a. For a body with a written pose, a is the acceleration of free fall. The operations never extrapolate impacts
-(state_reader.py). The state of all other bodies stays the same, bit for bit. Only a write of the poses of all bodies
-restarts the half steps.
+the velocities of written bodies to t. After the write, the operations move them back with the previous acceleration a:
+v(t - h'/2) = v - (h'/2) a. For a body with a written pose, a is the acceleration of free fall. The operations never
+extrapolate impacts (state_reader.py). The state of all other bodies stays the same, bit for bit. Only a write of the
+poses of all bodies replaces all velocities at half steps by velocities at t.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ OPERATIONS = (
 """Names of the operations by number. Each operation has two indices and a column of values."""
 CODES = {name: number for number, name in enumerate(OPERATIONS)}
 REMEMBERED = 21
-"""Size of the memory per body during a write: previous pose, changes of velocities, impact flags."""
+"""Numbers that a write stores for each body: previous pose, changes of velocities, impact flags."""
 IMPACT = 3.0
-"""An impact changes a velocity by more than this factor times the change of free fall in a step."""
+"""A velocity change counts as an impact if it exceeds this factor times the change in free fall."""
 Operation = tuple[str, int, int, int]
 _COUNTED = [KINDS[kind] for kind in COUNTED]
 
@@ -135,7 +135,7 @@ def _axis_bodies(now: StateReader) -> list[set[int]]:
 
 
 def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
-    """Return the subtrees of joints from parent to child: (joint or -1, moving body, body that carries it)."""
+    """Return the subtrees of joints from parent to child: (joint or -1, body, body with which it moves)."""
     own = {model.joints[j].child: j for j in reversed(joints)}
     hanging = _hanging(model, own)
     moved: dict[int, tuple[int, int, int]] = {}
@@ -161,7 +161,7 @@ def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
 def _hanging(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int, int]]]:
     """Return the children of each body: (joint, body).
 
-    The ``written`` joint of a body carries the body. Otherwise its first joint that sets its pose does, or else its
+    A body is the child of one joint: its ``written`` joint, or else its first joint that sets the pose, or else its
     first joint. The parent body of a weld from :func:`_fittings` is a child of the other body.
     """
     fittings = _fittings(model)
@@ -253,9 +253,9 @@ class _Writer:
         return np.concatenate([self._get("linear_velocity", body), self._get("angular_momentum", body)], axis=-1)
 
     def _was_struck(self, body: int, now: Array) -> Array:
-        """Return whether the body had an impact in its last step, for its velocity and its momentum, (n, 6).
+        """Return whether an impact changed the velocity or the angular momentum of a body in the last step, (n, 6).
 
-        An impact is a change that the state reader does not extrapolate and that is several times that of free fall.
+        An impact changes a velocity several times more than free fall. The state reader does not extrapolate it.
         """
         half = self._half_velocity(body)
         kick = self.state["kick_before"][self.worlds][:, None]
@@ -309,9 +309,9 @@ class _Writer:
         return np.broadcast_to(pull, (len(self.worlds), 6))
 
     def axis_rate(self, i: int, j: int, column: int) -> None:
-        """Add j times the rate at t to the stored rates of an axis row.
+        """Add j times the coordinate's rate at t to the stored rates of an axis row.
 
-        j is -1 before the write and 1 after it.
+        j is -1 before the write and 1 after it. So both calls together add the change of the rate.
         """
         rate = self.now.axis_rate(np.array([i]))[self.worlds, 0]
         for name in ("axis_velocity", "axis_velocity_before"):
@@ -325,7 +325,7 @@ class _Writer:
         self.state["contact_age"][self.worlds] = np.where(mine[..., None], 0, age)
 
     def posed(self, i: int, j: int, column: int) -> None:
-        """Mark the world, because its joint errors come from written poses."""
+        """Mark the world, so that accuracy checks ignore the joint errors of written poses."""
         self.state["posed"][self.worlds] = 1
 
     def body_position(self, i: int, j: int, column: int) -> None:
@@ -396,7 +396,7 @@ class _Writer:
         self._place(i, rotations.quaternion_product(turn, unturn), shift)
 
     def _place(self, i: int, turn: Array, shift: Array) -> None:
-        """Place the child of coordinate i, rotated by ``turn``, with its point at ``shift`` (parent's axes)."""
+        """Write the child's pose: orientation ``turn`` and vector ``shift`` between the joint points, parent axes."""
         a, b, count = int(self.table["body_a"][i]), int(self.table["body_b"][i]), len(self.worlds)
         q = rotations.normalized(rotations.quaternion_product(self._get("orientation", a), turn))
         point = matvec(self._rotation(a), self.table["arm_a"][i] + shift) + self._get("position", a)
@@ -442,7 +442,7 @@ class _Writer:
         self.change[:, b, 3:] += angular
 
     def carry_rate(self, i: int, j: int, column: int) -> None:
-        """Give body i the rigid velocity field of body j."""
+        """Add the velocity change of body j to body i, as if both were one rigid body."""
         self._rigid(i, j)
 
     def _rigid(self, i: int, j: int) -> None:

@@ -38,8 +38,8 @@ class ColorBatch:
 class CoupledRows:
     """Coupled laws of a batch of constraints.
 
-    ``k`` has the indices of their constraints in the batch, ``number`` the indices of the laws, and ``rows`` (n, block)
-    their rows. ``product`` is J M^-1 J^T. ``inverse`` has the inverses of the matrices with compliance.
+    ``k`` has the index of each law's constraint in the batch, and ``number`` the index of each law. ``rows`` (n, block)
+    marks the used rows. ``product`` is J M^-1 J^T. ``inverse`` is (product + compliance)^-1.
     """
 
     k: Array

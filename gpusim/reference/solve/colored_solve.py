@@ -315,7 +315,7 @@ def _find_rate_next(w: StepBuffers) -> None:
 def correct_positions(w: StepBuffers) -> None:
     """Correct positions by nonlinear Gauss-Seidel after the drift.
 
-    The Jacobians are those from before the drift. A sweep corrects the share max(0.2, 1/(1 + |C|/1 mm)) of the error C
+    The Jacobians are from before the drift. A sweep corrects the share max(0.2, 1/(1 + |C|/1 mm)) of the error C
     of a constraint, because a linear step would overshoot large errors.
     """
     for _ in range(POSITION_SWEEPS):

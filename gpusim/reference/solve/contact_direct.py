@@ -8,18 +8,18 @@ manifold n about its center. For each manifold, the solver computes
 R_n is the response of the manifold to a wrench, with the reaction of all joints. A pass of the solver stops after the
 forward solve, x = D^-1 L^-1 S r, and sweeps the contacts there:
 
-    t = C_n v + Y_n^T x;  solve the points within R_n: wrench f;  v += M^-1 C_n^T f,  x -= Z_n f
+    t = C_n v + Y_n^T x;  solve the points with the response R_n: wrench f;  v += M^-1 C_n^T f,  x -= Z_n f
 
-Then it continues with the backward solve, p += S L^-T x, v += M^-1 J^T S L^-T x. So one sweep finds the impulse with
-which a foot carries the whole robot. The solver handles manifolds on bodies with joints one after another, the n-th of
-every world together. Y_n and Z_n are nonzero only on the path from the manifold's bodies to the root of the elimination
-tree. Here the arrays have all rows. The kernels visit only the path (model/paths.py).
+Then it continues with the backward solve, p += S L^-T x, v += M^-1 J^T S L^-T x. So one sweep finds the impulse of
+a foot that supports the whole robot. In each world, the solver handles manifolds on bodies with joints one after
+another. Y_n and Z_n are nonzero only on the path from the manifold's bodies to the root of the elimination tree. Here
+the arrays have all rows. The kernels visit only the path (model/paths.py).
 
 If joints lock a point, its response is only round-off. So points get a compliance: ``max(0, F - W)`` along the normal
 and ``max(F - min(W, least eigenvalue of K), TANGENT_FLOOR tr(K)/2)`` along the tangents. W is the response along the
 normal with all joints, and K that of the tangents. F = min(POINT_FLOOR f, max(m, POINT_LEAST f)), where f is the
-response along the normal without joints. m is the sum of 1/(total mass) of the two systems of jointed bodies that
-touch. Tires get no tangent floor.
+response along the normal without joints. m is the sum of 1/(total mass) over the two touching mechanisms. Tires yield
+only along the normal.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _add_floors(m: Manifolds, free: Array) -> None:
 
 
 def sweep_contacts(w: StepBuffers, worlds: Array, most: Array | int) -> None:
-    """Sweep contacts, and joints left to sweeps, until ``worlds`` converge, at most ``most`` (num_worlds,) times.
+    """Sweep contacts and joints until ``worlds`` converge, at most ``most`` (num_worlds,) times.
 
     With directly solved joints, ``w.delta`` is x after the forward solve, (num_worlds, constraints, block).
     """

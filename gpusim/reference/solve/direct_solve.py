@@ -2,7 +2,7 @@
 
     (J v + b) + (gamma + eps A_ii) p = target,   v = v_kicked + M^-1 J^T p
 
-b is the curvature bias. Each pass refreshes b (once modes have settled) and the curved laws from the newest velocities.
+b is the curvature bias. Each pass recomputes b (once modes have settled) and the nonlinear laws at the new velocities.
 Then it corrects p with the same factor. The solver factors a world again if its axis rows change mode or its
 compliances change much. The results of a world do not depend on other worlds, bit for bit.
 
@@ -15,7 +15,7 @@ later step corrects the positions.
 Singular poses: each refresh may multiply errors along weak directions by g > 1. If the energy E_2 is not well below
 E_1, the guard discards the impulses of the joints and restarts with the factor of A + 20 g lambda diag(A). The
 equations do not change. g = sqrt(E_2/E_1), and lambda = (r_2 diag(A)^-1 r_2)/E_2 measures how weak the directions are.
-For one step, the solver does not hold these directions. The next step closes the gap. Passes that still diverge restart
+In this step, joints may open along these directions. The next step closes them. Passes that still diverge restart
 with 20 times the damping. The position correction uses the same factor.
 
 Between the forward and the backward solve, the solver sweeps the contacts (contact_direct.py) and the joints that are
@@ -113,7 +113,7 @@ class Rows:
         return residual
 
     def change(self, w: StepBuffers, residual: Array, own: Array) -> Array:
-        """Return the greatest residual that the rows can still correct (m/s or rad/s), (num_worlds,)."""
+        """Return the greatest velocity change that would solve a single row (m/s or rad/s), (num_worlds,)."""
         return np.asarray(np.abs(residual * (own / (own + self.gamma)) * w.topology.row_used).max(axis=(1, 2)))
 
     def rigid_error(self, w: StepBuffers, residual: Array) -> Array:
@@ -146,7 +146,7 @@ class Passes:
     def end(self, w: StepBuffers, error: Array, change: Array) -> None:
         """End the passes of worlds whose bias matches the velocities and whose rows have no residual.
 
-        For all other worlds, choose the action of the guard: store the solution, restore it, or evaluate the refresh.
+        For all other worlds, decide whether the guard stores the solution, restores it, or checks the energy.
         """
         active, refreshed = self.active, (self.since > 0) & ~self.hold
         self.load_error = np.where(active & (self.since == 0) & (self.switches == 0), error, self.load_error)
@@ -245,7 +245,7 @@ def _work(w: StepBuffers, velocity: Array, momentum: Array, twist: Array) -> Arr
 
 
 def _gains(w: StepBuffers, motion: Array) -> Array:
-    """Return the worlds with loops whose solve adds more energy than GAIN times ``motion``, bool, (num_worlds,)."""
+    """Return the worlds with loops in which the solve adds too much energy, bool, (num_worlds,)."""
     t = w.topology
     if not t.loops.any():
         return np.zeros(w.num_worlds, bool)

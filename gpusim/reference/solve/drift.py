@@ -78,7 +78,7 @@ def _starts_with_jump(w: StepBuffers) -> Array:
 
 
 def _held_rows(w: StepBuffers) -> Array:
-    """Return the rigid rows and the axes at a stop, (num_worlds, rows)."""
+    """Return True for rigid rows and for axis rows at a stop, (num_worlds, rows)."""
     t = w.topology
     held = np.zeros((w.num_worlds, t.num_constraints * t.block), bool)
     held[:, t.rigid_row] = True
@@ -112,7 +112,7 @@ def _turn_angles(w: StepBuffers) -> None:
 
 
 def _turning_rate(w: StepBuffers) -> Array:
-    """Return the midpoint angular velocities of the solved velocities."""
+    """Return the angular velocities at the midpoint of the step, from the solved velocities."""
     return midpoint_rate(w, w.twist) if w.twist[..., 3:].any() else w.twist[..., 3:]
 
 

@@ -1,10 +1,10 @@
 """Stage positions: correct the position errors of rigid constraint rows after the drift. Velocities do not change.
 
 The direct solver computes dx = -M^-1 J^T A^-1 C for all rows in every substep, with the factor of the velocity solve. C
-has the position errors. The correction is linear: a rotation by theta leaves an error of about lever theta^2. Near a
-singular pose of a loop, a tiny error would cause a large rotation that opens the joints. So the solver scales
-corrections of loops to ``theta^2 <= error / lever`` (a trust region). It repeats the correction with a new factor of
-the rigid rows at the corrected pose, because the old factor may then be far off.
+has the position errors. The correction is linear: a rotation by theta leaves an error of about L theta^2, with the
+usual lever L (limits.py). Near a singular pose of a loop, a tiny error would cause a large rotation that opens the
+joints. So the solver scales corrections of loops to ``theta^2 <= error / L`` (a trust region). It repeats the
+correction with a new factor of the rigid rows at the corrected pose, because the old factor may then be far off.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _greatest_error(w: StepBuffers, errors: Array) -> Array:
 
 
 def _trusted_share(w: StepBuffers, error: Array, change: Array) -> Array:
-    """Return the share of a correction whose second-order error is at most the corrected error, (num_worlds,)."""
+    """Return the share of the correction to apply, (num_worlds,). It bounds the second-order error."""
     turns = change[..., 3:]
     square = turns[..., 0] * turns[..., 0] + turns[..., 1] * turns[..., 1] + turns[..., 2] * turns[..., 2]
     square = np.where(w.topology.dynamic, square, w.real.type(0)).max(axis=1)

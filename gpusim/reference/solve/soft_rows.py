@@ -55,7 +55,7 @@ def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Arr
 
 
 def least_response(w: StepBuffers, response: Array, alone: Array) -> Array:
-    """Return the responses of axis rows, at least the round-off of ``alone``, the responses without the rigid rows."""
+    """Return the responses of axis rows, bounded below by round-off. ``alone``: responses without the rigid rows."""
     least = np.maximum(LEAST_RESPONSE[w.real] * alone, np.finfo(w.real).tiny * 1e6)
     return np.maximum(response, least).astype(w.real)
 
