@@ -37,7 +37,7 @@ class BuilderMethods:
         child_xform: Transform | None = None, *, stiffness: Any, damping: Any = 0.0, label: str | None = None,
         solver: str | None = None, at: Anchor | None = None,
     ) -> int:
-        """Add a bushing, a soft joint: the wrench -K q - C q' acts on the child, with translations and rotations q."""
+        """Add a bushing, a soft joint: the wrench -K q - C q' acts on the child. q are translations and rotations."""
 
     def add_camera(
         self, body: int = -1, xform: Transform | None = None, fov_y: float = 0.7853981633974483,
@@ -133,7 +133,7 @@ class BuilderMethods:
         armature: Vector | float = 0.0, limit_restitution: Vector | float = 0.0, label: str | None = None,
         solver: str | None = None, at: Anchor | None = None,
     ) -> int:
-        """Add a joint with several axes: translations, then rotations that each carry the next axis (a gimbal)."""
+        """Add a joint with translations, then successive rotations. Each rotation also rotates the next axis."""
 
     def add_joint_distance(
         self, parent: int, child: int, parent_xform: Transform | None = None,
@@ -252,7 +252,7 @@ class BuilderMethods:
         """Add a model from a file: MJCF, URDF, SDF or USD."""
 
     def add_motion(self, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None) -> int:
-        """Add a prescribed motion: a joint coordinate follows a path x(t) with any force that this needs."""
+        """Add a prescribed motion: a joint coordinate follows a path x(t). The force has no limit."""
 
     def add_muscle(
         self, joint: int, peak_force: float, length_range: tuple[float, float], gear: float = 1.0,
@@ -464,4 +464,4 @@ class BuilderMethods:
         """Set whether shapes of two named groups collide. By default all groups collide."""
 
 def builder_method(function: F) -> F:
-    """Make a function from the file of a joint, actuator or shape a method of ModelBuilder."""
+    """Attach a function to ModelBuilder as a method."""

@@ -141,7 +141,7 @@ def add_joint_d6(
     solver: str | None = None,
     at: Anchor | None = None,
 ) -> int:
-    """Add a joint with translations, then successive rotations. Each rotation also rotates the next axis (a gimbal).
+    """Add a joint with translations, then successive rotations. Each rotation also rotates the next axis.
 
     The first coordinates are the translations, followed by the rotations. With three rotations, the middle angle is
     between -1.57 and 1.57 rad (a quarter turn). At these two angles, the first and the last axis align (gimbal lock).

@@ -21,8 +21,8 @@ from gpusim.typing import Array
 
 SPLIT_SHARE = 0.2
 # Positions of loops are corrected up to MOST_CORRECTIONS times, while their greatest error is above CLOSED (rad, gaps
-# over the usual lever) and each correction shrinks it to CLOSING_SHARE. The first correction, with the old factor, need not
-# shrink errors from OPEN to APART. If errors still do not shrink, the loop cannot close: more corrections add energy.
+# over the usual lever) and each correction shrinks it to CLOSING_SHARE. The first correction uses the old factor, so it
+# need not shrink errors from OPEN to APART. If a new factor shrinks none, the loop cannot close: more would add energy.
 MOST_CORRECTIONS, CLOSED, OPEN, APART, CLOSING_SHARE = 8, 1e-5, 2e-4, 1e-2, 0.9
 
 
