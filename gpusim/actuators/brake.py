@@ -64,7 +64,7 @@ class Brake(ActuatorType):
         return float(spec.params["initial_command"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the operator settings of the command."""
+        """Return the settings of a pedal from 0 to 1, with the safe command that the user gave to the builder."""
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["safe"]))
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:

@@ -217,7 +217,7 @@ class HydraulicCylinder(ActuatorType):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the operator settings of the valve command, or of the brake.
+        """Return the settings of the valve command, -1 (in) to 1 (out), safe at 0, or of the brake, safe when on.
 
         A brake without force has no effect.
         """

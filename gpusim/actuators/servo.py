@@ -89,9 +89,10 @@ class Servo(ActuatorType):
         return float(spec.params["target"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the operator settings of a position (m or rad) or of a velocity (m/s or rad/s).
+        """Return the settings of a position (m or rad) within the joint's limits, or of a velocity (m/s or rad/s).
 
-        The safe velocity is zero. The safe position is the current joint position.
+        The safe velocity is zero. The safe position is the current joint position, because the joint would jump to a
+        fixed target.
         """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         type_, target = joint_type(model.joints[joint].kind), float(spec.params["target"])
