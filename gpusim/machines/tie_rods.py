@@ -42,9 +42,9 @@ def lateral_tie_rod(
 ) -> TieRod:
     """Return a tie rod along y from a rack to a steering arm. The rack slides along y, and the kingpin is upright.
 
-    With parallel steering, the arms are along x, and both wheels have equal angles. With Ackermann steering, the arms
-    point roughly towards the center of the rear axle. Ackermann's condition for the wheel angles is cot(outer) -
-    cot(inner) = track/wheelbase. The tie rod meets this condition exactly at ``angle``, and approximately below
+    With parallel steering, the arms are along x, and both wheels have equal angles. With Ackermann steering, the lines
+    through the arms meet roughly at the center of the rear axle. Ackermann's condition for the wheel angles is
+    cot(outer) - cot(inner) = track/wheelbase. The tie rod meets this condition exactly at ``angle``, and approximately below
     ``angle``.
 
     Args:

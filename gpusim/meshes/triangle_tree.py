@@ -2,9 +2,9 @@
 
 The tables are int32. They are built once and shared by all worlds. The boxes of the tree are rounded outward to a grid
 of 65536 steps along each side of the mesh's bounding box. A node takes four numbers: six box sides of 16 bits each, and
-a link. The nodes are in depth-first order, so a traversal needs no stack. If a query hits the box of a node, the
-traversal continues at the next node. Otherwise it continues at the node's link. The link of a leaf is -1 minus the
-leaf's index. Leaf i has the triangles from LEAF i to LEAF (i + 1) - 1.
+a link. The nodes are in depth-first order, so a traversal needs no stack. If a query misses the box of an inner node,
+the traversal continues at the node's link. In all other cases it continues at the next node. A negative link marks a
+leaf: it is -1 minus the leaf's index. Leaf i has the triangles from LEAF i to LEAF (i + 1) - 1.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ SOURCES: dict[str, Rgba] = {
 
 @dataclass(frozen=True)
 class Sizes:
-    """Lengths for one picture size, in cursor units.
+    """Lengths for one window size, in the units of the cursor position. A pixel may be smaller.
 
     Attributes:
         font: height of the letters with the gap between lines.

@@ -1,4 +1,4 @@
-"""Tires: wheel friction as a brush whose bristles deflect, roll on and slide (Pacejka 2012).
+"""Friction of tires by the brush model (Pacejka 2012): slip deflects the bristles of the tread until they slide.
 
 The tangents of a tire's manifold are those of the wheel: ahead ``e1 = axle x n``, and across ``e2 = n x e1``. Vectors
 with two components are along e1 and e2. v is the slip velocity of B relative to A. V = |spin| (R - depth/2) is the
