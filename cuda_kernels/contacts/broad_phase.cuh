@@ -164,7 +164,8 @@ GPUSIM_FN void scan_rest(const World& w, int* list, int count, int part) {
 }
 GPUSIM_PHASE void scan_sums(const World& w, int) {
     int sum = 0;
-    for (int part = 0; part < SCAN_PARTS; ++part) {
+    const int parts = min_(SCAN_PARTS, max_(w.places(), w.bucket_places()));  // the others are empty
+    for (int part = 0; part < parts; ++part) {
         const int own = w.scan_sum()[part];
         w.scan_sum()[part] = sum;
         sum += own;

@@ -30,8 +30,22 @@ enum { STATE_RELEASED, STATE_HELD, STATE_SLIDING };
 GPUSIM_FN real* vector_at(const World& w, int row) { return w.condensed_vector() + row * w.condensed_numbers(); }
 GPUSIM_FN int* index_at(const World& w, int row) { return w.condensed_index() + row * w.condensed_numbers(); }
 GPUSIM_FN real* column_at(const World& w, int number) { return w.condensed_response() + number * w.condensed_numbers(); }
-// A row of Newton's equations, with its right side behind.
+// A row of Newton's equations, with its right side behind, and the responses of all numbers to one (symmetric). Threads of
+// a GPU work on adjacent rows, so there the numbers of a column are adjacent.
+#if WHOLE_BLOCKS
 GPUSIM_FN real* equation_at(const World& w, int row) { return w.condensed_row() + row * (w.condensed_numbers() + 8); }
+GPUSIM_FN const real* responses_at(const World& w, int number) { return column_at(w, number); }
+#else
+template <class T> struct SpreadRow {
+    T* first;
+    int step;
+    MEMBER T& operator[](int k) const { return first[k * step]; }
+};
+GPUSIM_FN SpreadRow<real> equation_at(const World& w, int row) { return {w.condensed_row() + row, w.condensed_numbers()}; }
+GPUSIM_FN SpreadRow<const real> responses_at(const World& w, int number) {
+    return {w.condensed_response() + number, w.condensed_numbers()};
+}
+#endif
 GPUSIM_FN int condensed_width_of(const World& w, int n) { return w.condensed_start()[n + 1] - w.condensed_start()[n]; }
 
 // Return how many numbers a manifold has, or too many for a law that Newton's method does not know.
@@ -103,7 +117,7 @@ GPUSIM_PHASE void condense_manifold(const World& w, int n) {
         for (int d = 0; d < 3; ++d) {
             real wrench[6];
             unit_wrench(r, point_record(r, (at - first) / 3), d, wrench);
-            for (int k = 0; k < 6; ++k) w.condensed_wrench()[6 * (at + d) + k] = wrench[k];
+            write_numbers<6>(wrench, w.condensed_wrench() + 6 * (at + d));
             set_number(w, at + d, d, at, d ? at + 1 : at);
         }
     int at = end;
@@ -143,12 +157,15 @@ GPUSIM_FN void take_pivot(int block, const real* y, const real* z, int columns, 
         (Six<real>::load(out + 6 * j) - sum).store(out + 6 * j);
     }
 #else
-    for (int j = 0; j < columns; ++j, z += block)
-        for (int k = 0; k < 6; ++k) {
-            real sum = y[k] * z[0];
-            for (int row = 1; row < block; ++row) sum += y[6 * row + k] * z[row];
-            out[6 * j + k] -= sum;
+    for (int j = 0; j < columns; ++j, z += block) {
+        real column[MOST_ROWS], rows[6], sum[6];
+        read_row(block, z, column);
+        EACH_ROW(row, block) {
+            read_numbers<6>(y + 6 * row, rows);
+            for (int k = 0; k < 6; ++k) sum[k] = row ? sum[k] + rows[k] * column[row] : rows[k] * column[0];
         }
+        for (int k = 0; k < 6; ++k) out[6 * j + k] -= sum[k];
+    }
 #endif
 }
 // Add the effect through the joints: sum over the pivots that both paths have.
@@ -340,10 +357,10 @@ GPUSIM_FN void set_equation(const World& w, int row) {
     const int unknowns = *w.newton_unknowns(), *number = index_at(w, AT_UNKNOWN), own = number[row];
     const int kind = index_at(w, AT_KIND)[own], state = index_at(w, AT_STATE)[own];
     const real scale = vector_at(w, AT_SCALE)[own];
-    real* out = equation_at(w, row);
+    const auto out = equation_at(w, row);
     for (int k = unknowns; k < ((unknowns + 8) & ~7); ++k) out[k] = real(0);
     out[unknowns] = vector_at(w, AT_MISSED)[own];
-    const real* response = column_at(w, own);
+    const auto response = responses_at(w, own);
     if (state == STATE_RELEASED) {
         for (int k = 0; k < unknowns; ++k) out[k] = real(k == row);
         return;
@@ -361,15 +378,14 @@ GPUSIM_FN void set_equation(const World& w, int row) {
     if (kind == KIND_FIRST || kind == KIND_SECOND) {
         const int other = kind == KIND_FIRST ? own + 1 : own - 1, place = index_at(w, AT_PLACE)[other];
         const real share = -across * along * vector_at(w, AT_ALONG)[other];
-        for (int k = 0; k < unknowns; ++k) out[k] += share * scale * column_at(w, other)[number[k]];
+        for (int k = 0; k < unknowns; ++k) out[k] += share * scale * responses_at(w, other)[number[k]];
         out[place] -= share * (real(1) - scale * vector_at(w, AT_COMPLIANCE)[other]);
     }
     for (int k = index_at(w, AT_NORMAL)[own]; k < index_at(w, AT_NORMAL_END)[own]; k += 3)
         if (vector_at(w, AT_NOW)[k] > real(0)) out[index_at(w, AT_PLACE)[k]] -= along * vector_at(w, AT_SHARE)[own];
 }
 GPUSIM_FN void eliminate_number(const World& w, int k, int row) {
-    const real* own = equation_at(w, k);
-    real* out = equation_at(w, row);
+    const auto own = equation_at(w, k), out = equation_at(w, row);
     const real factor = out[k] * (real(1) / own[k]);
 #if WHOLE_BLOCKS
     for (int at = k & ~7; at <= *w.newton_unknowns(); at += 8) eight(out + at) -= eight(own + at) * factor;
@@ -379,7 +395,7 @@ GPUSIM_FN void eliminate_number(const World& w, int k, int row) {
 }
 GPUSIM_FN void substitute_number(const World& w, int k, int row) {
     const int unknowns = *w.newton_unknowns();
-    const real* own = equation_at(w, k);
+    const auto own = equation_at(w, k);
     const real step = own[unknowns] * (real(1) / own[k]);
     if (row == k) vector_at(w, AT_STEP)[index_at(w, AT_UNKNOWN)[k]] = step;
     else equation_at(w, row)[unknowns] -= equation_at(w, row)[k] * step;
@@ -434,13 +450,15 @@ GPUSIM_PHASE void leave_condensed(const World& w, int m, int n) {
     real wrench[6] = {};
     for (int at = first; at < w.condensed_start()[n + 1]; ++at) {
         const real change = vector_at(w, AT_NOW)[at] - vector_at(w, AT_BEFORE)[at];
-        for (int k = 0; k < 6; ++k) wrench[k] += w.condensed_wrench()[6 * at + k] * change;
+        real unit[6];
+        read_numbers<6>(w.condensed_wrench() + 6 * at, unit);
+        for (int k = 0; k < 6; ++k) wrench[k] += unit[k] * change;
     }
     int at = first;
     for (int k = 0; k < int(r[AT_COUNT]); ++k)
         for (int d = 0; d < 3; ++d) point_record(r, k)[AT_IMPULSE + d] = vector_at(w, AT_NOW)[at++];
     if (r[AT_SPINNING] > real(0)) r[AT_TORQUE] = vector_at(w, AT_NOW)[at++];
     for (int d = 1; r[AT_ROLLING] > real(0) && d < 3; ++d) r[AT_TORQUE + d] = vector_at(w, AT_NOW)[at++];
-    for (int k = 0; k < 6; ++k) w.path_wrench()[k] = wrench[k];
+    write_numbers<6>(wrench, w.path_wrench());
     move_sides(r, wrench, w.twist());
 }

@@ -42,7 +42,7 @@ GPUSIM_PHASE void push_articulated(const World& w, int m, int n) {
     add_path_twist(w, s.twist);
     push_points(r, s);
     move_sides(r, s.wrench, w.displacement());
-    for (int j = 0; j < 6; ++j) w.path_wrench()[j] = s.wrench[j];
+    write_numbers<6>(s.wrench, w.path_wrench());
 }
 // Add the joints' effect on body b, and convert the speed to the drift's displacement.
 GPUSIM_PHASE void end_push(const World& w, int b) {

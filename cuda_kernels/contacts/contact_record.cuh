@@ -164,12 +164,19 @@ GPUSIM_FN void load_lane(const World& w, int place) {
     r[AT_SHEAR + 1] = part[2];
     for (int k = 0; k < w.pair_points()[m]; ++k) load_point(w, m, k, r, anchor);
 }
+// Return how many numbers of an item are in use: those of one record end with its last point.
+GPUSIM_FN int used_numbers(const World& w, int place) {
+    if (ITEM_LANES > 1 || !is_filled(w, place)) return RECORD_SIZE;
+    return FIRST_POINT + POINT_SIZE * w.pair_points()[w.color_member()[place]];
+}
 // Item: records. Runs once per step, after stage color_contacts.
 GPUSIM_PHASE void load_pair(const World& w, int item) {
     if (item >= record_items(w)) return;
     const int place = item * ITEM_LANES;
     Item r = item_at(w, place);
-    for (int k = 0; k < RECORD_SIZE; ++k) r[k] = NUMBER(Item){};
+    const NUMBER(Item) none[2] = {};
+    const int used = used_numbers(w, place);
+    for (int k = 0; k < used; k += 2) put_numbers<2>(none, r + k);
     for (int k = 0; k < ANCHOR_SIZE; ++k)
         for (int l = 0; l < ITEM_LANES; ++l) w.record_anchor()[anchor_at(place) + LANES * k + l] = 0.0;
     for (int l = 0; l < ITEM_LANES; ++l) load_lane(w, place + l);

@@ -55,7 +55,8 @@ template <class R> GPUSIM_FN void load_inertia_inverse(const World& w, R r) {
 // out = response wrench.
 template <class R, class N> GPUSIM_FN void respond(R r, const N* wrench, N* out) {
     for (int k = 0; k < 6; ++k) {
-        R row = r + (AT_RESPONSE + 6 * k);
+        N row[6];
+        take_numbers<6>(r + (AT_RESPONSE + 6 * k), row);
         out[k] = row[0] * wrench[0] + row[1] * wrench[1] + row[2] * wrench[2] + row[3] * wrench[3] + row[4] * wrench[4] + row[5] * wrench[5];
     }
 }
@@ -101,7 +102,7 @@ template <class R> GPUSIM_FN void free_response(const World& w, bool shared, R r
         }
         add_response(arm, inverse, parts, out);
     }
-    put(out, 36, r + AT_RESPONSE);
+    put_numbers<36>(out, r + AT_RESPONSE);
 }
 // Compute the wrench of a unit impulse at a point along axis d of the frame.
 template <class R, class N> GPUSIM_FN void unit_wrench(R r, R p, int d, N* wrench) {

@@ -346,7 +346,7 @@ GPUSIM_PHASE void extend_body(const World& w, int i) {
 #if WHOLE_BLOCKS
     extend_six(*w.beta(), 6 * i, w.twist(), w.twist_direction(), w.twist_sweep());
 #else
-    extend_numbers(*w.beta(), i, i + 1, w.twist(), w.twist_direction(), w.twist_sweep());
+    extend_numbers(*w.beta(), BODY_NUMBERS * i, BODY_NUMBERS * (i + 1), w.twist(), w.twist_direction(), w.twist_sweep());
 #endif
 }
 GPUSIM_PHASE void extend_row(const World& w, int i) {

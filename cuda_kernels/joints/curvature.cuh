@@ -57,14 +57,13 @@ GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out
 
 // Compute the midpoint rate of body b and its rotation operators E (first 9 numbers) and T (last 9).
 GPUSIM_PHASE void bend_body(const World& w, int b) {
-    real *middle = w.midpoint() + 3 * b, *turned = w.turn() + 18 * b, *beyond = turned + 9;
+    real *middle = w.midpoint() + 3 * b, operators[18] = {}, *turned = operators, *beyond = turned + 9;
     const real h = real(w.h), *omega = w.twist() + 6 * b + 3;
     w.turn_angle()[b] = h * norm3(omega);
     const mask still = (omega[0] == real(0)) & (omega[1] == real(0)) & (omega[2] == real(0));
     if (all(still)) {
-        for (int k = 0; k < 18; ++k) turned[k] = real(0);
         for (int k = 0; k < 3; ++k) middle[k] = omega[k];
-        return;
+        return write_numbers<18>(operators, w.turn() + 18 * b);
     }
     midpoint_rate(w, b, w.twist(), middle);
     real theta[3], late[3], turn[9], square[9], sine, cosine;
@@ -81,6 +80,7 @@ GPUSIM_PHASE void bend_body(const World& w, int b) {
         turned[k] = choose(still, real(0), turn[k] + bend);
         beyond[k] = choose(still, real(0), bend + beyond[k]);
     }
+    write_numbers<18>(operators, w.turn() + 18 * b);
     for (int k = 0; k < 3; ++k) middle[k] = choose(still, omega[k], middle[k]);
 }
 
@@ -219,18 +219,12 @@ GPUSIM_FN bool keeps_bias(const World& w, int row) {
     return (void)w, (void)row, false;
 #endif
 }
-// Return whether both bodies of element e rotate slowly. Points and angles then change by h J v, lines still bend.
-GPUSIM_FN mask is_straight(const World& w, int e) {
-    if (e >= w.dots() + w.spins()) return mask(false);
-    return is_slow(w.turn_angle()[w.element_body_a()[e]]) & is_slow(w.turn_angle()[w.element_body_b()[e]]);
-}
-// Store the bias of element e and of its row.
-GPUSIM_FN void store_bias(const World& w, int e, real bias) {
+// Store the bias of element e and of its row. ``angle``: the larger rotation of its bodies.
+GPUSIM_FN void store_bias(const World& w, int e, real angle, real bias) {
     // The expansion fails at large rotations. A bounded bias keeps the step stable there.
-    const real phi = max_(w.turn_angle()[w.element_body_a()[e]], w.turn_angle()[w.element_body_b()[e]]);
-    const mask far = phi > real(FULL_BIAS_BELOW);
+    const mask far = angle > real(FULL_BIAS_BELOW);
     if (any(far)) {
-        const real ratio = real(FULL_BIAS_BELOW) / phi;
+        const real ratio = real(FULL_BIAS_BELOW) / angle;
         bias = choose(far, bias * (ratio * ratio), bias);
     }
     w.element_bias()[e] = bias;
@@ -241,24 +235,26 @@ GPUSIM_PHASE void bend_element(const World& w, int item) {
     const ElementPart part = element_part(w, item);
     const int dots = w.dots(), spins = w.spins(), first = part.first;
     const real* keep = w.element_vectors() + VECTORS * first;
-    const mask straight = is_straight(w, first);
-    if (all(straight)) {
-        for (int e = first; e < part.end; ++e) store_bias(w, e, real(0));
-        return;
-    }
+    const real angle = max_(w.turn_angle()[w.element_body_a()[first]], w.turn_angle()[w.element_body_b()[first]]);
 #if GPUSIM_WRAPS
     if (first >= dots + spins && w.line_wrap()[first - dots - spins] >= 0)
-        return store_bias(w, first, wrapped_bias(w, first - dots - spins, keep));
+        return store_bias(w, first, angle, wrapped_bias(w, first - dots - spins, keep));
 #endif
-    if (first >= dots + spins) return store_bias(w, first, line_bias(w, first - dots - spins, keep));
-    if (first >= dots) return store_bias(w, first, choose(straight, real(0), spin_bias(w, first - dots, keep)));
+    if (first >= dots + spins) return store_bias(w, first, angle, line_bias(w, first - dots - spins, keep));
+    // Points and angles of slow bodies change by h J v. Lines still bend.
+    const mask straight = is_slow(angle);
+    if (all(straight)) {
+        for (int e = first; e < part.end; ++e) store_bias(w, e, angle, real(0));
+        return;
+    }
+    if (first >= dots) return store_bias(w, first, angle, choose(straight, real(0), spin_bias(w, first - dots, keep)));
     real change[3], beyond[3];
     dot_change(w, first, keep, change, beyond);
     const real over = real(1) / real(w.h);
     real share[3];
     for (int e = first; e < part.end; ++e, keep += VECTORS) {
         if (e == first || w.dot_body_u()[e] != w.dot_body_u()[e - 1]) dot_share(w, e, keep + 9, change, beyond, share);
-        store_bias(w, e, choose(straight, real(0), dot3(keep, share) * over));
+        store_bias(w, e, angle, choose(straight, real(0), dot3(keep, share) * over));
     }
 }
 GPUSIM_PHASE void bend_coupling(const World& w, int c) {

@@ -8,9 +8,9 @@
 #include "wrapping.cuh"
 #endif
 
-// Reals that an element keeps for the curvature stage. Dot: u, arm a, vector b, separation. Spin: u. Line: arms,
-// separation, unit, length.
-#define VECTORS 13
+// Reals that an element keeps for the curvature stage, an even number. Dot: u, arm a, vector b, separation. Spin: u.
+// Line: arms, separation, unit, length.
+#define VECTORS 14
 
 // Elements of one item: on a CPU the dots of a point, which share most of their work, elsewhere one element.
 struct ElementPart {

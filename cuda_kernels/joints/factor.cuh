@@ -3,14 +3,6 @@
 #pragma once
 #include "rows.cuh"
 
-// Rows or columns of a block. A GPU unrolls them, so that small arrays stay in registers.
-constexpr int MOST_ROWS = GPUSIM_MAX_BLOCK;
-#if GPUSIM_GPU
-#define EACH_ROW(c, n) _Pragma("unroll") for (int c = 0; c < MOST_ROWS; ++c) if (c < (n))
-#else
-#define EACH_ROW(c, n) for (int c = 0; c < (n); ++c)
-#endif
-
 // Item of block products, and of vectors of constraint rows: one row on a GPU, the whole block on a CPU. A row of a
 // product stays in registers, so each number of the left factor is loaded once.
 GPUSIM_FN int row_items(const World& w, int blocks) { return WHOLE_BLOCKS ? blocks : blocks * w.block(); }
@@ -54,10 +46,10 @@ GPUSIM_FN void product_row(const World& w, int block, int row) {
     for (int k = w.product_start()[block]; k < w.product_start()[block + 1]; ++k) {
         const real* j = w.jacobian() + 6 * (w.product_i()[k] * n + row);
         const real* columns = w.mass_jacobian() + 6 * n * w.product_j()[k];
-        for (int c = 0; c < 6; ++c) left[c] = j[c];
+        read_numbers<6>(j, left);
         EACH_ROW(c, n) sum[c] += dot6(left, columns + 6 * c);
     }
-    EACH_ROW(c, n) w.mass_blocks()[(block * n + row) * n + c] = sum[c];
+    write_row(n, sum, w.mass_blocks() + (block * n + row) * n);
 }
 GPUSIM_PHASE void product_entry(const World& w, int i) {
     const RowPart at = row_part(w, i);
@@ -126,7 +118,7 @@ template <int N> GPUSIM_FN void invert_rows(const real* from, real* out, const r
 // Write the inverse of a block to ``out``. The same operations, in registers.
 GPUSIM_FN void invert_copy(const real* from, real* out, int n, const real* least, real* weak) {
     real m[MOST_ROWS][MOST_ROWS];
-    EACH_ROW(r, n) EACH_ROW(c, n) m[r][c] = from[n * r + c];
+    EACH_ROW(r, n) read_row(n, from + n * r, m[r]);
     EACH_ROW(p, n) {
         const real scale = real(1) / m[p][p];
         watch_pivot(m[p][p], least, p, weak);
@@ -139,7 +131,7 @@ GPUSIM_FN void invert_copy(const real* from, real* out, int n, const real* least
             EACH_ROW(c, n) m[r][c] = m[r][c] - factor * m[p][c];
         }
     }
-    EACH_ROW(r, n) EACH_ROW(c, n) out[n * r + c] = m[r][c];
+    EACH_ROW(r, n) write_row(n, m[r], out + n * r);
 }
 #endif
 
@@ -182,14 +174,15 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
     RETURN_BY_BLOCK(n, scale_rows<N>(w, at.block, diagonal, law));
 #endif
     for (int row = at.row; row < at.end; ++row) {
-        const real *from = w.mass_blocks() + (at.block * n + row) * n, own = w.scale()[rows + row];
-        real* out = w.factor_blocks() + (at.block * n + row) * n;
+        const real own = w.scale()[rows + row], shown = diagonal ? take_diagonal(w, rows + row) : real(0);
+        real number[MOST_ROWS], by[MOST_ROWS];
+        read_row(n, w.mass_blocks() + (at.block * n + row) * n, number);
+        read_row(n, scale, by);
         EACH_ROW(c, n) {
-            if (diagonal && c == row)
-                out[c] = take_diagonal(w, rows + row);
-            else
-                out[c] = (law ? from[c] + law[row * n + c] : from[c]) * own * scale[c];
+            number[c] = (law ? number[c] + law[row * n + c] : number[c]) * own * by[c];
+            if (diagonal && c == row) number[c] = shown;
         }
+        write_row(n, number, w.factor_blocks() + (at.block * n + row) * n);
     }
 }
 
@@ -250,30 +243,32 @@ GPUSIM_PHASE void divide_entry(const World& w, int level, int i) {
     RETURN_BY_BLOCK(n, divide_rows<N>(a, d, out));
 #endif
     for (int row = at.row; row < at.end; ++row) {
-        real sum[MOST_ROWS] = {};
+        real sum[MOST_ROWS] = {}, left[MOST_ROWS], by[MOST_ROWS];
+        read_row(n, a + row * n, left);
         EACH_ROW(k, n) {
-            const real left = a[row * n + k];
-            EACH_ROW(c, n) sum[c] += left * d[k * n + c];
+            read_row(n, d + k * n, by);
+            EACH_ROW(c, n) sum[c] += left[k] * by[c];
         }
-        EACH_ROW(c, n) out[row * n + c] = sum[c];
+        write_row(n, sum, out + row * n);
     }
 }
 // Subtract row ``row`` of L A^T for the updates of a target from ``out``.
 GPUSIM_FN void update_row(const World& w, int target, int row, real* out) {
     const int n = w.block(), square = n * n;
-    real rest[MOST_ROWS], left[MOST_ROWS];
-    EACH_ROW(c, n) rest[c] = out[c];
+    real rest[MOST_ROWS], left[MOST_ROWS], right[MOST_ROWS];
+    read_row(n, out, rest);
     for (int k = w.update_start()[target]; k < w.update_start()[target + 1]; ++k) {
         const real* l = w.lower() + w.update_left()[k] * square + row * n;
         const real* a = w.factor_blocks() + w.edge_block()[w.update_right()[k]] * square;
-        EACH_ROW(m, n) left[m] = l[m];
+        read_row(n, l, left);
         EACH_ROW(c, n) {
             real sum = real(0);
-            EACH_ROW(m, n) sum += left[m] * a[c * n + m];
+            read_row(n, a + c * n, right);
+            EACH_ROW(m, n) sum += left[m] * right[m];
             rest[c] = rest[c] - sum;
         }
     }
-    EACH_ROW(c, n) out[c] = rest[c];
+    write_row(n, rest, out);
 }
 GPUSIM_PHASE void update_entry(const World& w, int level, int i) {
     const RowPart at = row_part(w, i);
@@ -292,6 +287,14 @@ GPUSIM_FN int level_rows(const World& w, int level) { return w.level_forward()[l
 // Solves work in ``rhs``. The result is in ``delta``.
 GPUSIM_PHASE void scale_right(const World& w, int row) { w.rhs()[row] = w.rhs()[row] * w.scale()[row]; }
 // out -= M x for a block, or for its transpose if ``turned``.
+GPUSIM_FN real row_times_slab(int n, const real* m, int row, bool turned, const real* x) {
+    real left[MOST_ROWS], right[MOST_ROWS], sum = real(0);
+    if (!turned) read_row(n, m + row * n, left);
+    else EACH_ROW(k, n) left[k] = m[row + k * n];
+    read_row(n, x, right);
+    EACH_ROW(k, n) sum += left[k] * right[k];
+    return sum;
+}
 #if WHOLE_BLOCKS
 // out = sum of the columns (or rows, if ``turned``) times x.
 template <int N> GPUSIM_FN Row<real, N> block_times(const real* m, bool turned, const real* x) {
@@ -306,15 +309,11 @@ template <int N> GPUSIM_FN void take_rows(const real* m, bool turned, const real
 }
 #endif
 GPUSIM_FN void take_block(const World& w, const RowPart& at, const real* m, bool turned, const real* x, real* out) {
-    const int n = w.block(), row_step = turned ? 1 : n, step = turned ? n : 1;
+    const int n = w.block();
 #if WHOLE_BLOCKS
     RETURN_BY_BLOCK(n, take_rows<N>(m, turned, x, out));
 #endif
-    for (int row = at.row; row < at.end; ++row) {
-        real sum = real(0);
-        for (int k = 0; k < n; ++k) sum += m[row * row_step + k * step] * x[k];
-        out[row] -= sum;
-    }
+    for (int row = at.row; row < at.end; ++row) out[row] -= row_times_slab(n, m, row, turned, x);
 }
 GPUSIM_PHASE void substitute_forward_row(const World& w, int level, int i) {
     const RowPart part = row_part(w, i);
@@ -333,11 +332,7 @@ GPUSIM_PHASE void divide_row(const World& w, int i) {
 #if WHOLE_BLOCKS
     RETURN_BY_BLOCK(n, block_times<N>(d, false, y).store(out));
 #endif
-    for (int row = at.row; row < at.end; ++row) {
-        real sum = real(0);
-        for (int k = 0; k < n; ++k) sum += d[row * n + k] * y[k];
-        out[row] = sum;
-    }
+    for (int row = at.row; row < at.end; ++row) out[row] = row_times_slab(n, d, row, false, y);
 }
 GPUSIM_PHASE void substitute_backward_row(const World& w, int level, int i) {
     const RowPart part = row_part(w, i);

@@ -18,9 +18,11 @@ GPUSIM_FN mask find_stiffness(const World& w, int b, real* total, real& growth) 
         const int side = w.body_side()[n];
         const real* j = w.jacobian() + 6 * side * block;
         const stored* p = w.impulse() + side / w.slots() * block;
-        real force[3] = {}, arm[3], own[3];
-        for (int r = 0; r < block; ++r)
-            for (int k = 0; k < 3; ++k) force[k] += real(p[r]) * j[6 * r + k];
+        real force[3] = {}, arm[3], own[3], row[3];
+        for (int r = 0; r < block; ++r) {
+            read_numbers<3>(j + 6 * r, row);
+            for (int k = 0; k < 3; ++k) force[k] += real(p[r]) * row[k];
+        }
         for (int k = 0; k < 3; ++k) force[k] = force[k] / kick;
         copy3(w.side_arm() + 3 * side, own);
         turn3(w.rotation() + 9 * b, own, arm);

@@ -28,11 +28,13 @@ GPUSIM_FN void store_element(const World& w, int e, const Element& element) {
     w.element_value()[e] = element.value;
     const int row = w.element_row()[e];
     if (row < 0) return;
-    real *a = w.jacobian() + jacobian_place(w, row, 0), *b = w.jacobian() + jacobian_place(w, row, 1);
+    real a[6], b[6];
     for (int k = 0; k < 6; ++k) {
         a[k] = real(element.a[k]);
         b[k] = real(element.b[k]);
     }
+    write_numbers<6>(a, w.jacobian() + jacobian_place(w, row, 0));
+    write_numbers<6>(b, w.jacobian() + jacobian_place(w, row, 1));
 }
 GPUSIM_PHASE void evaluate_element(const World& w, int item) {
     const ElementPart part = element_part(w, item);
@@ -74,12 +76,14 @@ GPUSIM_PHASE void sum_coupling(const World& w, int c) {
 // Compute M^-1 J^T for one row of one side: item i = side * block + place.
 GPUSIM_PHASE void mass_row(const World& w, int i) {
     const int body = w.constraint_bodies()[i / w.block()];
-    const real *j = w.jacobian() + 6 * i, *m = w.inertia_inverse_effective() + 9 * body, inverse_mass = w.inverse_mass()[body];
-    real* out = w.mass_jacobian() + 6 * i;
+    const real *m = w.inertia_inverse_effective() + 9 * body, inverse_mass = w.inverse_mass()[body];
+    real row[6], out[6];
+    read_numbers<6>(w.jacobian() + 6 * i, row);
     for (int k = 0; k < 3; ++k) {
-        out[k] = j[k] * inverse_mass;
-        out[3 + k] = j[3] * m[k] + j[4] * m[3 + k] + j[5] * m[6 + k];
+        out[k] = row[k] * inverse_mass;
+        out[3 + k] = row[3] * m[k] + row[4] * m[3 + k] + row[5] * m[6 + k];
     }
+    write_numbers<6>(out, w.mass_jacobian() + 6 * i);
 }
 
 // Set u- and u--, the mean rates of the axes over the last two drifts, or the bodies' rates right after a reset. These

@@ -71,33 +71,37 @@ GPUSIM_FN void impulse_response(const World& w, int body, const real* impulse, r
         for (int r = 0; r < used; ++r) sum = sum + Six<real>::load(m + 6 * r) * p[r];
         (Six<real>::load(out) + sum).store(out);
 #else
-        real sum[6] = {real(0), real(0), real(0), real(0), real(0), real(0)};
-        for (int r = 0; r < used; ++r)
-            for (int k = 0; k < 6; ++k) sum[k] += p[r] * m[6 * r + k];
+        real sum[6] = {real(0), real(0), real(0), real(0), real(0), real(0)}, row[6];
+        for (int r = 0; r < used; ++r) {
+            read_numbers<6>(m + 6 * r, row);
+            for (int k = 0; k < 6; ++k) sum[k] += p[r] * row[k];
+        }
         for (int k = 0; k < 6; ++k) out[k] += sum[k];
 #endif
     }
 }
-// Item: a body on a CPU, one of its six numbers on a GPU.
-GPUSIM_FN int body_items(const World& w) { return WHOLE_BLOCKS ? w.bodies() : 6 * w.bodies(); }
+// Item: a body on a CPU, one or two of its six numbers on a GPU.
+constexpr int BODY_NUMBERS = WHOLE_BLOCKS ? 6 : PAIRED + 1;
+GPUSIM_FN int body_items(const World& w) { return 6 / BODY_NUMBERS * w.bodies(); }
 // Add the effect of impulses to velocities ``out`` (bodies, 6).
 GPUSIM_FN void add_impulses(const World& w, int item, const real* impulse, real* out) {
+    real moved[BODY_NUMBERS] = {};
 #if WHOLE_BLOCKS
-    real moved[6];
     impulse_response(w, item, impulse, moved);
-    for (int k = 0; k < 6; ++k) out[6 * item + k] += moved[k];
 #else
-    const int body = item / 6, number = item - 6 * body, block = w.block();
-    real moved = real(0);
+    const int body = BODY_NUMBERS * item / 6, number = BODY_NUMBERS * item - 6 * body, block = w.block();
     for (int n = w.body_side_start()[body]; n < w.body_side_start()[body + 1]; ++n) {
         const int side = w.body_side()[n], c = side / w.slots(), used = w.constraint_rows()[c];
         const real *m = w.mass_jacobian() + 6 * side * block + number, *p = impulse + c * block;
-        real sum = real(0);
-        for (int r = 0; r < used; ++r) sum += p[r] * m[6 * r];
-        moved += sum;
+        real sum[BODY_NUMBERS] = {}, part[BODY_NUMBERS];
+        for (int r = 0; r < used; ++r) {
+            read_numbers<BODY_NUMBERS>(m + 6 * r, part);
+            for (int k = 0; k < BODY_NUMBERS; ++k) sum[k] += p[r] * part[k];
+        }
+        for (int k = 0; k < BODY_NUMBERS; ++k) moved[k] += sum[k];
     }
-    out[item] += moved;
 #endif
+    for (int k = 0; k < BODY_NUMBERS; ++k) out[BODY_NUMBERS * item + k] += moved[k];
 }
 #if !GPUSIM_WIDE
 // Keep the residual of a solve: the largest error of its rigid rows. A world without joints skips the solve.

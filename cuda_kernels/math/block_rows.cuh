@@ -1,5 +1,5 @@
-// Rows and columns of small blocks on a CPU, N numbers side by side. Every operation is that of each number alone, in
-// the order of the plain loops. So the bits are the same.
+// Rows and columns of small blocks. On a CPU, N numbers side by side: every operation is that of each number alone, in
+// the order of the plain loops, so the bits are the same. On a GPU, one row in registers, which moves in pairs of numbers.
 #pragma once
 #include "platform.cuh"
 
@@ -175,3 +175,68 @@ template <class T> struct Three {
     MEMBER Three operator*(T x) const { return {a * x}; }
 };
 #endif
+
+// Rows or columns of a block. A GPU unrolls them, so that small arrays stay in registers.
+constexpr int MOST_ROWS = GPUSIM_MAX_BLOCK;
+#if GPUSIM_GPU
+#define EACH_ROW(c, n) _Pragma("unroll") for (int c = 0; c < MOST_ROWS; ++c) if (c < (n))
+#else
+#define EACH_ROW(c, n) for (int c = 0; c < (n); ++c)
+#endif
+// In global memory, a GPU moves two numbers in one access. Arrays of a slab and rows of an even number of numbers start
+// at a multiple of two numbers.
+#define PAIRED (GPUSIM_GPU && !GPUSIM_SHARED_SLAB)
+#if PAIRED && defined(FIXED_n_block)
+#define PAIRED_ROWS (FIXED_n_block % 2 == 0)
+#else
+#define PAIRED_ROWS 0
+#endif
+#if PAIRED
+template <class T> struct alignas(2 * sizeof(T)) Pair {
+    T first, second;
+};
+template <class T> GPUSIM_FN void read_pair(const T* from, T* out) {
+    const Pair<T> pair = *in_global(reinterpret_cast<const Pair<T>*>(from));
+    out[0] = pair.first;
+    out[1] = pair.second;
+}
+template <class T> GPUSIM_FN void write_pair(const T* from, T* out) {
+    *in_global(reinterpret_cast<Pair<T>*>(out)) = {from[0], from[1]};
+}
+#endif
+// Copy N numbers from a slab to registers, and back.
+template <int N, class T> GPUSIM_FN void read_numbers(const T* from, T* out) {
+#if PAIRED
+    _Pragma("unroll") for (int c = 0; c + 1 < N; c += 2) read_pair(from + c, out + c);
+    if (N % 2) out[N - 1] = from[N - 1];
+#else
+    for (int c = 0; c < N; ++c) out[c] = from[c];
+#endif
+}
+template <int N, class T> GPUSIM_FN void write_numbers(const T* from, T* out) {
+#if PAIRED
+    _Pragma("unroll") for (int c = 0; c + 1 < N; c += 2) write_pair(from + c, out + c);
+    if (N % 2) out[N - 1] = from[N - 1];
+#else
+    for (int c = 0; c < N; ++c) out[c] = from[c];
+#endif
+}
+// The same for a row of n numbers.
+template <class T> GPUSIM_FN void read_row(int n, const T* from, T* out) {
+    EACH_ROW(c, n) {
+#if PAIRED_ROWS
+        if (c % 2 == 0) read_pair(from + c, out + c);
+#else
+        out[c] = from[c];
+#endif
+    }
+}
+template <class T> GPUSIM_FN void write_row(int n, const T* from, T* out) {
+    EACH_ROW(c, n) {
+#if PAIRED_ROWS
+        if (c % 2 == 0) write_pair(from + c, out + c);
+#else
+        out[c] = from[c];
+#endif
+    }
+}

@@ -4,6 +4,7 @@
 // one record. So the bits do not depend on the number of lanes.
 #pragma once
 #include "world.cuh"
+#include "block_rows.cuh"
 
 #define LANES GPUSIM_LANES
 #if GPUSIM_GPU || defined(GPUSIM_PLAIN) || GPUSIM_LANES == 1
@@ -73,3 +74,11 @@ template <class R, class N> GPUSIM_FN void take(R from, int count, N* out) {
 template <class R, class N> GPUSIM_FN void put(const N* from, int count, R out) {
     for (int k = 0; k < count; ++k) out[k] = from[k];
 }
+// The same for N numbers from an even place on.
+#if PAIRED && GPUSIM_LANES == 1
+template <int N, class R> GPUSIM_FN void take_numbers(R from, real* out) { read_numbers<N>(&from[0], out); }
+template <int N> GPUSIM_FN void put_numbers(const real* from, Lane out) { write_numbers<N>(from, &out[0]); }
+#else
+template <int N, class R, class T> GPUSIM_FN void take_numbers(R from, T* out) { take(from, N, out); }
+template <int N, class R, class T> GPUSIM_FN void put_numbers(const T* from, R out) { put(from, N, out); }
+#endif

@@ -67,6 +67,13 @@ extern __shared__ double shared_slab[];
 #else
 #define GPUSIM_SLAB base
 #endif
+// Array of a slab. In global memory it starts at a multiple of 16 bytes, so the compiler may load two numbers at once.
+template <class T> GPUSIM_FN T* slab_array(char* bytes) {
+#if GPUSIM_GPU && !GPUSIM_SHARED_SLAB
+    __builtin_assume(reinterpret_cast<unsigned long long>(bytes) % 16 == 0);
+#endif
+    return reinterpret_cast<T*>(bytes);
+}
 // Pointer into a world's slab. A plain pointer does not say which memory the slab is in.
 #if GPUSIM_GPU && GPUSIM_SHARED_SLAB
 template <class T> GPUSIM_FN T* in_slab(T* p) {

@@ -139,16 +139,15 @@ template <class V> GPUSIM_FN void solve_columns(const World& w, int m, int n, in
 // Compute one column of these rows.
 GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real* out) {
     const int n = w.block(), slots = w.slots();
-    for (int row = 0; row < n; ++row) {
-        real sum = real(0);
-        for (int s = 0; s < w.constraint_slots()[c]; ++s)
-            for (int side = 0; side < 2; ++side) {
-                const int body = side_body(w, m, side);
-                if (!w.dynamic()[body] || w.constraint_bodies()[c * slots + s] != body) continue;
-                sum += dot6(jacobian_row(w, c * n + row, s), motion + 6 * side);
-            }
-        out[6 * row] = sum * w.scale()[c * n + row];
-    }
+    real sum[MOST_ROWS] = {}, scale[MOST_ROWS];
+    for (int s = 0; s < w.constraint_slots()[c]; ++s)
+        for (int side = 0; side < 2; ++side) {
+            const int body = side_body(w, m, side);
+            if (!w.dynamic()[body] || w.constraint_bodies()[c * slots + s] != body) continue;
+            EACH_ROW(row, n) sum[row] += dot6(jacobian_row(w, c * n, s) + 6 * row, motion + 6 * side);
+        }
+    read_row(n, w.scale() + c * n, scale);
+    EACH_ROW(row, n) out[6 * row] = sum[row] * scale[row];
 }
 // Return the product of a row of n numbers with a vector in registers.
 GPUSIM_FN real row_times(int n, const real* row, const real* x) {
@@ -183,8 +182,9 @@ GPUSIM_FN void solve_column(const World& w, int m, int n, int column) {
             real* out = w.path_y() + path_at(w, n, later) + column;
             EACH_ROW(row, block) out[6 * row] -= row_times(block, l + block * row, y);
         }
-        real* z = w.path_z() + path_at(w, n, k) + block * column;
+        real z[MOST_ROWS];
         EACH_ROW(row, block) z[row] = row_times(block, d + block * row, y);
+        write_row(block, z, w.path_z() + path_at(w, n, k) + block * column);
     }
 }
 #endif
@@ -236,6 +236,18 @@ GPUSIM_FN void take_path_six(const World& w, int n, real* out) {
     for (int i = 0; i < 6; ++i) rows[i].store(out + 6 * i);
 }
 #endif
+// Subtract the products of one row of Y and Z, or of two if memory moves pairs.
+GPUSIM_FN void take_path_rows(const World& w, int n, int k, int row, real* out) {
+    const int block = w.block();
+    const real *at = path_y_at(w, n, k) + 6 * row, *z = path_z_at(w, n, k) + row;
+    real y[PAIRED_ROWS + 1][6], pair[PAIRED_ROWS + 1];
+    for (int r = 0; r <= PAIRED_ROWS; ++r) read_numbers<6>(at + 6 * r, y[r]);
+    for (int j = 0; j < 6; ++j) {
+        read_numbers<PAIRED_ROWS + 1>(z + block * j, pair);
+        for (int i = 0; i < 6; ++i)
+            for (int r = 0; r <= PAIRED_ROWS; ++r) out[6 * i + j] -= y[r][i] * pair[r];
+    }
+}
 // Compute the response of both bodies with all joints, R = C M^-1 C^T - Y^T Z, and the numbers that depend on it.
 GPUSIM_PHASE void respond_path(const World& w, int n) {
     if (n >= articulated_size(w)) return;
@@ -246,19 +258,15 @@ GPUSIM_PHASE void respond_path(const World& w, int n) {
     point_masses(r);
     const real system = w.system_inverse_mass()[side_body(w, m, 0)] + w.system_inverse_mass()[side_body(w, m, 1)];
     for (int k = 0; k < w.pair_points()[m]; ++k) free[k] = loaded(point_record(r, k)[AT_MASS], system);
-    take(r + AT_RESPONSE, 36, out);
+    take_numbers<36>(r + AT_RESPONSE, out);
 #if WHOLE_BLOCKS
     if (block == 6) {
         take_path_six(w, n, out);
     } else
 #endif
     for (int k = 0; k < w.path_count()[n]; ++k)
-        for (int row = 0; row < block; ++row) {
-            const real *y = path_y_at(w, n, k) + 6 * row, *z = path_z_at(w, n, k) + row;
-            for (int i = 0; i < 6; ++i)
-                for (int j = 0; j < 6; ++j) out[6 * i + j] -= y[i] * z[block * j];
-        }
-    put(out, 36, r + AT_RESPONSE);
+        for (int row = 0; row < block; row += PAIRED_ROWS + 1) take_path_rows(w, n, k, row, out);
+    put_numbers<36>(out, r + AT_RESPONSE);
     point_masses(r);
     for (int k = 0; k < w.pair_points()[m]; ++k) {
         point_record(r, k)[AT_PUSH_YIELD] = real(PUSH_YIELD_JOINED) * free[k];
@@ -282,12 +290,18 @@ template <class V> GPUSIM_FN void sum_columns(const World& w, int n, int block) 
 #endif
 // Compute the effect of the joints' pending correction on the relative twist of a manifold, Y^T x, row by row:
 // path_part[row][j] is the sum over the path. ``delta`` holds x from the forward to the backward solve.
+constexpr int SUM_NUMBERS = PAIRED + 1;
 GPUSIM_PHASE void sum_path(const World& w, int n, int item) {
     const int block = w.block();
 #if PATH_COLUMNS == 1
-    real sum = real(0);
-    for (int k = 0; k < w.path_count()[n]; ++k) sum += w.delta()[w.pivot()[path_pivot_at(w, n, k)] * block + item / 6] * path_y_at(w, n, k)[item];
-    w.path_part()[item] = sum;
+    real sum[SUM_NUMBERS] = {}, y[SUM_NUMBERS];
+    const int at = SUM_NUMBERS * item;
+    for (int k = 0; k < w.path_count()[n]; ++k) {
+        const real x = w.delta()[w.pivot()[path_pivot_at(w, n, k)] * block + at / 6];
+        read_numbers<SUM_NUMBERS>(path_y_at(w, n, k) + at, y);
+        for (int i = 0; i < SUM_NUMBERS; ++i) sum[i] += x * y[i];
+    }
+    write_numbers<SUM_NUMBERS>(sum, w.path_part() + at);
 #else
     if (w.path_columns()[n] == 3) {
         if (block == 6) return sum_columns<Three<real>>(w, n, 6);
@@ -297,7 +311,7 @@ GPUSIM_PHASE void sum_path(const World& w, int n, int item) {
     sum_columns<Six<real>>(w, n, block);
 #endif
 }
-GPUSIM_FN int sum_items(const World& w) { return PATH_COLUMNS == 1 ? 6 * w.block() : 1; }
+GPUSIM_FN int sum_items(const World& w) { return PATH_COLUMNS == 1 ? 6 * w.block() / SUM_NUMBERS : 1; }
 struct Floors {
     const real* at;
     template <class N> MEMBER void add(int k, const N* impulse, N* u) const {
@@ -306,11 +320,13 @@ struct Floors {
 };
 // Add the sums of sum_path to a relative twist.
 GPUSIM_FN void add_path_twist(const World& w, real* twist) {
-    for (int j = 0; j < 6; ++j) {
-        real joints = w.path_part()[j];
-        for (int row = 1; row < w.block(); ++row) joints += w.path_part()[6 * row + j];
-        twist[j] += joints;
+    real joints[6], part[6];
+    read_numbers<6>(w.path_part(), joints);
+    for (int row = 1; row < w.block(); ++row) {
+        read_numbers<6>(w.path_part() + 6 * row, part);
+        for (int j = 0; j < 6; ++j) joints[j] += part[j];
     }
+    for (int j = 0; j < 6; ++j) twist[j] += joints[j];
 }
 // Solve the n-th manifold for the velocities and the joints' pending correction, and move its bodies.
 GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
@@ -320,7 +336,7 @@ GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
     add_path_twist(w, s.twist);
     sweep_points(w, w.record_place()[m], r, Floors{w.point_floor() + 8 * n}, s);
     move_sides(r, s.wrench, w.twist());
-    for (int j = 0; j < 6; ++j) w.path_wrench()[j] = s.wrench[j];
+    write_numbers<6>(s.wrench, w.path_wrench());
     end_manifolds(w, w.record_place()[m], r, 1, s);
 }
 // Add the n-th manifold's wrench to the joints' pending correction, x -= Z f. Item: rows of the path, on a CPU the path.
@@ -328,9 +344,12 @@ GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
 GPUSIM_FN int update_items(const World& w, int n) { return w.path_count()[n] * w.block(); }
 GPUSIM_PHASE void update_path(const World& w, int n, int item) {
     const int block = w.block(), k = item / block, row = item % block;
-    const real *z = path_z_at(w, n, k) + row, *f = w.path_wrench();
+    const real* z = path_z_at(w, n, k) + row;
+    const int columns = w.path_columns()[n];
+    real f[6];
+    read_numbers<6>(w.path_wrench(), f);
     real sum = z[0] * f[0];
-    for (int j = 1; j < w.path_columns()[n]; ++j) sum += z[block * j] * f[j];
+    for (int j = 1; j < 6; ++j) sum = j < columns ? sum + z[block * j] * f[j] : sum;
     w.delta()[w.pivot()[path_pivot_at(w, n, k)] * block + row] -= sum;
 }
 #else

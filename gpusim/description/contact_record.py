@@ -14,25 +14,25 @@ from gpusim.typing import Array
 POINTS = 4
 """Largest number of points of a manifold."""
 _Shapes = dict[str, tuple[int, ...]]
-# Data that a sweep reads and writes, in the frame (normal, tangents).
+# Data that a sweep reads and writes, in the frame (normal, tangents). A GPU reads the first parts in pairs of values.
 _MANIFOLD: _Shapes = {
-    "frame": (3, 3), "arm": (2, 3), "response": (6, 6), "friction": (), "rolling": (), "spinning": (),
+    "response": (6, 6), "arm": (2, 3), "frame": (3, 3), "friction": (), "rolling": (), "spinning": (),
     "restitution": (), "patch": (), "speed": (), "torque": (3,), "shear": (2,), "bodies": (2,), "count": (),
     "passes": (), "law": (), "soft": (), "rolls": (2,), "bend": (3,), "inertia_inverse": (2, 7), "moved": (2,),
     "tire_known": (2,), "tire_slope": (2,), "tire_stiffness": (2,), "tire_shares": (2,), "tire_kept": (2,),
     "tire_gain": (2,), "camber": (3,),
 }  # fmt: skip
 _POINT: _Shapes = {
-    "offset": (3,), "mass": (6,), "bias": (3,), "gamma": (), "impulse": (3,), "impact": (), "gap": (), "push": (),
+    "mass": (6,), "offset": (3,), "bias": (3,), "gamma": (), "impulse": (3,), "impact": (), "gap": (), "push": (),
     "push_yield": (), "pushed": (), "carried": (), "direction": (3,), "delta": (3,), "inverse_mass": (3,), "slip": (3,),
     "arm_before": (2, 3), "age": (),
 }  # fmt: skip
 
 
 def _offsets(shapes: _Shapes) -> tuple[dict[str, int], int]:
-    """Return the offset of each part, and the total number of values."""
+    """Return the offset of each part, and the total number of values, which is even."""
     ends = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes.values())])
-    return dict(zip(shapes, ends.tolist(), strict=False)), int(ends[-1])
+    return dict(zip(shapes, ends.tolist(), strict=False)), int(ends[-1] + ends[-1] % 2)
 
 
 _AT_MANIFOLD, _FIRST_POINT = _offsets(_MANIFOLD)

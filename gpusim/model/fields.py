@@ -116,7 +116,7 @@ WORK_FIELDS: tuple[Field, ...] = (
     Field("force", ("bodies", 3), "real", "N", "applied forces"),
     Field("torque", ("bodies", 3), "real", "N m", "applied torques"),
     Field("displacement", ("bodies", 6), "real", "m", "the papers' split impulses"),
-    Field("element_vectors", ("elements", 13), "real", "m", "u, arms, separation (elements.cuh)"),
+    Field("element_vectors", ("elements", 14), "real", "m", "u, arms, separation (elements.cuh)"),
     Field("element_bias", ("elements",), "real", "m/s", "curvature bias"),
     Field("jacobian", ("sides", "block", 6), "real", "-", "rows of J by side"),
     Field("mass_jacobian", ("sides", "block", 6), "real", "1/kg", "rows of J M^-1 by side"),

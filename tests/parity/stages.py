@@ -140,7 +140,7 @@ class Reference:
 
     def _element_vectors(self) -> Made:
         w, s = self.w, self.w.scratch
-        out, mask = np.zeros((self.n, self.t.num_elements, 13), w.real), np.zeros((self.t.num_elements, 13), bool)
+        out, mask = np.zeros((self.n, self.t.num_elements, 14), w.real), np.zeros((self.t.num_elements, 14), bool)
         dots, spins, lines = w.layout.dots, w.layout.spins, w.layout.lines
         if dots.stop > dots.start:
             parts = [*np.split(s["dot.vectors"], 3, axis=1), s["dot.sep"]]
@@ -150,7 +150,7 @@ class Reference:
         if lines.stop > lines.start:
             arms = s["line.arms"]
             parts = [arms[..., 0], arms[..., 1], s["line.sep"], s["line.unit"], s["line.length"][..., None]]
-            out[:, lines], mask[lines] = np.concatenate(parts, axis=-1), True
+            out[:, lines, :13], mask[lines, :13] = np.concatenate(parts, axis=-1), True
         return out, mask
 
     def law(self) -> dict[str, Made]:

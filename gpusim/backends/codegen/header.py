@@ -326,7 +326,7 @@ def _world(kinds: Kinds) -> Iterable[str]:
         yield _member(f"const {C_TYPES[f.kind]}*", f.name, "", value, _noted(f))
     for f in slab_fields(kinds):
         kind = C_TYPES[f.kind]
-        value = f"reinterpret_cast<{kind}*>(GPUSIM_SLAB + GPUSIM_OFFSET({f.name}))"
+        value = f"slab_array<{kind}>(GPUSIM_SLAB + GPUSIM_OFFSET({f.name}))"
         yield _member(f"{kind}*", f.name, "", value, _noted(f))
     for f in KEPT_FIELDS:
         places = " * ".join(f"{d}()" if isinstance(d, str) else str(d) for d in f.dims[1:])

@@ -15,6 +15,8 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 _ALIGN = 64
+# Alignment of arrays in bytes, so that a GPU moves two numbers at once.
+_PAIR = 16
 # Arrays that are read as vectors of _ALIGN bytes.
 _WIDE = ("manifold", "record_anchor")
 
@@ -73,5 +75,5 @@ def slab_layout(
         if f.name in _WIDE and sizes["lanes"] > 1:
             offset = -(-offset // _ALIGN) * _ALIGN
         places[f.name] = Place(offset, shape, dtype)
-        offset += -(-math.prod(shape) * dtype.itemsize // 8) * 8
+        offset += -(-math.prod(shape) * dtype.itemsize // _PAIR) * _PAIR
     return SlabLayout(places, -(-offset // _ALIGN) * _ALIGN)
