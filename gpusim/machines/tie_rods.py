@@ -44,8 +44,8 @@ def lateral_tie_rod(
 
     With parallel steering, the arms are along x, and both wheels have equal angles. With Ackermann steering, the lines
     through the arms meet roughly at the center of the rear axle. Ackermann's condition for the wheel angles is
-    cot(outer) - cot(inner) = track/wheelbase. The tie rod meets this condition exactly at ``angle``, and approximately below
-    ``angle``.
+    cot(outer) - cot(inner) = track/wheelbase. The tie rod meets this condition exactly at ``angle``, and approximately
+    below ``angle``.
 
     Args:
         kingpin: point on the kingpin at the height of the tie rod, in the corner's frame.
