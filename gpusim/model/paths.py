@@ -17,6 +17,8 @@ from gpusim.model.model import Model
 
 MOST_CONDENSED = 64
 """Maximum number of contact unknowns in a world for Newton's method (contact_newton.cuh)."""
+MOST_COMPARED = 2000
+"""Maximum number of bodies whose paths are compared in pairs."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,26 @@ def find_paths(t: Topology) -> Paths:
 
 def room_for_paths(paths: Paths, contact: ContactTopology, places: int) -> int:
     """Return the maximum number of pivots on the paths of any ``places`` manifolds, for buffer sizes."""
+    bodies = sorted({int(b) for b in contact.body if paths.bodies[b]})
+    if len(bodies) > MOST_COMPARED:
+        return places * min(len(paths.pivots), 2 * max(map(len, paths.bodies)))
+    # The last row is for all bodies without a path.
+    row, on = np.full(len(paths.bodies), len(bodies)), np.zeros((len(bodies) + 1, len(paths.pivots)), np.float32)
+    for k, body in enumerate(bodies):
+        row[body] = k
+        on[k, paths.bodies[body]] = 1.0
+    alone = on.sum(axis=1)
+    lengths = (alone[:, None] + alone - on @ on.T).astype(np.int64)
+    manifolds = np.zeros(lengths.shape, np.int64)
     if contact.candidates is None:
-        return places * min(len(paths.pivots), 2 * max((len(p) for p in paths.bodies), default=0))
-    pairs = [(int(contact.body[a]), int(contact.body[b])) for a, later in enumerate(contact.candidates) for b in later]
-    lengths = sorted((len({*paths.bodies[a], *paths.bodies[b]}) for a, b in pairs), reverse=True)
-    return sum(lengths[:places])
+        shapes = np.bincount(row[contact.body], minlength=len(alone))
+        manifolds = np.triu(np.outer(shapes, shapes), 1) * int(contact.manifolds.max())
+    else:
+        for a, later in enumerate(contact.candidates):
+            np.add.at(manifolds[row[contact.body[a]]], row[contact.body[later]], 1)
+    longest = np.argsort(-lengths, axis=None, kind="stable")
+    taken = np.minimum(np.cumsum(manifolds.ravel()[longest]), places)
+    return int(np.diff(taken, prepend=0) @ lengths.ravel()[longest])
 
 
 def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:

@@ -107,8 +107,8 @@ def test_constraints_of_a_body_lie_on_its_path() -> None:
         assert all(a < b for a, b in pairwise(paths.bodies[body]))
 
 
-def test_there_is_room_for_every_path_that_can_be() -> None:
-    """Of whichever manifolds touch at once; where a grid finds pairs, for so many of the longest."""
+def test_there_is_room_for_every_path_that_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of whichever manifolds touch at once; where a grid finds pairs, of any shapes of two bodies."""
     model = walker(5).finalize()
     paths, contact = find_paths(model.topology), model.contact
     assert contact.candidates is not None
@@ -118,6 +118,10 @@ def test_there_is_room_for_every_path_that_can_be() -> None:
     rooms = [room_for_paths(paths, contact, places) for places in (1, 2, len(lengths))]
     assert rooms == [lengths[-1], lengths[-1] + lengths[-2], sum(lengths)]
     gridded = replace(contact, candidates=None)
+    pairs = [(int(a), int(b)) for k, a in enumerate(contact.body) for b in contact.body[k + 1 :] if a != b]
+    lengths = sorted(len({*paths.bodies[a], *paths.bodies[b]}) for a, b in pairs)
+    assert [room_for_paths(paths, gridded, places) for places in (3, 1000)] == [sum(lengths[-3:]), sum(lengths)]
+    monkeypatch.setattr("gpusim.model.paths.MOST_COMPARED", 1)
     assert room_for_paths(paths, gridded, 3) == 3 * min(len(paths.pivots), 2 * max(map(len, paths.bodies)))
 
 
