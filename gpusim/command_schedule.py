@@ -194,7 +194,7 @@ class Path:
         self._curves = spline, spline.derivative(1), spline.derivative(2)
 
     def at(self, t: float) -> tuple[float, float, float]:
-        """Return the value, its first and its second time derivative at time ``t`` (s)."""
+        """Return the value and its first and second time derivatives at time ``t`` (s)."""
         inside = self._ends[0] <= t <= self._ends[1]
         x, v, a = (float(curve(min(max(t, self._ends[0]), self._ends[1]))) for curve in self._curves)
         return (x, v, a) if inside else (x, 0.0, 0.0)

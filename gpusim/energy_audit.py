@@ -1,9 +1,9 @@
 """Energy audit of a simulation: compares the work of all actuators, joints and contacts with the change of the energy.
 
 A kick is the velocity update of a step. If an impulse p changes a velocity from u- to u+, its work is p (u- + u+)/2.
-The audit adds this work for each actuator, joint and contact. The work of a step follows from the kicks at both ends by
-the trapezoidal rule. Position corrections and implicit steps of oil circuits have separate entries. ``error`` is the
-change of energy that no entry explains.
+The audit adds this work for each actuator, joint and contact. The work of a step follows from the kicks at both ends
+(trapezoidal rule). The semi-implicit scheme uses only the kick at the start. Position corrections and implicit steps of
+oil circuits have separate entries. ``error`` is the change of energy that no entry explains.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class EnergyAudit:
     Each step also computes a trial velocity update, so it takes longer. Do not write poses between the steps.
 
     Args:
-        sim: the simulation, at any time.
+        sim: the simulation. It may have run before the audit.
 
     Raises:
         ModelError: the simulation has several substeps per step.
@@ -158,7 +158,7 @@ class _Kick:
         )
 
     def parts(self, sim: Simulation) -> Powers:
-        """Return the works since this kick, for actuator kinds with their own method ``works``."""
+        """Return the works since this kick, for actuator kinds that have a method ``works``."""
         found: Powers = {}
         for ledger in self.ledgers.values():
             found |= ledger(sim.runtime.now)
@@ -182,7 +182,7 @@ class _Kick:
         return works | booked
 
     def _energy(self, velocity: Array, momentum: Array) -> Array:
-        """Return the kinetic energy of the bodies in the poses of this kick (J)."""
+        """Return the kinetic energy (J) of given velocities and angular momenta, in the poses of this kick."""
         r = self.rotation.swapaxes(-1, -2)
         own = rotations.matvec(r, momentum)
         rate = rotations.matvec(np.linalg.inv(self.inertia), own)

@@ -37,7 +37,7 @@ def _power_of_two(k: Array) -> Array:
 
 
 def _scale(y: Array, k: Array) -> Array:
-    """Return y 2^k in two factors. Half of k is rounded towards zero."""
+    """Return y 2^k as y times two powers of two. The first exponent is k/2, rounded towards zero."""
     whole = k.astype(np.int64)
     half = np.where(whole < 0, -((-whole) // 2), whole // 2)
     return np.asarray(y * _power_of_two(half) * _power_of_two(whole - half))

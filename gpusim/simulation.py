@@ -50,8 +50,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     """A simulation of a model in ``num_worlds`` worlds.
 
     Args:
-        model: from :meth:`ModelBuilder.finalize`. Or a list with one model for each world. These may differ in the
-            parameters of bodies, joints, materials and actuators, and in the initial state.
+        model: a model from :meth:`ModelBuilder.finalize`, or a list with one model for each world. The models may
+            differ in the parameters of bodies, joints, materials and actuators, and in the initial state.
         num_worlds: number of worlds. By default the number that the builder replicated.
         backend: "cuda", "native", "numpy", or "auto": cuda for many worlds or thousands of contacts, else native.
         dtype: "float64", or "float32" for velocities, momenta and impulses. Poses are always float64. The direct solver
@@ -65,8 +65,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         device: CUDA only. Number of the GPU, by default 0. Simulations on several GPUs run in parallel.
         specialize: native and CUDA only. Compile kernels for the sizes of this model. The results are bit-identical.
             True compiles at the start, which takes about ten seconds for a new model. False never compiles. By default,
-            the backend compiles in the background and uses the kernels once they are ready. On a CPU it does so in runs
-            of more than 5 s, on a GPU from 256 worlds on.
+            the backend compiles in the background and uses the kernels once they are ready. The native backend does so
+            after 5 s of stepping, the CUDA backend with 256 or more worlds.
         fast: prefer speed. With float32, the direct solver works in float32 too, with about 3 digits less in hard
             cases. The CUDA backend fuses multiplies with adds, so its bits differ from the CPU's.
 
@@ -142,7 +142,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
 
     @property
     def model(self) -> Model:
-        """The model that runs. Writing a joint parameter may have added constraint rows to it."""
+        """The model that runs. If you write a joint parameter, gpusim may add constraint rows to this model."""
         return self.runtime.model
 
     @property
@@ -253,13 +253,13 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     # Override of commands.
 
     def override(self, values: Mapping[str, Any] | None = None, worlds: Any = None) -> None:
-        """Hold commands against diagrams and later writes until :meth:`release`. Without ``values``: emergency stop.
+        """Hold commands until :meth:`release`. Diagrams and writes then have no effect. Default: emergency stop.
 
         The override is part of the state: copies include it, and :meth:`reset` ends it.
 
         Args:
-            values: maps a command's label or wildcard to a number, or to one number for each chosen world. None holds
-                all commands at their safe values: 0 for forces, valves and motors, and the current position for servos.
+            values: maps a command's label or wildcard to a number, or to one number for each chosen world. None sets
+                all commands to their safe values, such as 0 for forces and the current position for servos.
             worlds: as in :meth:`write`.
 
         Raises:
@@ -269,7 +269,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         self._override.hold(values, chosen_worlds("Simulation.override", worlds, self.num_worlds))
 
     def release(self, names: str | Sequence[str] | None = None, worlds: Any = None) -> None:
-        """End the override of commands. Each command keeps its value until you or a diagram write it.
+        """End the override of commands. Each command keeps its value until you or a diagram writes it.
 
         Args:
             names: commands by label or wildcard. None: all.
@@ -287,7 +287,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     def contacts(self, world: Any = None) -> Contacts:
         """Return the contact points at the current time, with gaps, forces and modes. See :class:`Contacts`.
 
-        Velocities and forces come from a trial step. The state does not change.
+        The forces come from a trial step. The state does not change.
 
         Args:
             world: None for all, an index, a list of indices, or a mask (num_worlds,).
@@ -383,7 +383,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     def write(self, name: str, value: Any, world: Any = None) -> None:
         """Write a signal or a parameter.
 
-        A velocity applies at the current time. The motion of all other bodies does not change.
+        A velocity is the value at the current time. A joint's velocity also moves all bodies attached to its child.
 
         Args:
             name: see :meth:`signals`.
@@ -437,7 +437,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     # Reset, health.
 
     def reset(self, mask: Any = None, pose: str | None = None) -> None:
-        """Reset worlds to their initial state, commands and latches. Parameters do not change.
+        """Reset the state, commands and latches of worlds to their initial values. Parameters do not change.
 
         Args:
             mask: worlds as in :meth:`write`: a mask of bool, indices of worlds, or None for all. The CUDA backend uses

@@ -20,7 +20,7 @@ class Transform:
         rotation: quaternion (x, y, z, w). It is normalized.
 
     Raises:
-        ModelError: not three (four) finite numbers, or a zero quaternion.
+        ModelError: ``position`` is not three finite numbers, or ``rotation`` is not four, or all four are zero.
     """
 
     __slots__ = ("position", "rotation")

@@ -43,7 +43,7 @@ def _number_fix(name: str, value: Any) -> str:
 
 
 def number(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
-    """Return a float that is not NaN, and finite unless ``infinite``."""
+    """Return a float. It is never NaN, and it may be infinite only with ``infinite``."""
     try:
         if isinstance(value, str | bytes | bool):
             raise TypeError
@@ -88,7 +88,7 @@ def up_to(element: str, name: str, value: float, longest_name: str, most: float,
 
 
 def ratio(element: str, name: str, value: Any) -> float:
-    """Return a gear ratio of either sign. Its absolute value must be within 1/GREATEST_RATIO to GREATEST_RATIO."""
+    """Return a gear ratio of either sign. Its absolute value must be from 1/GREATEST_RATIO to GREATEST_RATIO."""
     result = number(element, name, value)
     if not 1.0 / GREATEST_RATIO <= abs(result) <= GREATEST_RATIO:
         rule = f"{name} = {result:g} is not within {1.0 / GREATEST_RATIO:g} to {GREATEST_RATIO:g}, of either sign"

@@ -1,4 +1,4 @@
-"""Actuators: springs, motors, servos, hydraulic cylinders and applied forces. Each kind has one file."""
+"""Actuators: springs, motors, servos, hydraulic cylinders and applied forces."""
 
 from gpusim.description.actuator_kinds import ActuatorType, actuator_kinds
 from gpusim.description.registry import discover

@@ -2,8 +2,8 @@
 
     |T| <= torque * command,   command 0 to 1
 
-The solver applies Coulomb's law together with the joint. So a parked machine does not creep, as it would with a
-velocity servo.
+The solver solves Coulomb's law together with the joint constraints. So a parked machine does not creep, as it would
+with a velocity servo.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def add_brake(
 ) -> int:
     """Add a brake on a joint coordinate.
 
-    ``sim.control[label]`` is the share of the greatest torque, 0 (released) to 1. ``brake.<label>.force`` reads the
+    ``sim.control[label]`` is the fraction of the greatest torque, 0 (released) to 1. ``brake.<label>.force`` reads the
     torque that the brake exerts, and ``brake.<label>.heat`` the power that it dissipates. A brake on a tendon over two
     shafts is a clutch.
 

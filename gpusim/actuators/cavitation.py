@@ -115,7 +115,7 @@ def _sums(values: Array) -> Array:
 
 
 def filling(liquid: Array, taken: Array, void: Array) -> Array:
-    """Return the share of a motor's displacement that oil fills. The motor cannot take more oil than its inlet has.
+    """Return the fraction of a motor's displacement that oil fills. The motor cannot take more oil than its inlet has.
 
     Args:
         liquid, void: volumes of the oil and of the void in the inlet (m3).

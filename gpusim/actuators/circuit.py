@@ -11,8 +11,8 @@ Q. For guessed velocities v^, Newton's method finds the pressures p^. The linear
 So the forces S^T p+ on the axes of all consumers follow one linear law, P - D v+ with D = S^T M. The joint solver
 treats this law as compliant rows, and refits it at a better guess of v.
 
-After the solve, the pressures follow from the rows' velocities. Each step also corrects a share of the difference
-between the stroke of the oil volume and the geometric stroke. No pressure falls below the vapor pressure
+After the solve, the pressures follow from the rows' velocities. Each step also corrects a part of the difference
+between the geometric stroke and the integrated stroke of a cylinder. No pressure falls below the vapor pressure
 (cavitation.py). Valve spools are integrated exactly. Poppets and load-sensing lines follow the pressures with a lag.
 """
 
@@ -81,7 +81,7 @@ class OilCircuit(ActuatorType):
         return [maker.actuator_axis(actuator) for actuator in spec.params["consumers"]]
 
     def check_model(self, specs: list[ActuatorSpec], builder: Elements) -> None:  # type: ignore[override]
-        """Raise ModelError if a circuit moves nothing, is too large, or has a pump that feeds nothing."""
+        """Raise ModelError if a circuit has no consumer, is too large, or has a pump that feeds nothing."""
         numbers = {id(spec): k for k, spec in enumerate(builder.actuators)}
         for spec in specs:
             own = [a for a in builder.actuators if a.params.get("circuit") == numbers[id(spec)]]
@@ -185,7 +185,7 @@ class Fitted:
     speed: Array
     reply: Array
     low: Array
-    """True if nodes are at vapor pressure, (num_worlds,)."""
+    """True if a node is at vapor pressure, (num_worlds,)."""
 
     def pressures(self, speed: Array) -> Array:
         """Return the pressures p^ - M (v - v^) at the velocities v, (num_worlds, nodes)."""
@@ -236,7 +236,7 @@ class CircuitSolve:
         self.before: Any = None
 
     def _filling(self, work: StepBuffers, kind: str, n: int, volume: Array) -> Array:
-        """Return the share of a motor's displacement that the oil at its inlet fills in this step."""
+        """Return the fraction of a motor's displacement that the oil at its inlet fills in this step."""
         group = work.groups[kind]
         speed, ends = work.rate[:, group.axis[n]].astype(np.float64), []
         for port in "ab":
@@ -246,7 +246,7 @@ class CircuitSolve:
         return np.where(speed > 0.0, ends[0], ends[1])
 
     def _stroke(self, work: StepBuffers, row: int, n: int) -> tuple[Array, Array]:
-        """Return the geometric stroke and the stroke of the oil volume (m)."""
+        """Return the geometric stroke and the integrated stroke, which defines the oil volume (m)."""
         group = work.groups["oil_cylinder"]
         stroke = work.axis_position[:, group.axis[n]] - work.broadcast(group.params["length_offset"])[:, n]
         oil = group.state["oil_stroke"][:, n].astype(np.float64)

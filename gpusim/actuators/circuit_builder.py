@@ -20,7 +20,7 @@ _NO_EDGE = {
 
 
 class HydraulicCircuit:
-    """Builder of a hydraulic circuit. Each method adds one component and returns its index. Refer to nodes by index.
+    """Builder of a hydraulic circuit. Its methods add components and return their indices. Refer to nodes by index.
 
     Pressures are absolute (Pa). Each part has a unique label, and signals ``node.<label>...``, ``valve.<label>...``,
     ``edge.<label>...``, ``pump.<label>...``, ``cylinder.<label>...`` or ``hydraulic_motor.<label>...``.
@@ -97,7 +97,7 @@ class HydraulicCircuit:
         time_constant: float = 0.02,
         label: str | None = None,
     ) -> int:
-        """Add a pump. ``sim.control[label]`` is the share of its flow, 0 to 1 (initially 1).
+        """Add a pump. ``sim.control[label]`` is the fraction of its flow, 0 to 1 (initially 1).
 
         Args:
             node: node that the pump feeds.
@@ -234,7 +234,7 @@ class HydraulicCircuit:
         return end
 
     def add_pilot_line(self, a: int, time_constant: float, volume: float = 2e-5, label: str | None = None) -> int:
-        """Add a pilot line with a damping orifice. Return the node at its end, whose pressure follows ``a`` with a lag.
+        """Add a pilot line with a damping orifice. Return its end node, whose pressure follows node ``a`` with a lag.
 
         Args:
             a: node.
@@ -305,8 +305,8 @@ class HydraulicCircuit:
         The valve shuts at the pressure drop at which the open valve would pass ``flow_limit``. It stays shut until the
         drop is below ``transition_pressure``. The flow from ``line`` to ``load`` is free, and lifting the load opens
         the valve. The valve shuts with the time constant ``time_constant`` (s) and opens with ``opening_time`` (s). Set
-        ``flow_limit`` to 1.5 times the greatest working flow, because the load overshoots its speed after a sudden
-        lever movement.
+        ``flow_limit`` to 1.5 times the greatest working flow, because the load speed overshoots after a sudden
+        change of the command.
         """
         return self._edge(
             PIPE_BREAK, load, line, gain, transition_pressure, label, flow_limit=flow_limit,

@@ -79,7 +79,7 @@ class Flows:
         return int(self.place[int(self.work.groups[kind].params[name][0, n])])
 
     def _add_valve(self, n: int) -> int:
-        """Add pump to A, A to tank, pump to B, B to tank, and return the first branch."""
+        """Add the branches pump to A, A to tank, pump to B and B to tank. Return the index of the first one."""
         q, opened = self._values("oil_valve", n), self.work.scratch["oil_valve.opened"][:, :, n]
         at = {port: self._at("oil_valve", f"node_{port}", n) for port in "ptab"}
         none, first = np.zeros(self.work.num_worlds), len(self.branches)
@@ -156,7 +156,7 @@ class Flows:
         return np.where(less, q["power"] / positive, flow), fall
 
     def load_pressure(self, work: StepBuffers, p: Array) -> Array:
-        """Return the greatest pressure (Pa) at the ports that open valves feed, or 0 if all valves are closed."""
+        """Return the greatest load pressure (Pa) that open valves with ``senses`` report, or 0 without such valves."""
         most = np.zeros(self.work.num_worlds)
         for n in self.parts.valves:
             senses = self._values("oil_valve", n)["senses"] > 0.5
@@ -171,7 +171,7 @@ def poppet_target(work: StepBuffers, group: Group, n: int, place: Array, p: Arra
     """Return the target opening of a poppet: set by the pressures, or 0 while the drop is too high.
 
     A spring holds the poppet of a pipe-break valve open up to the drop at which the open valve would pass the flow
-    limit. Past the center of its travel, the poppet keeps closing until the drop is gone.
+    limit. Once less than half open, the poppet keeps closing until the drop is below ``transition_pressure``.
     """
     q = {name: work.broadcast(array)[:, n] for name, array in group.params.items()}
     a, b = (p[:, place[int(q[f"node_{end}"][0])]] for end in "ab")

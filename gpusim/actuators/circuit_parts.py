@@ -153,7 +153,7 @@ class OilValve(ActuatorType):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of a command that is the share of the spool's travel. The center position is safe."""
+        """Return the settings of a command that is the fraction of the spool's travel. The center position is safe."""
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def check(self, group: Group) -> None:
@@ -268,7 +268,7 @@ class OilPump(ActuatorType):
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of a command that is the share of the displacement. Zero is safe."""
+        """Return the settings of a command that is the fraction of the displacement. Zero is safe."""
         return UiHints(lower=0.0, upper=1.0, safe=0.0, springs=False)
 
     def check(self, group: Group) -> None:
@@ -432,7 +432,7 @@ class OilCylinder(Consumer):
 class OilMotor(Consumer):
     """Hydraulic motor on a joint coordinate. The displacement (m3/rad) is stored as area_a = area_b.
 
-    If the inlet cavitates, flow and torque use only the share of the displacement that oil fills.
+    If the inlet cavitates, flow and torque use only the fraction of the displacement that oil fills.
     """
 
     name: ClassVar[str] = "oil_motor"

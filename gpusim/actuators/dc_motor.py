@@ -11,7 +11,7 @@ because an explicit scheme is unstable for steps above 2 t_m. The torque after a
     s = M_s (u - w/w_idle)
 
 The weight theta makes tau exact for a constant s. A command that changes at t_n acts only in the second half of the
-velocity update (kick). The kick contains the share 1 - (1 - exp(-z))/z of this change, with z = h/(2 T_e).
+velocity update (kick). There, the mean torque rises by 1 - (1 - exp(-z))/z of the change of M_s u, z = h/(2 T_e).
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def add_dc_motor(
     axis: int = 0,
     label: str | None = None,
 ) -> int:
-    """Add a DC motor with gearbox. ``sim.control[label]`` is the share of the greatest voltage, -1 to 1.
+    """Add a DC motor with gearbox. ``sim.control[label]`` is the fraction of the greatest voltage, -1 to 1.
 
     Args:
         joint: joint index.
@@ -242,7 +242,7 @@ def add_dc_motor(
 def add_torque_motor(self: ModelBuilder, joint: int, torque: float, axis: int = 0, label: str | None = None) -> int:
     """Add an ideal motor without inertia. Its torque follows the command immediately, at any speed.
 
-    ``sim.control[label]`` is the share of the greatest torque, -1 to 1.
+    ``sim.control[label]`` is the fraction of the greatest torque, -1 to 1.
 
     Args:
         joint: joint index.

@@ -30,7 +30,7 @@ from gpusim.typing import Array, Vector
 
 _XYZ = ("x", "y", "z")
 SHARE_OF_STOP = 0.5
-"""Share of a body's speed that drag may remove in one velocity update (kick) before the drag is reduced."""
+"""Fraction of a body's speed that drag may remove in one velocity update (kick) before the drag is reduced."""
 
 
 @register
@@ -120,7 +120,7 @@ def _resistance(viscous: Array, quadratic: Array, response: Array, box: Array, l
 
 
 def _beyond(factor: Array, response: Array) -> Array:
-    """Return the excess of the drag in one kick over SHARE_OF_STOP, as a share of the speed."""
+    """Return the excess of the drag in one kick over SHARE_OF_STOP, as a fraction of the speed."""
     return np.maximum(factor * response - SHARE_OF_STOP, 0.0)
 
 
@@ -148,7 +148,7 @@ def add_drag(
 ) -> int:
     """Add the drag of a fluid, such as air or water, on a body.
 
-    The force has no buoyancy and no lift. Fluid properties, wind and size may differ per world, as signals such as
+    The model has no buoyancy and no lift. Fluid properties, wind and size may differ per world, as signals such as
     ``drag.<label>.density`` and ``drag.<label>.wind_x``.
 
     Args:

@@ -63,7 +63,7 @@ class JointDrive(ActuatorType):
     turns: ClassVar[bool] = True
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Return zero, or the first target."""
+        """Return zero, or the initial target."""
         return float(spec.params.get(f"first_{name}", 0.0))
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
@@ -71,7 +71,7 @@ class JointDrive(ActuatorType):
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of an effort (100 N or N m without limits) or rate, safe at zero, or of a position."""
+        """Return the settings of an effort or rate, safe at zero, or of a position, safe at the current position."""
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
         if name == "effort":
@@ -207,7 +207,7 @@ def add_joint_force(
         The actuator's index.
 
     Raises:
-        ModelError: limits that decrease or exclude zero, an unknown joint or coordinate, a delay that is
+        ModelError: limits that are swapped or exclude zero, an unknown joint or coordinate, a delay that is
             negative or above ``max_delay``.
     """
     element = self.element("actuator", label, "joint_force")
@@ -249,8 +249,8 @@ def add_tracking_servo(
         The actuator's index.
 
     Raises:
-        ModelError: a negative gain, limits that decrease or exclude zero, an unknown joint or coordinate, a delay
-            that is negative or above ``max_delay``.
+        ModelError: a negative gain, limits that are swapped or exclude zero, an unknown joint or coordinate, a
+            delay that is negative or above ``max_delay``.
     """
     element = self.element("actuator", label, "tracking_servo")
     params: dict[str, Any] = {

@@ -286,7 +286,7 @@ def add_muscle(
 
     Args:
         joint: joint or tendon index.
-        peak_force: active force at the optimum length at rest (N).
+        peak_force: active force at full activation, optimum length and zero velocity (N).
         length_range: (least, greatest) length that the joints allow (m), like MuJoCo's ``lengthrange``.
         gear: length per coordinate. On a rotation: the moment arm, m/rad. If negative, the muscle pulls towards larger
             coordinates.

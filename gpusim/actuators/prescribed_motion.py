@@ -138,7 +138,7 @@ class PrescribedMotion(ActuatorType):
         group.state["force"] = np.where(begins, force, before + share * (force - before))
 
     def jump(self, group: Group, work: Any) -> Array:
-        """Return the distance to the path at the start of the step, or 0 if it needs less than JUMP_SPEED."""
+        """Return the distance to the path at the start of a step, or 0 if the motion needs less than JUMP_SPEED."""
         done, count = work.state.arrays["sensed_substeps"][:, None], work.config.substeps
         way = np.abs(work.control[:, group.control["position"]] - work.axis_position[:, group.axis])
         begins = (done == 0) | (done >= count)
@@ -150,7 +150,7 @@ def add_motion(self: ModelBuilder, joint: int, axis: int = 0, position: float = 
     """Add a prescribed motion: a joint coordinate follows a path x(t). The force has no limit.
 
     ``sim.control[label]`` is the position x at the start of the step (m or rad). The commands ``<label>.velocity`` and
-    ``<label>.acceleration`` are the first and second time derivative of x at the same time. Write all three before each
+    ``<label>.acceleration`` are the first and second time derivatives of x at that time. Write all three before each
     step, or drive them by a diagram (block ``trajectory`` has these outputs) or by
     ``gpusim.command_schedule.follow_paths``. Errors are second order in dt. A jump (a change that needs more than 20
     m/s or rad/s) happens in one step, with the force that it needs. A warning names the motion.

@@ -1,7 +1,7 @@
 """Struts: springs with stops, different damping in bound and rebound, and tables.
 
-A force along the coordinate x is a sum of *pieces*, c0 + c1 y + c3 y^3 with y = x - at. Each piece has its own
-interval. Pieces are the spring, a stop at either end, and the linear segments of a table. No piece increases with x.
+The force F along the coordinate x is a sum of *pieces*, c0 + c1 y + c3 y^3 with y = x - at. Each piece has its own
+``at`` and interval. Pieces are the spring, the stops and the linear segments of a table. No piece increases with x.
 The force of a velocity update (kick) is the mean of F between the midpoints of the last and the coming step,
 
     f = 1/(b - a) int_a^b F dx,   a = x_n - h_prev u-/2,   b = x_n + h u+/2
@@ -42,7 +42,7 @@ from gpusim.description.specs import ActuatorSpec
 from gpusim.typing import Array
 
 MOST_POINTS = 16
-"""Most points of a table."""
+"""Maximum number of points in a table."""
 _OWN = (
     ("stiffness", "N/m", "spring constant"),
     ("rest_length", "m", "length without the spring's force"),

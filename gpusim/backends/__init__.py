@@ -26,9 +26,9 @@ from gpusim.typing import Array
 
 BACKENDS = ("auto", "cuda", "native", "numpy")
 WORLDS_A_THREAD = 32
-"""Number of worlds per CPU thread above which "auto" chooses a GPU."""
+"""Minimum number of worlds per CPU thread for which "auto" chooses a GPU for any model."""
 WIDE_PAIRS = 4096
-"""Pair capacity above which "auto" chooses a GPU for one world."""
+"""Minimum pair capacity per world for which "auto" chooses a GPU for few worlds."""
 
 
 def choose_backend(
@@ -63,7 +63,7 @@ def automatic_backend(few: str = "") -> tuple[str, str]:
     """Return the first of the backends cuda, native and numpy that works, and the reason for the choice.
 
     Args:
-        few: reason why there is too little work for a GPU. If you give it, native comes first.
+        few: reason why there is too little work for a GPU. If it is not empty, native comes before cuda.
     """
     reasons: list[str] = []
     for name in ("native", "cuda") if few else ("cuda", "native"):
@@ -83,7 +83,7 @@ def worlds_for_gpu() -> int:
 def _few_for_gpu(model: Model, config: SolverConfig, num_worlds: int) -> str:
     """Return why there is too little work for a GPU, or an empty string.
 
-    Many worlds are enough work. One world with many contacts is also enough, unless it has directly solved joints.
+    Many worlds are enough work. A large pair capacity is also enough, unless the model has directly solved joints.
     """
     if num_worlds >= worlds_for_gpu():
         return ""
@@ -147,7 +147,7 @@ def make_backend(
 
     Args:
         name: result of :func:`choose_backend`.
-        model, state, parameters, config, real: what to run.
+        model, state, parameters, config, real: the simulation to run, and the number type of its computations.
         options: "launch", "threads", "device", "fast" and "specialize", from ``check_options``. None selects the
             default. Each backend uses only its own options.
     """

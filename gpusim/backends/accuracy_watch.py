@@ -102,8 +102,8 @@ class AccuracyWatch:
     def _settling(self) -> str:
         """Return why solves end early, and the setting that fixes it.
 
-        ``iterations`` limits how often joints switch between stop, slide and stick in a direct solve. Contacts may
-        prolong the switching.
+        In a direct solve, ``iterations`` limits how often joints switch between limit, slip and stick. With contacts,
+        more iterations do not always help.
         """
         c = self._config
         if not c.direct:

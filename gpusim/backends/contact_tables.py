@@ -33,9 +33,9 @@ CONTACT_SIZES = (
 
 
 def add_lanes(sizes: dict[str, int], lanes: int) -> None:
-    """Set the sizes for groups of ``lanes`` manifold records side by side.
+    """Set the sizes of the buffers whose manifold records are in groups of ``lanes``.
 
-    The list of each color is padded to whole groups.
+    The buffers have room to pad the list of each color to whole groups.
     """
     lists = sizes["color_places"] - 1
     pairs = sizes["pairs"]

@@ -289,7 +289,7 @@ class KernelQuarantine:
         self._backend = backend
         self._bad_commands = BadCommands(backend.model, drivers)
         self._reported: dict[int, str] = {}
-        """Text about non-finite commands for each world with a warning."""
+        """Text about non-finite commands for each failed world that :meth:`check` has found."""
         self._resumed: dict[int, str] = {}
         """Reasons of failure of the worlds that :meth:`resume` has stopped."""
 

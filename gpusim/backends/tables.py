@@ -165,7 +165,7 @@ def packed(lists: Sequence[Sequence[int]]) -> tuple[Array, Array]:
 
 
 def _dot_points(t: Topology) -> Array:
-    """Return where each group of dot elements starts, and the end. A group has equal bodies, vectors and kind."""
+    """Return the start of each group of dot elements, and the end. A group has the same bodies, vectors and kind."""
     dot, count = t.dot, t.dot.u.shape[0]
     kinds = np.column_stack([dot.body_a, dot.body_b, dot.linear, dot.vector_a, dot.vector_b])
     first = np.flatnonzero(np.append(True, (kinds[1:] != kinds[:-1]).any(axis=1))) if count else np.zeros(0)
@@ -300,9 +300,9 @@ def _color_tables(t: Topology, config: SolverConfig, colored: bool) -> dict[str,
 
 
 def _axis_tables(model: Model) -> dict[str, Array]:
-    """Return tables of the actuators that act on each axis, that have limits, and that push each body.
+    """Return tables of the actuators on each axis, of those with their own limit, and of those that push each body.
 
-    Actuators are numbered by kind, then by index in the group.
+    Actuators are sorted by kind, then by index in the group.
     """
     t = model.topology
     axes: list[list[int]] = [[] for _ in range(t.axis_row.size)]

@@ -28,7 +28,7 @@ OF_TWO: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def mixed_diagram(blocks: int, seed: int = 0) -> Diagram:
-    """Return a diagram of ``blocks`` blocks with random inputs."""
+    """Return a diagram of ``blocks`` blocks with random connections."""
     rng, d = np.random.default_rng(seed), Diagram("mixed")
     d.add("input", "stick", lower=-2.0, upper=2.0)
     d.add("signal", "place", signal="joint.rail.position")

@@ -24,7 +24,7 @@ COMMAND_RANGE = 0.4
 STANDING, LYING = 1.293, 0.122
 """Height of the torso when standing, and when lying on its back, m."""
 STANDING_STEPS, SETTLE, FALL = 60, 600, 400
-"""Numbers of steps: a standing humanoid stays up, a lying one comes to rest, a falling one lands."""
+"""Number of steps that a humanoid can stand, and until a lying one rests or a falling one lands."""
 HOLD = 20
 """Number of steps (60 ms) between random torques."""
 FLOOR_FRICTION = 1.0

@@ -18,7 +18,7 @@ MASS = 0.1
 def joint_grid(columns: int, rows: int) -> ModelBuilder:
     """Return a net of ``columns`` x ``rows`` plates with ball joints between neighbors. The first column is fixed.
 
-    Each joint has 3 constraint rows, and there are two joints per plate.
+    Each joint has 3 constraint rows. A large grid has about two joints per plate.
 
     Raises:
         ModelError: there is no column or no row.

@@ -35,8 +35,8 @@ def clock_routines(sim: Any, steps: int = 10) -> dict[str, float]:
     STEP.
 
     Args:
-        sim: simulation in fused launch on the CUDA or the native backend. It advances by ``steps`` steps until
-            LEAST_SECONDS have passed.
+        sim: simulation in fused launch on the CUDA or the native backend. It advances in calls of ``steps`` steps
+            until LEAST_SECONDS have passed.
         steps: number of steps per call.
 
     Raises:
@@ -77,7 +77,7 @@ def _cuda_variant(backend: CudaBackend) -> Variant:
 
 @contextmanager
 def _on_cpu(backend: NativeBackend, variant: Variant) -> Iterator[Any]:
-    """Use a library that counts cycles instead of the backend's library, and yield a reader of its counters.
+    """Replace the backend's library with one that counts cycles, and yield a reader of its counters.
 
     The library runs in one thread.
     """

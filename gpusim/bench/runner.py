@@ -35,7 +35,7 @@ class Options:
         dtype: as in ``Simulation``.
         threads: number of threads of the native backend. None: all.
         quick: make short, less precise runs with fewer worlds.
-        profile: also profile the step in fused and staged launch. Piles are always profiled.
+        profile: also profile the step. On the native backend, piles are always profiled.
     """
 
     backend: str = "auto"

@@ -190,7 +190,7 @@ WORKLOADS: dict[str, Workload] = {
 
 
 def chosen_cases(names: list[str], quick: bool) -> list[Case]:
-    """Return the cases of the workloads ``names``, or of all workloads that a backend runs by default.
+    """Return the cases of the workloads ``names``. If ``names`` is empty, return the cases of all workloads.
 
     Raises:
         UnknownNameError: a workload does not exist.

@@ -124,7 +124,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         """Add a joint of a registered kind. Prefer ``add_joint_<kind>``, which checks the kind's parameters.
 
         Place the joint by its two frames, or by one frame ``at`` in the world. With ``at`` both joint frames coincide
-        in the bodies' current poses. In these poses every coordinate is zero, and limits count from there.
+        in the bodies' current poses. In these poses every coordinate is zero. Limits are relative to these poses.
 
         Args:
             kind: registered name of the kind of joint, such as "revolute".
@@ -207,11 +207,11 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         return len(self.actuators) - 1
 
     def set_operator_commands(self, names: Iterable[str]) -> None:
-        """Mark commands of the actuators added so far as operator commands. Their other commands become internal.
+        """Mark operator commands of the actuators added so far. All their other commands become internal.
 
-        Panels, keys, joysticks and wildcards of ``sim.command`` offer operator commands only. You can still use an
-        internal command by its name. Without marks, all commands that have an effect are operator commands. Inputs of
-        diagrams are always operator commands. Commands that a diagram sets are always internal.
+        Panels, keys and joysticks offer only operator commands. ``sim.command`` also accepts internal commands by name,
+        and by wildcards that match no operator command. Without marks, all commands with an effect are operator
+        commands. Inputs of diagrams are always operator commands. Commands that a diagram sets are always internal.
 
         Args:
             names: labels or wildcards, such as ``["boom", "*_drive"]``, or ``[]`` to mark no command.
@@ -229,8 +229,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
 
         Elements on the world of ``other`` (ends of joints and actuators, shapes, visuals, sites, cameras, lights) move
         to ``parent``. ``xform`` places them in the frame of ``parent``. The copied bodies are displaced in the same
-        way, and start with the motion of ``parent``. The ``references`` of an actuator kind define which of its
-        parameters change with the copy. Labels must stay unique, so use a different prefix for each copy.
+        way, and start with the motion of ``parent``. ``references`` of an actuator kind list the parameters that are
+        indices. The copy renumbers these indices. Labels must stay unique, so use a different prefix for each copy.
 
         Args:
             other: the builder to copy. It is not changed.
@@ -391,7 +391,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         return int(index)
 
     def check_movable(self, element: str, shape_kind: str, body: int) -> None:
-        """Raise a ModelError if ``body`` is dynamic and must not have such a shape (plane or height field)."""
+        """Raise a ModelError if the shape cannot move (plane or height field) and ``body`` is dynamic."""
         if not shape_type(shape_kind).movable and body != WORLD and not self.bodies[body].kinematic:
             raise validate.fail(
                 element,

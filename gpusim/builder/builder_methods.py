@@ -20,7 +20,7 @@ class BuilderMethods:
 def builder_method(function: F) -> F:
     """Attach a function to ModelBuilder as a method.
 
-    A new joint, actuator or shape thus needs only one file, and users still write ``builder.add_joint_revolute(...)``.
+    Thus the file of each kind can define its own builder method, such as ``add_joint_revolute``.
     """
     checked = checks_old_names(function)
     setattr(BuilderMethods, function.__name__, checked)

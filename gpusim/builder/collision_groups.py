@@ -11,7 +11,7 @@ from gpusim.description.specs import ShapeSpec
 
 ALL_GROUPS = 0xFFFFFFFF
 UNNAMED = 1
-"""Group of a shape without a given group, and of names without a rule."""
+"""Bit of shapes without a group, and of shapes whose group name has no rule."""
 
 GroupRules = dict[tuple[str, str | None], bool]
 """Whether two groups collide. The two names are sorted. The key (name, None) is the default rule of one group."""

@@ -32,7 +32,7 @@ def set_command_map(
     """Give a command other units, a range, a lag or an integrator.
 
     The actuator gets the value ``factor * x + offset``. By default, x is ``clip(command, lower, upper)``. With a lag or
-    an integrator, x is an activation that follows this clipped command. You can read and write the activation as the
+    an integrator, x is an activation, and the clipped command is its input. You can read and write the activation as
     signal ``<prefix>.<label>.activation``.
 
     ``sim.control``, schedules, diagrams and panels use the command's units. Signals of the actuator, such as

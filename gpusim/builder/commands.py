@@ -31,7 +31,7 @@ def command_names(spec: ActuatorSpec) -> list[str]:
 
 
 def applied_names(spec: ActuatorSpec) -> list[str]:
-    """Return the names of the values that the actuator gets: ``command_names``, plus ``.applied`` for late commands."""
+    """Return the names of the values that the actuator gets: ``command_names``, with ``.applied`` for late commands."""
     return [f"{name}{APPLIED}" if is_late(spec) else name for name in command_names(spec)]
 
 
@@ -70,7 +70,7 @@ def operator_commands(model: Elements, ui_hints: Mapping[str, UiHints]) -> list[
 
 
 def mark_operator_commands(model: Elements, names: Iterable[str]) -> None:
-    """Mark commands of actuators as operator commands, and the other commands of these actuators as internal.
+    """Mark the named commands as operator commands, and all other commands of the actuators as internal.
 
     Raises:
         ModelError: ``names`` is not a list of names.

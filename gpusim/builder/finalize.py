@@ -41,7 +41,7 @@ from gpusim.typing import Array
 
 _Spec = TypeVar("_Spec", JointSpec, ActuatorSpec)
 LENGTH = -1
-"""Pseudo-coordinate: the length of a rod. Two equal limits hold this length instead of a locked row."""
+"""Pseudo-coordinate: the length of a rod. Two equal limits of this length replace the locked row."""
 
 
 def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Model:
@@ -151,7 +151,7 @@ def _by_kind(specs: list[_Spec]) -> dict[str, list[_Spec]]:
 
 
 def _controls(actuators: list[ActuatorSpec]) -> dict[str, int]:
-    """Return the column of every command by name: first the applied values, then the inputs of delayed commands."""
+    """Return the column of every command by name: first the applied values, then the inputs of late commands."""
     names = [name for spec in actuators for name in applied_names(spec)]
     names += [name for spec in actuators if is_late(spec) for name in command_names(spec)]
     return {name: column for column, name in enumerate(names)}

@@ -29,8 +29,8 @@ def add_pose(
     """Add a named posture. ``sim.reset(pose=label)`` starts worlds in it.
 
     Everything that the posture does not name keeps its initial value, including velocities. Joint coordinates are set
-    from parent to child. Each joint moves all bodies that it carries. In closed loops, give the poses of all bodies of
-    the loop.
+    from parent to child. Each joint moves its child and the child's descendants. In closed loops, give the
+    poses of all bodies of the loop.
 
     Args:
         label: unique name, such as "home".

@@ -19,7 +19,7 @@ class Backend(str, Enum):
 
 
 class Precision(str, Enum):
-    """Precision of everything except poses, which are always float64."""
+    """Type of floating-point numbers."""
 
     float32 = "float32"
     float64 = "float64"

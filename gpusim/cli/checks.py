@@ -55,7 +55,7 @@ def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) ->
 def sampling(scene: Scene, sim: Simulation) -> Sampling:
     """Return the sampling for the checks: about one sample per ``dt`` of the scene, up to the scene's duration.
 
-    Signals that need a trial step are sampled every TRIAL_STRIDE steps.
+    If any signal needs a trial step, there is only one sample per TRIAL_STRIDE ``dt``.
     """
     known, dt, names = sim.signals(), sim.config.dt, scene.signals()
     stride = TRIAL_STRIDE if any(known[name].forward for name in names) else 1

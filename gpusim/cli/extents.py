@@ -27,7 +27,7 @@ def vertices(builder: ModelBuilder, shape: ShapeSpec) -> Array:
 
 
 def lowest_point(builder: ModelBuilder) -> float:
-    """Return the height (m) of the lowest point of all shapes on bodies, or of all bodies if there are no shapes."""
+    """Return the height (m) of the lowest point of the bodies' shapes. Without shapes, use the bodies' origins."""
     heights = []
     for shape in builder.shapes:
         if shape.body != WORLD:

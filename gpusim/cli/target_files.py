@@ -85,7 +85,7 @@ def model_scene(
 
     Args:
         path: path of the file.
-        hold: hold the joints of a URDF file at position zero with position servos.
+        hold: hold the joints of a URDF or xacro file without actuators at position zero with position servos.
         fixed_base: True fixes the base to the world, and False lets it float. None: as the file specifies.
         pose: named posture of the file to start in. An SRDF file next to the URDF file, with the same name, can define
             more postures.

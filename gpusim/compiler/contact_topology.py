@@ -27,8 +27,8 @@ MOST_IN_TURN = 1000
 PARTS = 256
 """Number of parts of a list that the kernels sum in parallel."""
 LARGE, MOST_WALKED = 32, 1000
-"""Greatest number of shapes that are larger than a grid cell. In models with more than MOST_WALKED shapes, several
-threads search the pairs of each large shape."""
+"""In models with more than MOST_WALKED shapes, several threads search the pairs of each shape that is larger than a
+grid cell. LARGE is the maximum number of such shapes."""
 
 
 @dataclass
@@ -82,11 +82,11 @@ class ContactTopology:
     seams: list[list[int]]
     """For each shape, neighbors on the same body whose faces can continue its own (compiler/seams.py)."""
     seam_reach: Array
-    """(shapes,) distance within which a tile continues a neighbor, m, 0 for other shapes (compiler/seams.py)."""
+    """(shapes,) each tile's tolerance for gaps to its neighbors, m, 0 for other shapes (compiler/seams.py)."""
     manifolds: Array
     """(shapes,) maximum number of manifolds of a pair with this shape (ShapeType.manifolds)."""
     articulated: Array
-    """(bodies,) True if a joint or coupling acts on the body."""
+    """(bodies,) True for bodies with directly solved joints or couplings."""
 
     @property
     def num_shapes(self) -> int:

@@ -100,7 +100,7 @@ def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination,
 
 
 def _minimum_fill(neighbors: list[set[int]], among: list[int]) -> tuple[list[int], dict[int, set[int]]]:
-    """Order greedily by least fill, then least depth in the tree, then the index (deterministic)."""
+    """Order greedily by least fill, then least depth in the tree, then least degree, then the index."""
     graph = [set(n) for n in neighbors]
     left = set(among)
     depth = [0] * len(graph)

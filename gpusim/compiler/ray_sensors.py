@@ -55,7 +55,7 @@ def ray_sensors(model: Elements) -> list[tuple[SensorSpec, RaySpec]]:
 
 
 def ray_table(model: Elements) -> dict[str, Array]:
-    """Return the arrays of ``COLUMNS``, by name, (rays, ...) each."""
+    """Return the arrays of ``COLUMNS``, by name."""
     sensors = ray_sensors(model)
     counts = [len(spec.rays) for _, spec in sensors]
     rows = np.zeros((0, 3))

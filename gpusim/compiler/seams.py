@@ -18,13 +18,13 @@ from gpusim.description.specs import ShapeSpec
 from gpusim.typing import Array
 
 SEAM_REACH, SEAM_SHARE = 2e-4, 0.02
-"""Greatest distance between tiles that continue each other: in m, and as a share of half their thickness."""
+"""Bounds of a tile's gap tolerance: in m, and as a fraction of half the tile's thickness."""
 SEAM_CONE = 0.985
 """Cosine of 10 degrees, the largest angle between normals of one surface."""
 
 
 def seam_reach(shapes: Sequence[ShapeSpec]) -> Array:
-    """Return the distance (m) within which each shape continues a neighbor, (shapes,), 0 if it is not a tile."""
+    """Return each tile's tolerance (m) for gaps to its neighbors, (shapes,), 0 for other shapes."""
     half = [shape_type(s.kind).tile(s.params) for s in shapes]
     return np.minimum(SEAM_REACH, SEAM_SHARE * np.array(half, dtype=np.float64))
 

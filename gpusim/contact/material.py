@@ -13,7 +13,7 @@ from gpusim.contact.law import ContactLaw
 
 _NOT_NEGATIVE = ("friction", "rolling_friction", "spinning_friction")
 COMBINE = ("mean", "min", "multiply", "max")
-"""Friction rules of a pair, by their numbers in the kernels. If two materials differ, the later rule applies."""
+"""Friction rules of a pair, by their numbers in the kernels. If two materials' rules differ, the later one applies."""
 GREATEST_PRIORITY = 1_000_000
 
 
@@ -36,10 +36,10 @@ class Material:
         poisson_ratio: Poisson's ratio for the Hertz normal law, above -1 and at most 0.5.
         law: contact law of this material. Default: rigid with Coulomb friction.
         combine: rule for the three friction values of a pair: "mean" (geometric), "min", "multiply" or "max". If the
-            two materials differ, the later rule in this order applies. For rolling and spinning friction, "multiply"
-            takes the geometric mean.
+            rules of the two materials differ, the later rule in this order applies. For rolling and spinning friction,
+            "multiply" takes the geometric mean.
         priority: whole number. If the priorities of two materials differ, all friction values come from the material
-            with the higher priority.
+            with the higher priority, even the value 0.
 
     Raises:
         ModelError: a value is out of range.
@@ -149,7 +149,7 @@ def _friction(rule: str, first: float, second: float) -> float:
 
 
 def _arm(rule: str, first: float, second: float) -> float:
-    """Combine arms of rolling or spinning friction. If one arm is 0, the other arm applies."""
+    """Combine arms of rolling or spinning friction. If one arm is 0, the other applies, except with rule "first"."""
     if rule != "first" and (first == 0.0 or second == 0.0):
         return max(first, second)
     return _friction("mean" if rule == "multiply" else rule, first, second)

@@ -1,7 +1,7 @@
 """Friction of a round patch that slides and spins at once (Contensou 1963, Erismann).
 
 Symbols: sliding speed v, spin w, patch radius a, eps = v/(a w). The force mu N f(eps) opposes the sliding, the torque
-mu N a t(eps) opposes the spin. At every point of the patch with the pressure p, the friction mu p opposes the velocity.
+mu N a t(eps) opposes the spin. At every point of the patch, the friction mu p opposes the velocity. p is the pressure.
 A ring of radius rho a gives, as means over the angle x,
 
     f = mean (eps + rho sin x)/q,  t = rho mean (rho + eps sin x)/q,  q^2 = eps^2 + rho^2 + 2 eps rho sin x

@@ -122,7 +122,7 @@ class Block(ABC):
     optional: dict[str, float] = {}  # noqa: RUF012 (an instance may set its own)
     host: ClassVar[bool] = False
     same_units: ClassVar[bool] = True
-    """Whether all inputs and outputs have the same unit, unless :meth:`wires` is overridden."""
+    """Whether the default :meth:`wires` requires the same unit for all inputs and outputs."""
 
     def check(self, element: str) -> None:  # noqa: B027 (many blocks check nothing)
         """Check the parameters.

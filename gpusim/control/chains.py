@@ -55,8 +55,7 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
 def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
     """Return :func:`chain` with masses and inertias for each joint, as parameters of the block ``inverse_dynamics``.
 
-    A joint carries its child body and all bodies welded to this child. The function ignores
-    bodies that are attached by a movable joint outside the chain.
+    A joint carries its child and all bodies welded to this child. The function ignores bodies on other movable joints.
 
     Args:
         b: the builder, with all masses and actuators of the chain.
@@ -70,7 +69,8 @@ def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
         the joint and its motors along the joint coordinate (kg m2 or kg).
 
     Raises:
-        ModelError: as in :func:`chain`. Also: the model is not complete, or a body of the chain is kinematic.
+        ModelError: as in :func:`chain`. Also: an incomplete model, a kinematic body in the chain, or
+            a gravity scale other than 1.
     """
     found, _ = _way(b, base, tip)
     made, model = chain(b, base, tip), b.finalize()

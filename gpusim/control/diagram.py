@@ -59,8 +59,8 @@ class Diagram(NamesMoved):
             follow simulated time, not the number of steps. After a longer step (``step(dt=...)``), the diagram runs all
             samples that were due during the step.
         max_rate: maximum rate. The rate becomes the parameter ``diagram.<label>.clock.rate``, and each world may set a
-            different value. ``rate`` is then the initial value (default: ``max_rate``). Filters and transfer functions
-            need the same rate in all worlds.
+            different value. ``rate`` is then the initial value (default: ``max_rate``). With ``max_rate``, the
+            diagram cannot contain filters and transfer functions.
 
     Raises:
         ModelError: the label is invalid, or the rate is not positive or above the maximum.
@@ -293,7 +293,7 @@ class Diagram(NamesMoved):
         return out
 
     def _flatten(self, prefix: str, out: Flat, outer: dict[str, Port | None], names: dict[str, str]) -> None:
-        """Add the blocks to ``out``. ``outer`` maps inlets to sources, and ``names`` the other inlets to open ports."""
+        """Add the blocks to ``out``. ``outer`` maps inlets to sources. ``names`` maps undriven inlets to open ports."""
 
         def driver(end: Port) -> Port | None:
             """Return the source of an input, through inlets and subsystems."""

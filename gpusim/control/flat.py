@@ -64,5 +64,5 @@ class Flat:
 
 
 def input_label(path: str, found: Input) -> str:
-    """Return the label of an operator input. The default is the path of its block."""
+    """Return the label of an operator input. The default is the path of its block, with dots as separators."""
     return found.label or path.replace(SEPARATOR, ".")

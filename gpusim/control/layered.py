@@ -15,7 +15,7 @@ from scipy.optimize import isotonic_regression
 
 Point = tuple[float, float]
 GAP, LANE, CHANNEL, TURN = 22.0, 11.0, 56.0, 30.0
-"""Distances between stacked boxes, between wires and between columns, and size of the bend of a wire that goes back."""
+"""Distances between stacked boxes, between wires and between columns, and bend size of wires that run left."""
 SWEEPS = 12
 
 
@@ -67,7 +67,7 @@ def place(nodes: list[Node], edges: list[Edge]) -> Placed:
 
 
 def columns(nodes: list[Node], edges: list[Edge]) -> tuple[list[int], set[Edge]]:
-    """Return each box's column (length of the longest path to it), and the wires whose removal opens all loops."""
+    """Return each box's column, and the wires whose removal opens all loops."""
     after: list[list[Edge]] = [[] for _ in nodes]
     fed = {edge.target for edge in edges}
     for edge in edges:

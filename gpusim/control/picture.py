@@ -15,7 +15,7 @@ from gpusim.control.flat import SEPARATOR, Port
 from gpusim.control.layered import Edge, Node, Placed, Point
 
 LETTER, LINE = 5.7, 13.0
-"""Width of a letter of the small text and height of a line, in points of the picture."""
+"""Width of a letter of the small text, and height of a text line, in SVG user units."""
 TITLE = 6.9
 """Width of a letter of names."""
 PORT = 15.0
@@ -25,7 +25,7 @@ MARGIN, FRAME = 12.0, 20.0
 MOST_LINES, MOST_LETTERS = 3, 26
 """Maximum number of parameter lines in a box and of letters per line."""
 ROLES = {"input": "input", "signal": "signal", "command": "command", "inport": "port", "outport": "port"}
-"""Kinds that have their own colors."""
+"""Role of each kind of block that has its own color."""
 
 
 @dataclass(frozen=True)

@@ -266,7 +266,7 @@ class Trace:
     # Ring buffers, for delays of many samples.
 
     def ring(self, at: Place, count: int, initial: float) -> int:
-        """Allocate a ring buffer and return the index of its first number. ``at`` holds the index to write at."""
+        """Allocate a ring buffer and return the index of its first number. ``at``: its write index."""
         self.initial += [float(initial)] * count
         first = len(self.initial) - count
         self.rings.append(Ring(at.at, first, count))

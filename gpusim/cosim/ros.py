@@ -114,7 +114,7 @@ class RosBridge:
     # Messages.
 
     def __call__(self, sim: Simulation, time: float) -> None:
-        """Publish the current state, and write the commands that arrived. With ``lockstep``, wait for commands first.
+        """Publish the current state, then write the commands that arrived. With ``lockstep``, wait for these commands.
 
         Raises:
             SimulationError: with ``lockstep``, no message arrived in time.

@@ -43,7 +43,7 @@ class UdpPoses:
 
     Attributes:
         labels: labels of the bodies, in the order of the packets.
-        sent: number of samples that were sent.
+        sent: number of samples so far, including dropped samples.
         dropped: number of samples that the network rejected.
 
     Raises:

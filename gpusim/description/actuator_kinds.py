@@ -13,7 +13,7 @@ these axes:
 
     p = P - D u,   P (n,), D (n, n) symmetric and positive definite
 
-Each coupled actuator has its own rows, which form one constraint. Other actuators can also act on these axes.
+Each coupled actuator adds one constraint with a row for each axis. Other actuators can also act on these axes.
 """
 
 from __future__ import annotations
@@ -266,9 +266,9 @@ class ActuatorType:
     """Builder parameters that are indices of bodies, joints or others, or that are given in a body frame."""
     variables: ClassVar[tuple[StateVariable, ...]] = ()
     voids: ClassVar[Mapping[str, int]] = {}
-    """Variables that are voids in oil (m3), each with the number that ``void_peak`` stores for the first actuator."""
+    """State variable that is a void in oil (m3) -> number of the first actuator's void, as ``void_peak`` stores it."""
     jumps_from: ClassVar[float] = 0.0
-    """Joint speed above which a motion is a jump, m/s or rad/s (``jump``). 0: the kind moves no joint."""
+    """Joint speed (m/s or rad/s) above which a prescribed motion is a ``jump``. 0: the kind prescribes no motion."""
     commands: ClassVar[tuple[str, ...]] = ()
     """Names of the commands. The first is ``control[label]``, the others are ``control[label + "." + name]``."""
     readings: ClassVar[tuple[Reading, ...]] = ()
@@ -335,7 +335,7 @@ class ActuatorType:
         return -1
 
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
-        """Return the distinct axis rows of one actuator of a coupled kind. Other actuators may share them."""
+        """Return the distinct axis rows of one actuator of a coupled kind. Other actuators may act on them too."""
         return []
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:

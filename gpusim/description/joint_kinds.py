@@ -1,9 +1,9 @@
 """Base class of the kinds of joint: constraint rows that lock motions, and coordinates for the remaining motions.
 
-Every locked motion of a joint is one *dot row*: ``C = u . w - c0 = 0``. u is fixed in the parent. If ``linear`` is
-False, w is a vector fixed in the child, and u and w stay perpendicular. If ``linear`` is True, w is the vector from the
-parent's point to the child's point, and the distance along u stays zero. The only other row is the *line row* ``C = |w|
-- length``. Each joint's file defines its rows. The solver only knows rows.
+Most locked motions of a joint are *dot rows*: ``C = u . w - c0 = 0``. u is fixed in the parent or in the world. If
+``linear`` is False, w is a vector fixed in the child, and u and w stay perpendicular. If ``linear`` is True, w is the
+vector from the parent's point to the child's point, and the distance along u stays zero. A fixed distance is a *line
+row*: ``C = |w| - length``. Each joint's file defines its rows. The solver only knows rows.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class JointType(ABC):
     holds: ClassVar[bool] = True
     """False if the joint locks no motion between its bodies, such as a free joint or a bushing."""
     bears: ClassVar[bool] = True
-    """False if it bears no load, so that it cannot have a force sensor."""
+    """False if the joint bears no load. Such a joint cannot have a force sensor."""
     welds: ClassVar[bool] = False
     """True if it merges its bodies into one rigid part. Other joints of either body then act on this part."""
     pulls: ClassVar[bool] = False

@@ -18,13 +18,13 @@ import numpy as np
 from gpusim.typing import Array
 
 COUNT, WORLD, ORIGIN, BASE, PERIOD, READ = range(6)
-"""Indices in a program's persistent values: samples so far, index of the world, time origin of the count, s, count at
-that origin, period of the last sample, s, and time of the last reading, s."""
+"""Indices in a program's persistent values: number of samples so far, index of the world, time origin (s), number of
+samples at the time origin, period of the last sample (s), and time of the last reading (s)."""
 HEAD = 6
 EARLY = 1e-6
 """Fraction of the period. A sample that is due within this time counts as due."""
 DRIFT = 1e-5
-"""Fraction of the period. Smaller errors of a sample's time count as round-off and reset the time origin."""
+"""Fraction of the period. Smaller errors of a sample's time are round-off: the actual time becomes the time origin."""
 MOST_AT_ONCE = 1000
 """Most samples that are caught up after one long step. Further samples are skipped."""
 CONSTANTS = {

@@ -76,7 +76,7 @@ class Rays:
 
     @classmethod
     def fan(cls, angle: float, count: int) -> Rays:
-        """Make rays in the site's plane z = 0, about its x axis, from right to left, like a laser scanner.
+        """Make rays in the site's plane z = 0, centered on its x axis, from right to left, like a laser scanner.
 
         Args:
             angle: angle from the first to the last ray (rad), at most 2 pi. A full circle has no duplicate ray.

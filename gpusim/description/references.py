@@ -89,7 +89,7 @@ def check_declared(element: str, references: Mapping[str, Reference], numbers: C
         params: parameters of the element.
 
     Raises:
-        ModelError: names the first undeclared parameter, and a missing parameter with a similar name.
+        ModelError: a parameter is not declared, or its name is misspelled. The message names the parameter.
     """
     declared = references.keys() | set(numbers)
     for name in sorted(params.keys() - declared):

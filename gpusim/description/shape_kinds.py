@@ -188,7 +188,7 @@ class ShapeType(ABC):
         return np.zeros((0, 3))
 
     def faces(self, params: Params) -> Faces:
-        """Return the faces of a hull. A triangle mesh returns its tables as ``vertex``. Other shapes have no faces."""
+        """Return the faces of a hull. A triangle mesh returns integer tables in ``vertex``. Others return no faces."""
         return Faces()
 
 

@@ -31,7 +31,7 @@ class Sampling:
         inputs: the signals that the diagram reads.
         parameters: parameters of the diagram, (1 or num_worlds, parameters).
         name: name of the state array with the diagram's persistent values.
-        delays: whether the diagram delays commands. If so, it uses the override's values for overridden commands.
+        delays: whether the diagram delays commands. An override then also replaces the past commands.
     """
 
     program: Program

@@ -19,8 +19,8 @@ class CommandMap:
         time_constant: time constant of a first-order lag of the command (s). 0: no lag.
         integrate: whether the command is the rate of the activation, in the activation's unit per second.
         activation_lower, activation_upper: range of the activation.
-        activation: initial activation. None: the initial command. With an integrator: the activation that maps to the
-            initial value of the actuator.
+        activation: initial activation. None with a lag: the initial command. None with an integrator: the activation
+            that maps to the initial value of the actuator.
     """
 
     factor: float = 1.0

@@ -18,7 +18,7 @@ from gpusim.typing import Array
 SEEDS = 2**53
 """Number of different seeds."""
 _MOST_STEPS = 2**24
-"""Maximum number of steps in one episode with different noise in each step."""
+"""Maximum number of control steps per episode for which no noise value repeats."""
 _NOISE = 1 << 20
 """Number of the first random stream for noise. Lower streams draw the values of an episode."""
 
@@ -82,7 +82,7 @@ class Episodes:
             worlds: indices, (n,).
 
         Raises:
-            ModelError: a seed is not an integer from 0 to 2^53, or the number of seeds is wrong.
+            ModelError: a seed is not an integer from 0 to 2^53 - 1, or the number of seeds is wrong.
         """
         given = np.asarray(seed)
         if given.dtype.kind not in "iu" or given.shape not in ((), self.seed.shape):

@@ -55,8 +55,8 @@ class Goals(dict[str, Array]):
 class Task:
     """Base class of tasks: scene, actions, observations and reward. Subclasses set attributes and define functions.
 
-    Each function gets the signals, the goals and the actions of all worlds. Actions (num_envs, actions) are from -1 to
-    1. Keyword arguments of the constructor replace attributes.
+    Functions get the signals and goals of all worlds. ``observation`` and ``reward`` also get the last actions
+    (num_envs, actions), from -1 to 1. Keyword arguments of the constructor replace attributes.
 
     Attributes:
         scene: name of a scene, or path of a machine file (.yaml). Other models: define ``make_scene``.

@@ -67,7 +67,7 @@ class Wiring:
         """Return the observations, a new float32 array (num_envs, n).
 
         Raises:
-            ModelError: the shape differs from that of the task's first observation.
+            ModelError: the shape is not the shape of the task's first observation.
         """
         if noise and self._noisy.size:
             array = s.array.copy()
@@ -94,7 +94,7 @@ class Wiring:
         self._command.write(self._center + self._half * acting)
 
     def judge(self, s: Signals) -> tuple[Array, Array]:
-        """Return rewards and terminated worlds, (num_envs,) each. In a failed world, NaN becomes 0.
+        """Return rewards and terminated worlds, (num_envs,) each. Infinite or NaN rewards of failed worlds become 0.
 
         Raises:
             ModelError: the task returned a wrong shape, or a reward that is not finite.

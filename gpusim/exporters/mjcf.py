@@ -122,7 +122,7 @@ def _add_bodies(doc: Document) -> list[int]:
 
 
 def _is_new(carrier: dict[int, tuple[int, int]], child: int, parent: int) -> bool:
-    """Return whether ``parent`` can carry ``child``: ``child`` is a body, and ``parent`` is not below it."""
+    """Return whether ``child`` can be nested in ``parent``: ``child`` is a body and does not contain ``parent``."""
     if child == WORLD:
         return False
     while parent != WORLD:

@@ -88,7 +88,7 @@ CARRIERS = frozenset((*_AXES, "fixed", "ball"))
 
 
 def closable(joint: JointSpec) -> bool:
-    """Return whether an equality constraint can replace the joint."""
+    """Return whether equality constraints or tendons can replace the joint."""
     return joint.kind in _CLOSURES
 
 
@@ -97,7 +97,7 @@ def _chosen(joint: JointSpec, *names: str) -> bool:
 
 
 def add_tree_joint(doc: Document, body: ElementTree.Element, index: int) -> None:
-    """Add the MJCF joints that carry a body. The kind of joint must be in CARRIERS."""
+    """Add the MJCF joints between a body and its parent. The kind of joint must be in CARRIERS."""
     joint = doc.model.joints[index]
     doc.report.joints[joint.label] = []
     if joint.kind in _AXES:

@@ -1,4 +1,4 @@
-"""Inertia tensors from files: checks, repair and sums over several parts.
+"""Inertia tensors from files: check them, repair them, and combine the mass properties of parts.
 
 An inertia tensor is physically possible if its principal moments are positive and the largest is at most the sum of the
 other two. For a given mass, a ball of the densest matter has the smallest possible moment. Much smaller moments

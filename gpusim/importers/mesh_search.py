@@ -28,7 +28,7 @@ class Search:
     def __init__(self, folder: Path, packages: Sequence[Path] = ()) -> None:
         self.folder, self.packages = folder, list(packages)
         self.guessed: dict[str, Path] = {}
-        """File name in the robot file -> file that the search found by the end of its path."""
+        """File name in the robot file -> file on disk that matches only the end of this name."""
         self._lost: set[tuple[str, Path]] = set()
         self._inside: dict[Path, list[Path]] = {}
 

@@ -69,7 +69,7 @@ def load_mjcf(
     Args:
         source: path, MJCF text (starts with "<"), ``mujoco.MjSpec``, or ``mujoco.MjModel``.
         fixed_base: True: weld the base to the world in its starting pose. False: let the base float. The base is the
-            child of the world that carries the most joints. Default: as in the file.
+            child of the world whose subtree has the most joints. Default: as in the file.
         gravity: gravitational acceleration in the world frame, m/s2. Default: the file's.
         xform: pose of the file's world frame in the model's world frame.
         merge_fixed: merge bodies without joints into their parents. Otherwise fixed joints connect them to the parents.

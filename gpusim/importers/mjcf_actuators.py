@@ -1,8 +1,8 @@
 """Actuators of the MJCF importer.
 
 In MuJoCo, an actuator of length l and velocity v has the force ``gain ctrl + b0 + b1 l + b2 v`` (biasprm b0, b1, b2).
-With b1 < 0, the actuator becomes a position servo. With b1 = 0 and b2 < 0, it becomes a velocity servo, otherwise a
-motor. Command maps convert MuJoCo's ctrl values to commands of the model.
+With b1 < 0, the actuator becomes a position servo. With b1 = 0 and b2 < 0, it becomes a velocity servo. If both are
+0, it becomes a joint force. Command maps convert MuJoCo's ctrl values to commands of the model.
 """
 
 from __future__ import annotations

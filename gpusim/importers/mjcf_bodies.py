@@ -14,13 +14,13 @@ from gpusim.typing import Array
 from gpusim.validate import least_moment
 
 KEPT_SHARE = 1e-6
-"""Mass of a kept body without mass, as a share of the mean mass of all bodies."""
+"""Mass of a kept body without mass, as a share of the mean mass of the bodies with mass."""
 MISSING_SHARE = 1e-4
-"""Mass of a moving body without mass, as a share of the mean mass of all bodies."""
+"""Mass of a moving body without mass, as a share of the mean mass of the bodies with mass."""
 
 
 def find_base(context: Context) -> int:
-    """Return the base of the robot: the child of the world that carries the most joints, or 0 without bodies."""
+    """Return the base: the child of the world whose subtree has the most joints, or 0 without bodies."""
     m = context.m
     joints = np.array(m.body_jntnum, int)
     for b in range(m.nbody - 1, 0, -1):

@@ -99,7 +99,7 @@ def _add_latch(context: Context, e: int, active: bool) -> None:
 
 
 def _add_soft(context: Context, e: int, a: int, b: int, frame_a: Any, frame_b: Any, weld: bool, label: str) -> None:
-    """Add a bushing in place of a soft constraint that holds a mocap body. Both have the same static stiffness."""
+    """Add a bushing in place of a soft constraint to a mocap body. Both have the same static stiffness."""
     stiffness, damping = [], []
     for inverse in _inverse_weights(context, e):
         k, c = _static_spring(context, e, inverse)

@@ -110,7 +110,7 @@ def _texture(context: Context, g: int, material: int) -> Texture | None:
 
 
 def _on_plane(pixels: Array, repeat: Array, half: Array, uniform: bool) -> Texture:
-    """Return a texture on a plane of half sizes ``half`` (2,), m, as in MuJoCo. A size of 0 is infinite.
+    """Return a texture on a plane of half sizes ``half`` (2,), m, as in MuJoCo. A half size of 0 is infinite.
 
     MuJoCo's image starts at the plane's edge. The viewer's image starts in the middle, so the function shifts it.
     """

@@ -88,7 +88,7 @@ def _sensors(context: Context) -> None:
 
 
 def _effort_ranges(context: Context) -> None:
-    """Report limits on the sum of all actuator forces. The model limits each actuator."""
+    """Report limits on the total actuator force of a joint or tendon. The model limits each actuator instead."""
     m, pulls = context.m, [driven(context, a) for a in range(context.actuators)]
     if context.off("ACTUATION") or not pulls:
         for j in range(m.njnt):

@@ -111,7 +111,7 @@ def _fixed_terms(context: Context, rows: list[int]) -> list[tuple[int, int, floa
 
 
 def _spatial_terms(context: Context, t: int, rows: list[int]) -> list[tuple[int, int, float]] | None:
-    """Add distance joints and wrapped ropes between consecutive sites. Return the terms, or None without joints."""
+    """Add distance joints and wrapped ropes between consecutive sites. Return the terms, or None if there are none."""
     m = context.m
     divisor, constant = 1.0, 0.0
     last: tuple[int, Transform] | None = None

@@ -103,8 +103,8 @@ class JointInfo:
         damping: viscous damping (N m s/rad or N s/m).
         friction: dry friction (N m or N).
         mimic: the joint that this joint follows, or None.
-        initial_position: position (rad or m) in the imported pose, nonzero only for followers with an offset.
-        load_inertia: inertia (kg m2) about the joint's axis of all bodies that the joint carries, in the imported pose.
+        initial_position: position (rad or m) in the imported pose.
+        load_inertia: inertia (kg m2) about the joint's axis of all bodies that the joint moves, in the imported pose.
             For a prismatic joint: the mass (kg) of these bodies. Use this value to scale gains.
         axis: number of the coordinate in the builder's joint, usually 0. Several joints of an MJCF body become one
             joint with several coordinates.
@@ -144,7 +144,7 @@ class Findings:
 
     @property
     def warnings(self) -> list[str]:
-        """Return one sentence for each group of similar findings. It describes one element and names the others."""
+        """Return one sentence per group of similar findings. It describes one element and names up to three others."""
         return one_for_each_fact(finding.sentence for finding in self.findings)
 
     def first_loss(self) -> str:
@@ -161,7 +161,7 @@ class ImportReport(Findings):
         source: the file name, or a short description of text input.
         robot_name: name of the robot in the file.
         base_link: name of the root link.
-        base_joint: label of the joint between the world and the base, or None if the root link is the world.
+        base_joint: label of the fixed or free joint between the world and the base, or None without such a joint.
         fixed_base: True if the base is fixed to the world.
         total_mass: mass of all bodies (kg), including repaired values.
         added_mass: mass (kg) that repairs added.
@@ -327,7 +327,7 @@ _DETAILS = re.compile(r""" \([^()]*\)|'[^']*'|"[^"]*"|[-+]?\b(?:\d[\w.+-]*|inf|n
 
 
 def one_for_each_fact(sentences: Iterable[str], shown: int = 3) -> list[str]:
-    """Merge sentences that differ only in names and numbers. The first sentence lists the other names."""
+    """Merge sentences that differ only in names and numbers. The first sentence lists up to ``shown`` other names."""
     facts: dict[str, dict[str, str]] = {}
     for sentence in sentences:
         name = re.search("'[^']*'", sentence)

@@ -218,7 +218,7 @@ class Assembly:
         self.report.joints[label] = JointInfo(label, index, "fixed", parent="world", child=link.root.label)
 
     def weigh(self) -> None:
-        """Compute the load inertia of each joint from all bodies that the joint carries."""
+        """Compute the load inertia of each joint from all bodies that the joint moves."""
         placed = self.placed
         carrier: dict[int, Placed] = {}
         for item in placed:

@@ -219,7 +219,7 @@ def complete_masses(builder: ModelBuilder, links: Iterable[Link], report: Import
 
 
 def add_weightless(builder: ModelBuilder, links: Sequence[Link], report: ImportReport) -> None:
-    """Disable gravity for bodies. If gravity acts on other links of the body, a force cancels the link's weight."""
+    """Disable gravity for links with <gravity> false. If merged links have gravity, a force cancels the weight."""
     gravity = np.asarray(builder.gravity)
     heavy = {link.root for link in links if link.node.flag("gravity", True) and (link.mass is None or link.mass.mass)}
     for link in links:

@@ -119,7 +119,7 @@ class Scope:
         return pose
 
     def link(self, name: str, depth: int = 0) -> tuple[Scope, str] | None:
-        """Return the scope and name of the link that carries a frame (link, frame, joint, model, "a::b"), or None."""
+        """Return scope and name of the link to which a frame (link, frame, joint, model, "a::b") belongs, or None."""
         head, _, rest = name.partition("::")
         if rest:
             return self.models[head].link(rest, depth) if head in self.models else None

@@ -366,7 +366,7 @@ def _color(node: Node, link: Link, report: ImportReport) -> Color | None:
 def keep_apart(
     builder: ModelBuilder, links: Iterable[Link], self_collisions: bool | None, report: ImportReport
 ) -> None:
-    """Exclude collisions within each model, except between links that collide with each other.
+    """Exclude collisions between links of a model, unless both links have self-collisions enabled.
 
     ``self_collisions``: True for all links, False for none, None for those with <self_collide>.
     """

@@ -14,7 +14,7 @@ from gpusim.input_files import bounded_bytes
 from gpusim.transform import Transform
 
 UNLIMITED = 1e9
-"""Files use 1e16 for missing limits."""
+"""Limits from this value on count as missing. Files use 1e16 for missing limits."""
 
 
 @dataclass(eq=False)

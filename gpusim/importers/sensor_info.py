@@ -20,8 +20,8 @@ class SensorInfo:
     Attributes:
         signal: name of the signal. Empty for a sum over bodies (``SubtreeInfo``).
         index: component of the signal, or -1 for all.
-        form: form of the sensor's value. "": the signal itself. "wxyz": a quaternion with w first. "local": a vector in
-            the axes of ``axes``. "x", "y" or "z": this axis of the orientation. "size": the length of the vector.
+        form: "": the signal itself. "wxyz": a quaternion with w first. "local": a vector in the axes of ``axes``. "x",
+            "y" or "z": this axis of the orientation. "size": a vector's length. "range": a distance, or -1 for no hit.
         axes: name of the signal with an orientation, used by the form "local".
         offset: number to add to the value, m or rad.
         reference: label of a site. The value of a frame sensor is relative to this site, along the site's axes. Empty:
@@ -90,7 +90,7 @@ class SensorInfo:
 
 @dataclass(frozen=True)
 class Part:
-    """A body in the file that was merged into a body of the model.
+    """A body of the file, as a part of a body of the model.
 
     Attributes:
         body: label of the model's body, or empty for the world.

@@ -57,9 +57,9 @@ def load_urdf(
 ) -> tuple[ModelBuilder, ImportReport]:
     """Read a robot from a URDF or xacro file, or from URDF text.
 
-    A body's frame is its link's frame. A joint's frame is its child link's frame. All joints start at 0 or at the
-    nearest limit. Followers of ``<mimic>`` start at the positions that their leaders determine. Labels are the names in
-    the file. Shapes come from <collision>. By default, their meshes become convex hulls.
+    A body's frame is its link's frame. A joint's frame is its child link's frame. By default, joints start at 0 or at
+    the nearest limit. Followers of ``<mimic>`` start at the positions that their leaders determine. Labels are the
+    names in the file. Shapes come from <collision>. By default, their meshes become convex hulls.
 
     Visuals come from <visual> and only affect the viewer: box, cylinder, sphere, capsule, and meshes that trimesh reads
     (STL, OBJ, DAE, ...). Units and axes in a DAE file are ignored. A visual has the colors of the mesh file if there
@@ -72,8 +72,8 @@ def load_urdf(
 
     Impossible masses and inertias are repaired, each with a finding:
 
-    * A body without mass, inertia and shapes that carries another body gets 8e-7 of the carried mass.
-    * Other bodies without mass get 1 % of the mean mass of the bodies with mass, and the inertia of a sphere of water.
+    * A parent body without mass, inertia and collision shapes gets 8e-7 of the mass of its heaviest child.
+    * Other bodies without mass get 1 % of the mean mass of the bodies with mass.
     * A zero inertia is replaced by the inertia of a sphere of water. The same applies to an inertia below a millionth
       of the inertia of a ball of the densest metal.
     * Other impossible principal moments are raised to the nearest possible values.

@@ -130,7 +130,7 @@ def _weigh(tree: Tree, result: Bodies) -> None:
 
 
 def _carried(result: Bodies) -> dict[str, MassProperties]:
-    """Return body -> mass properties of its heaviest child. For a massless child, its heaviest child counts."""
+    """Return body -> mass properties of its heaviest child. A massless child is replaced by its own heaviest child."""
     heaviest: dict[str, MassProperties] = {}
     for joint in reversed(result.joints.values()):
         parent, own = result.body_of.get(joint.parent, ""), result.bodies[joint.child].mass

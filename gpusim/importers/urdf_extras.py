@@ -11,7 +11,7 @@ from gpusim.importers.color_names import Color, named_color
 from gpusim.importers.urdf_xml import Document, Element, local_name
 
 GREATEST_FRICTION = 100.0
-"""Files write 1e5 and more for surfaces that never slip."""
+"""Upper bound for friction. Files write 1e5 and more for surfaces that never slip."""
 _TRUE, _FALSE = ("1", "true"), ("0", "false")
 
 
@@ -22,7 +22,7 @@ class Extras:
     Attributes:
         materials: link -> arguments of its shapes' Material.
         colors: link -> color of its visuals.
-        self_colliding: links that collide with each other.
+        self_colliding: links with self-collisions enabled.
         apart: pairs of links that never collide.
         weightless: links without gravity.
         springs: joint -> (stiffness, position at rest).

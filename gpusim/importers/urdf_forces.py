@@ -49,7 +49,7 @@ def _node(element: Element, source: str) -> Node:
 def _close_loop(
     document: Document, tree: Tree, groups: Bodies, builder: ModelBuilder, node: Node, report: ImportReport
 ) -> None:
-    """Add an SDF joint between two links. The joint frame is the child link's frame when all joints are at 0."""
+    """Add an SDF joint between two links. The file gives its frame in the child link's frame, with all joints at 0."""
     label, kind = clean(node.get("name")) or "gazebo_joint", node.get("type")
     ends = [document.link_labels.get(node.words(end)) for end in ("parent", "child")]
     parent, child = ends
@@ -90,7 +90,7 @@ def _index(builder: ModelBuilder, label: str) -> int:
 def _lift(
     tree: Tree, groups: Bodies, builder: ModelBuilder, link: str, weightless: Sequence[str], report: ImportReport
 ) -> None:
-    """Disable the gravity of a body. For a merged link, a force at the link's center of mass cancels its weight."""
+    """Disable a link's gravity. If gravity acts on other links of the same body, a force cancels the link's weight."""
     mass, gravity = tree.links[link].mass, np.asarray(builder.gravity)
     if mass is None or mass.mass == 0.0 or link in groups.still or not np.any(gravity):
         return

@@ -1,4 +1,4 @@
-"""Detection of links that overlap in the imported pose. Contact forces could not separate such links."""
+"""Detection of links that overlap in the imported pose."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def keep_overlapping_apart(builder: ModelBuilder, report: ImportReport, together
     Args:
         builder: has all shapes and joints of the robot.
         report: lists the shapes of each link. It receives the overlaps and a warning.
-        together: links that collide with each other.
+        together: links that may collide with each other.
     """
     shapes = {link: [builder.shapes[i] for i in indices] for link, indices in report.shapes.items() if link in together}
     posed = {shape.label: _posed(builder, shape) for owned in shapes.values() for shape in owned}

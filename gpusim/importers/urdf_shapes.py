@@ -31,7 +31,7 @@ class CollisionRules:
 
     Attributes:
         meshes: collision shapes of meshes, "hull" or "decompose".
-        together: links that collide with each other.
+        together: links that may collide with each other.
         apart: pairs of these links that do not collide.
         material: returns the material of a link's shapes, or None for the default.
     """

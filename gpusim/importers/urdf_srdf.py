@@ -30,7 +30,7 @@ class Semantics:
 def read_srdf(path_or_text: str | os.PathLike[str], document: Document, name: str | os.PathLike[str] = "") -> Semantics:
     """Read an SRDF file or SRDF text about the robot of ``document``.
 
-    Group states with the same name become one posture. Messages show ``name`` instead of the path.
+    Group states with the same name become one posture unless they disagree. Messages show ``name`` instead of the path.
 
     Raises:
         ModelError: no such file, not XML, no <robot>, or a joint position is no number.

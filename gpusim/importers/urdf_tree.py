@@ -61,7 +61,7 @@ class Tree:
         name: name of the robot.
         root: name of the root link.
         links, joints: links and joints by name.
-        positions: joint name -> starting position: 0 or the position in the given pose, clipped to the joint's limits.
+        positions: joint name -> starting position. Leaders determine those of followers. Others are clipped to limits.
         poses: link name -> (4, 4) starting pose in the frame of the root link.
         warnings: a pair (sentence, severity) for each warning.
     """
@@ -206,7 +206,7 @@ def _checked_pose(tree: Tree, pose: Mapping[str, float]) -> dict[str, float]:
 
 
 def _resolve_mimics(source: Source, tree: Tree, pose: Mapping[str, float]) -> None:
-    """Compute the starting positions. A joint whose leader is fixed becomes a fixed joint at its offset."""
+    """Compute the starting positions. A follower with a fixed leader or multiplier 0 becomes a fixed joint."""
     for name in tree.joints:
         for member in reversed(_leaders(source, tree.joints, name)):
             if member not in tree.positions:

@@ -43,7 +43,7 @@ class Collider:
 
     Attributes:
         path: path of its prim.
-        body: path of the rigid body that carries the collider, or WORLD.
+        body: path of the rigid body that has the collider, or WORLD.
         forms: kind of shape, checked parameters, and pose in the body (or in the builder's world), for each shape.
         enabled: True if the collider collides. A disabled collider only counts for the mass.
         material: material of its surface.

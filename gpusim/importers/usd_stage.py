@@ -24,7 +24,7 @@ from gpusim.typing import Array
 SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
 DEGREE = math.pi / 180.0
 UNLIMITED = 1e30
-"""USD stores infinite limits and forces as numbers of about 3.4e38."""
+"""Larger numbers count as infinite. USD stores infinite limits and forces as about 3.4e38."""
 
 
 def import_pxr() -> ModuleType:

@@ -26,7 +26,7 @@ class Tree:
 
     Attributes:
         order: paths of all bodies that are not merged into others, parents first.
-        carrier: path of a body -> joint that carries the body, for all bodies except floating roots.
+        carrier: path of a body -> joint that connects it to its parent, for all bodies except floating roots.
         roots: path of each root -> number of bodies in its tree, including the root.
         grounded: roots that a joint holds to the world.
     """
@@ -51,7 +51,7 @@ def on_hosts(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]) -> list[
 
 
 def span(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], first: Sequence[str]) -> Tree:
-    """Return the spanning tree. It grows from joints to the world, then from ``first``, then from the other bodies."""
+    """Return the spanning tree. It grows from the world, then kinematic bodies, then ``first``, then other bodies."""
     tree, ends = Tree(), _ends(joints)
     hosts = [path for path, body in bodies.items() if body.host == path]
     children = {joint.bodies[1] for joint in joints if not joint.excluded}
@@ -202,7 +202,7 @@ def load_of(bodies: Mapping[str, UsdBody], carried: Mapping[str, MassProperties]
 
 
 def set_rates(bodies: Mapping[str, UsdBody], tree: Tree) -> None:
-    """Add the joint velocities in the file to the velocities of all bodies that the joints carry."""
+    """Set the velocity of each child body from its parent and the joint velocities, if any of these is nonzero."""
     if not any(dof.rate for joint in tree.carrier.values() for dof in joint.dofs):
         return
     for path in tree.order:

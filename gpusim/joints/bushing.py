@@ -68,7 +68,7 @@ def add_bushing(
     Args:
         parent: body index, -1 for the world.
         child: body index.
-        parent_xform: joint frame in the parent's body frame, whose axes are the directions of the springs.
+        parent_xform: joint frame in the parent's body frame. The springs act along and about its axes.
         child_xform: joint frame in the child's body frame.
         stiffness: K, N/m and N m/rad: six numbers, for x, y, z and the rotations about them, or a symmetric 6x6 matrix.
         damping: C, N s/m and N m s/rad: six numbers, a symmetric 6x6 matrix, or one number for all.

@@ -26,7 +26,7 @@ class Differential:
     """Indices of the joints and tendons of a differential.
 
     Attributes:
-        input: joint whose coordinate drives the differential: the given shaft, or else a tendon.
+        input: joint whose coordinate drives the differential: ``shaft``, or a tendon if no shaft is given.
         slip: tendon of the angle difference l - r. A brake on it can lock the differential. Its signals are
             ``joint.<label>_slip...``.
     """
@@ -47,7 +47,7 @@ def add_differential(
     viscosity: float = 0.0,
     label: str | None = None,
 ) -> Differential:
-    """Add a differential between two joints that turn the same way, such as the spins of two wheels.
+    """Add a differential between two joints that rotate in the same direction, such as the spins of two wheels.
 
     Args:
         left, right: joints of the two sides. The differential uses their first coordinates.

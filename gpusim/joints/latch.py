@@ -54,8 +54,8 @@ def add_latch(
     them. A reset restores the state ``attached``. The bodies' shapes collide in both states.
 
     With ``break_force`` or ``break_torque``, an attached latch opens after a step whose mean load exceeds one of them.
-    It opens only in this world, and stays open until a reset or a write of ``attached``. Such a latch has a force
-    sensor with the same label: ``sensor.<label>.force`` and ``sensor.<label>.torque`` read the load.
+    It opens only in the overloaded world, and stays open until a reset or a write of ``attached``. Such a latch has a
+    force sensor with the same label: ``sensor.<label>.force`` and ``sensor.<label>.torque`` read the load.
 
     Args:
         attached: whether the latch is attached at the start. If True, its two frames must coincide.

@@ -1,4 +1,4 @@
-"""Spatial tendon: a rope over points, spheres, cylinders and pulleys. It is a tendon over its segments' lengths."""
+"""Spatial tendon: a rope over points, spheres, cylinders and pulleys. Its terms are the segment lengths."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpusim.typing import Vector
 
 @dataclass(frozen=True)
 class Pulley:
-    """Pulley in a path (MuJoCo's pulley). ``divisor`` divides the lengths behind it. The next point starts a branch."""
+    """Pulley in a path (MuJoCo's pulley). The next point starts a branch, whose length is divided by ``divisor``."""
 
     divisor: float
 

@@ -80,7 +80,7 @@ def add_joint_wrapped_rope(
     Args:
         parent: body of the first point, -1 for the world.
         child: body of the second point, -1 for the world. It may be the same as ``parent``.
-        around: sphere or cylinder, on any body. If a point is inside its radius, the rope is straight.
+        around: sphere or cylinder, on any body. If an end of the rope is inside this surface, the rope is straight.
         point_a: first point in the parent's body frame (m). Default: its origin.
         point_b: second point in the child's body frame (m).
         max_length: greatest length (m). Without a greatest length, the rope only measures its length, for example as a

@@ -132,7 +132,7 @@ def _volume(vertices: Array, triangles: Array) -> float:
 
 
 def falling(subject: Subject) -> None:
-    """Report bodies that nothing can hold: no joint to the world, and no shape to land on."""
+    """Report bodies that fall forever: the world has no shape for them, or they have no shape and no joint."""
     model = subject.model
     if not np.any(subject.builder.gravity):
         return
@@ -152,7 +152,7 @@ def falling(subject: Subject) -> None:
 
 
 def fallen(builder: ModelBuilder, sim: Simulation, known: Sequence[Finding] = ()) -> list[Finding]:
-    """Report bodies that fall freely at the end of a run and are below all shapes on which they could land.
+    """Report bodies that fell almost freely in a run and ended below all shapes on which they could land.
 
     Args:
         builder: the model.

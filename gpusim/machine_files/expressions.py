@@ -64,8 +64,8 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     """Return the value of an expression.
 
     An expression may contain numbers, names, vectors ``[x, y, z]``, ``+ - * / % **``, comparisons, ``a if c else b``,
-    indices, attributes of results, and the functions of ``FUNCTIONS``. Names and attributes with a leading underscore,
-    and all other functions, are unknown.
+    indices, attributes of results, methods of machines, and the functions of ``FUNCTIONS``. Names and attributes with a
+    leading underscore, and all other functions, are unknown.
 
     Args:
         text: the expression, without the leading "=".

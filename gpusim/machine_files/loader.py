@@ -316,7 +316,7 @@ class _Loader:
         return self._values.call(cls.__name__, cls, found, first=0)
 
     def _schedule(self, found: dict[str, Any]) -> Callable[[Any, float], None] | None:
-        """Return the writer of the sections ``commands`` and ``paths``."""
+        """Return the schedule that the sections ``commands`` and ``paths`` define, or None."""
         writers: list[Callable[[Any, float], None]] = []
         makers: tuple[tuple[str, Any, Any], ...] = (("commands", Schedule, drive), ("paths", CommandPath, follow_paths))
         for key, kind, make in makers:

@@ -38,7 +38,7 @@ _SPACES = {
     **dict.fromkeys(("shape_a", "shape_b"), "shape"),
     "site": "site",
 }
-"""Type of element that a label names, by argument. Labels of all other arguments name an actuator."""
+"""Type of element that a label names, by argument. Labels for other integer arguments name an actuator."""
 _FILES = ("mesh", "file", "path", "source")
 
 

@@ -156,7 +156,7 @@ class ArmCylinder:
 
         Args:
             force: force (N) of the load, positive if the load pressurizes the chamber with the holding valve.
-            command: command of the spool, as a fraction of the lever's travel, 0 to 1.
+            command: command of the spool, 0 to 1.
             line_pressure: pressure (Pa) at the spool's inlet. Below full flow, a pump keeps at least its cut-off
                 pressure minus ``band``. Default: the pressure that the command needs. A spool that is not compensated
                 has no default.
@@ -302,7 +302,7 @@ def add_arm_cylinders(
         The drives by label.
 
     Raises:
-        ModelError: a number breaks a rule, a stroke does not reach the pose, or no cylinder holds a hinge.
+        ModelError: a number breaks a rule, a cylinder cannot reach the initial pose, or no cylinder holds a hinge.
     """
     if isinstance(cylinders, ArmCylinder) or not cylinders or not all(isinstance(c, ArmCylinder) for c in cylinders):
         rule = f"cylinders = {cylinders!r} are no ArmCylinders"

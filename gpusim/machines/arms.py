@@ -116,7 +116,7 @@ class BoomArm:
     def static(
         self, turns: Mapping[str, float] | None = None, forces: Sequence[PointForce | tuple[Any, Any, Any]] = ()
     ) -> ArmStatic:
-        """Return the cylinder forces that balance the weights of links and linkages and ``forces``, by virtual work.
+        """Return the cylinder forces that balance ``forces`` and the weights of all parts, by virtual work.
 
         Args:
             turns: joint angles (rad) by link. Default: zero.

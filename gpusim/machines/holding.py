@@ -54,8 +54,8 @@ class HoldingValve:
 
     The pressure of the other chamber is the pilot pressure. A valve with a fast pilot and a small opening range makes
     the load oscillate. A wide range and a slow pilot damp the oscillation, but require more pump pressure.
-    ``ArmCylinder.lowering`` computes this pressure. With less pressure, the load descends more slowly than the lever
-    commands. At a pressure drop of 3e5 Pa, the open valve passes the flow ``Spool.drain`` times ``Spool.flow``.
+    ``ArmCylinder.lowering`` computes this pressure. With less pressure, the load descends more slowly than
+    commanded. At a pressure drop of 3e5 Pa, the open valve passes the flow ``Spool.drain`` times ``Spool.flow``.
 
     Attributes:
         pressure: chamber pressure (Pa) at which the valve starts to open without pilot pressure. It must exceed the
@@ -115,7 +115,7 @@ class Lowering:
 
 @dataclass(frozen=True)
 class Balance:
-    """The module's equations for one cylinder and one lever position. Pairs are (carrying chamber, other chamber).
+    """The module's equations for one cylinder and one command. Pairs are (carrying chamber, other chamber).
 
     Attributes:
         valve: the holding valve.

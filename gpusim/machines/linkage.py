@@ -1,7 +1,7 @@
 """Analytic model of a suspension: loop in closed form, static equilibrium, and linearized motion about it.
 
 q is the coordinate of the suspension, and z(q) is the travel of the wheel's center relative to the chassis. V(q) is the
-energy of the springs and of the parts' weights. The ground force F on the wheel is in equilibrium if V' = F z'
+energy of the springs and of the parts' weights. A ground force F on the wheel balances the suspension if V' = F z'
 (derivatives with respect to q). If the wheel keeps its height, the chassis oscillates with stiffness k, mass m and
 damping c:
 
@@ -195,7 +195,7 @@ class Linkage:
         """Return the coordinate for a travel.
 
         Raises:
-            ModelError: the linkage does not reach it.
+            ModelError: the linkage does not reach this travel.
         """
         last, step = 0.0, math.copysign(0.01, travel)
         try:
@@ -216,7 +216,7 @@ class Linkage:
         return sum(solid.mass for solid in self.solids.values())
 
     def sprung(self, load: float) -> float:
-        """Return the mass (kg) of the chassis that a ground load carries."""
+        """Return the mass (kg) of the chassis that an upward force on the wheel carries."""
         load = validate.positive(self.element, "load", load)
         if self.gravity == 0.0:
             raise validate.fail(self.element, "a load needs gravity", "give the builder one, or leave the load out")
@@ -315,7 +315,7 @@ class Linkage:
         return total
 
     def check(self) -> None:
-        """Raise a ModelError if the loop does not close, or does not lift the wheel, near its initial pose."""
+        """Raise a ModelError if, near the initial pose, the tie rod does not hold the hub or the wheel cannot rise."""
         if self.steering is not None and self.steering.leverage(self.closing(0.0)) < 0.1:
             rule = "the tie rod and its steering arm are in line, so that it does not hold the hub"
             raise validate.fail(self.element, rule, "place its inner or outer end aside")
@@ -353,7 +353,7 @@ def hinge(element: str, axis: Array, inner: Array, point: Array, name: str) -> A
 
 
 def rocker(axis: Array, center: Array, start: Array, built: Array, other: Array) -> float:
-    """Return the rotation (rad) of a crank that restores the initial distance of the crank's end from a moved point.
+    """Return the crank rotation (rad) that restores the initial distance between the crank's end and a moved point.
 
     Args:
         axis: axis of the crank, a unit vector.

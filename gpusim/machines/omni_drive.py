@@ -35,8 +35,8 @@ def add_omni_drive(builder: ModelBuilder, wheels: Sequence[OmniWheel], label: st
     """Add tendons for the three motions of a platform. Actuators on them drive all wheels together.
 
     For a velocity v of the platform, the wheels' speeds are w = B v (:meth:`OmniWheel.ideal`). The tendons are the rows
-    of the pseudo-inverse of B. A force on a tendon becomes wheel torques that push the platform in the direction of
-    this tendon.
+    of the pseudo-inverse of B. A force on a tendon becomes wheel torques that drive only this motion
+    of the platform.
 
     Args:
         builder: builder that contains the wheels.

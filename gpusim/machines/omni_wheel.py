@@ -1,4 +1,4 @@
-"""Omni and mecanum wheels: free rollers around a hub whose outer sides form one circle."""
+"""Omni and mecanum wheels: a hub with free rollers. The outer sides of the rollers form one circle."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def add_omni_wheel(
 ) -> OmniWheel:
     """Add a wheel of free rollers: a hub on a hinge, and barrels on hinges around the hub.
 
-    The ends of neighboring rollers meet on the wheel's circle. The hub of an omni wheel therefore stays at the height
-    ``radius``. The arc of a mecanum roller deviates from the ideal profile by up to 33 um for a wheel of 0.1 m with
-    eight rollers.
+    With ``gap`` 0, the ends of neighboring rollers meet on the wheel's circle. The hub of an omni wheel then stays at
+    the height ``radius``. The arc of a mecanum roller deviates from the ideal profile by up to 33 um for a wheel of
+    0.1 m with eight rollers.
 
     Args:
         builder: builder that contains the platform.

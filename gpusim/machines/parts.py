@@ -42,7 +42,7 @@ class Arm:
         return two_points(element, name, ("inner", self.inner), ("outer", self.outer))
 
     def solid(self, element: str, name: str) -> Solid:
-        """Return its mass, center of mass and inertia."""
+        """Return mass, center of mass and inertia."""
         inner, outer = self.ends(element, name)
         return bar(element, name, inner, outer, self.mass, self.radius)
 
@@ -65,7 +65,7 @@ class Hub:
     com: Vector | None = None
 
     def solid(self, element: str) -> Solid:
-        """Return its mass, center of mass and inertia."""
+        """Return mass, center of mass and inertia."""
         mass = validate.positive(element, "hub.mass", self.mass)
         com = validate.numbers(element, "hub.com", self.center if self.com is None else self.com, 3)
         inertia = (0.4 * mass * 0.08**2,) * 3 if self.inertia is None else self.inertia
@@ -119,7 +119,7 @@ class TorsionBar:
 
 @dataclass(frozen=True)
 class TieRod:
-    """A tie rod. It holds the hub's steering angle. If the inner end of the tie rod is on a rack, it steers the hub.
+    """A tie rod. It holds the hub's steering angle. A rack at the inner end of the tie rod steers the hub.
 
     Attributes:
         inner: position of the end on the chassis or on the rack.

@@ -1,8 +1,8 @@
 """Steering racks with their tie rods, and hitches of trailers.
 
 L is the wheelbase, T the distance between the kingpins, and d the steering angle of the bicycle model's front wheel. By
-Ackermann's condition, all wheels roll about one point on the line of the unsteered axle. R is the distance of this
-point to the left of the axle's center:
+Ackermann's condition, all wheels roll about one point on the line of the unsteered axle. R is the distance
+from the axle's center to this point, positive to the left:
 
     cot(d) = R/L,   cot(left) = (R - T/2)/L,   cot(right) = (R + T/2)/L
 
@@ -170,7 +170,7 @@ def add_steering_rack(
     force: float = math.inf,
     label: str = "steer",
 ) -> SteeringRack:
-    """Add a steering rack. Then add its suspensions with ``tie_rod=rack.tie_rod(kingpin, inner)``.
+    """Add a steering rack. Then add the suspensions with ``tie_rod=rack.tie_rod(kingpin, inner)``.
 
     The rack is a body that slides along the chassis' y axis. A position servo moves the rack. The command ``label`` is
     the rack's travel (m). ``rack.command(corners, angle)`` converts a steering angle (rad) to this command.

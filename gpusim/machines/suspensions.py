@@ -67,7 +67,7 @@ class Suspension:
     mirror: bool
 
     def static(self, load: float) -> Static:
-        """Return the analytic equilibrium for a ground force (N) on the wheel, and small motions about the equilibrium.
+        """Return the equilibrium under a force (N) on the wheel, as in ``Static.load``, and small motions about it.
 
         The force acts at the wheel's center along z of the corner's frame, which is assumed to be upright.
 
@@ -122,7 +122,7 @@ def add_swing_axle(
         label: prefix of all labels.
 
     Raises:
-        ModelError: a number breaks a rule, or the geometry does not reach the travel.
+        ModelError: a number breaks a rule, or the wheel cannot reach a limit of ``travel``.
     """
     return _arm(Corner(b, chassis, xform, mirror, label, "swing axle"), X, arm, hub, spring, travel, tie_rod, kingpin)
 
@@ -171,7 +171,7 @@ def add_double_wishbone(
         b, chassis, xform, travel, tie_rod, mirror, label: as in ``add_swing_axle``.
 
     Raises:
-        ModelError: a number breaks a rule, or the geometry does not reach the travel.
+        ModelError: a number breaks a rule, or the wheel cannot reach a limit of ``travel``.
     """
     corner = Corner(b, chassis, xform, mirror, label, "double wishbone")
     return _four_bar(corner, X, lower, upper, hub, spring, travel, tie_rod)
@@ -276,7 +276,7 @@ def add_macpherson_strut(
         b, chassis, xform, travel, tie_rod, mirror, label: as in ``add_swing_axle``.
 
     Raises:
-        ModelError: a number breaks a rule, or the geometry does not reach the travel.
+        ModelError: a number breaks a rule, or the wheel cannot reach a limit of ``travel``.
     """
     corner = Corner(b, chassis, xform, mirror, label, "MacPherson strut")
     element, center = corner.element, corner.center(hub)

@@ -50,7 +50,7 @@ def lateral_tie_rod(
     Args:
         kingpin: point on the kingpin at the height of the tie rod, in the corner's frame.
         length: length (m) of the steering arm. Positive: the arm points backward. Negative: forward.
-        inner: y coordinate of the tie rod's inner end, less than y of the outer end.
+        inner: y coordinate of the tie rod's inner end, less than the kingpin's y by more than 10 % of ``length``.
         wheelbase: distance (m) from the kingpin back to the rear axle. Default: parallel steering.
         half_track: distance (m) from the kingpin to the vehicle's center plane.
         angle: angle (rad) of the bicycle model's front wheel at which Ackermann's condition holds, below pi/2. Its

@@ -1,7 +1,7 @@
 """Path of a track around its wheels: a closed polygon of equal links that touch the wheels but do not penetrate them.
 
 Points are (x, z) in the plane of the track. Links go counterclockwise: in the direction of x at the bottom, with the
-inside of the track to their left. A taut link points as far to the left as the wheels allow, so it lies along the
+inside of the track to their left. Each link points as far to the left as the wheels allow, so it lies along the
 nearest tangent. Its heading is t - asin(R/D), where t is the direction and D the distance from its pin to the wheel's
 center. R is the distance from this center to a link that lies on the wheel.
 """

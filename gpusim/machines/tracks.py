@@ -1,6 +1,6 @@
 """Tracks: shoes on pins in a closed loop around a sprocket, a tensioned idler, road wheels on torsion bars and rollers.
 
-Hinges (pins) connect the shoes, and teeth and wheels push the shoes by contacts. ``SolverConfig(joint_solver="auto")``
+Hinges (pins) connect the shoes. Teeth and wheels push the shoes by contacts. ``SolverConfig(joint_solver="auto")``
 sweeps the ring of pins together with its contacts, and solves the rest of the machine directly.
 """
 
@@ -367,7 +367,7 @@ def _taut(wheels: track_path.Wheels, shoes: int) -> track_path.Path | None:
 
 
 def _wheels(plan: _Plan) -> track_path.Wheels:
-    """Return the wheels as seen by the links."""
+    """Return the wheels, each with the distance from its center to a link that lies on it."""
     over = plan.half + CLEARANCE
 
     def circle(at: Any, radius: float) -> track_path.Circle:

@@ -47,7 +47,7 @@ class DcMotor:
     gear_ratio: float = 1.0
 
     def add(self, b: ModelBuilder, joint: int, label: str) -> int:
-        """Add it to a coordinate and return the actuator's index."""
+        """Add the drive to a joint coordinate and return the actuator's index."""
         return b.add_dc_motor(joint, **vars(self), label=label)
 
 
@@ -56,7 +56,7 @@ class SpeedDrive:
     """A drive that holds a speed: gain (command - speed), limited to +-``torque``. The command is a speed (rad/s).
 
     Attributes:
-        torque: maximum, N m.
+        torque: maximum torque (N m).
         gain: gain (N m s/rad).
         most: maximum speed (rad/s). Commands are limited to this speed.
     """
@@ -66,7 +66,7 @@ class SpeedDrive:
     most: float = 30.0
 
     def add(self, b: ModelBuilder, joint: int, label: str) -> int:
-        """Add it to a coordinate and return the actuator's index."""
+        """Add the drive to a joint coordinate and return the actuator's index."""
         offered = -self.most, self.most
         return b.add_servo(
             joint, "velocity", damping=self.gain, effort_limit=self.torque, label=label, command_range=offered
@@ -78,13 +78,13 @@ class TorqueDrive:
     """A drive whose torque is the command (-1 to 1) times ``torque``, at any speed.
 
     Attributes:
-        torque: maximum, N m.
+        torque: maximum torque (N m).
     """
 
     torque: float
 
     def add(self, b: ModelBuilder, joint: int, label: str) -> int:
-        """Add it to a coordinate and return the actuator's index."""
+        """Add the drive to a joint coordinate and return the actuator's index."""
         return b.add_torque_motor(joint, self.torque, label=label)
 
 
@@ -153,7 +153,7 @@ def add_wheel(
         xform: pose of the wheel's frame in the hub's frame. The wheel rolls along x and rotates about y. Default: the
             hub's frame.
         radius, width: size (m) of the wheel.
-        mass: kg.
+        mass: mass (kg).
         material: material, with ``law=gpusim.Tire(...)`` for a tire. Default: as in ``add_shape``.
         inertia: inertia (kg m2) about the wheel's center, as in ``add_body``. Default: the inertia of a ring with an
             inner radius of half the wheel's radius.
@@ -293,7 +293,7 @@ def add_drive_train(
             vehicle turns on the spot.
         shaft_mass: mass (kg) of the turn motor's shaft. The shaft lies crosswise at the chassis' center of mass, or at
             the chassis' origin if the shapes define the center of mass.
-        label: prefix of all labels, with "_".
+        label: prefix of all labels. An "_" follows it.
 
     Raises:
         ModelError: there are no wheels, the sides have different numbers of wheels, a wheel is repeated, or ``turn``

@@ -16,7 +16,7 @@ from gpusim.meshes.polytope import solid
 from gpusim.typing import Array
 
 _BACKWARD = -0.2
-"""If the cosine between a corner's normal and the face's normal is lower, the corner's normal points inward."""
+"""A corner's normal points inward if the cosine of its angle to the face's normal is below this."""
 
 
 @dataclass(frozen=True, eq=False)

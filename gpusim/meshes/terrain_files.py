@@ -18,8 +18,8 @@ _PIXEL_SCALE, _NO_DATA = 33550, 42113
 def read_terrain(element: str, source: Any) -> tuple[Array, tuple[float, float] | None]:
     """Return heights (rows, columns), rows from low to high y, and the cell size (dx, dy) from the file, or None.
 
-    Heights are the numbers in the file. The values of a PNG are scaled to the range from 0 (black) to 1 (white). A
-    missing height is NaN.
+    For a PNG, heights range from 0 (black) to 1 (white). For other sources, they are the stored numbers. A missing
+    height is NaN.
 
     Args:
         element: name for error messages.

@@ -141,7 +141,7 @@ def _with_neighbors(vertices: Array, triangles: Array, chosen: Array) -> tuple[A
 
 
 def _morton_codes(vertices: Array, triangles: Array) -> Array:
-    """Return a number for each triangle that orders their middles along a space-filling curve."""
+    """Return a number for each triangle. The numbers order the triangles' centroids along a space-filling curve."""
     lower = vertices.min(axis=0)
     size = float((vertices.max(axis=0) - lower).max())
     scale = ((1 << 20) - 1) / size

@@ -13,7 +13,7 @@ from gpusim.typing import Array
 WELD = 1e-7
 """Before a comparison, vertices are rounded to this fraction of the mesh's extent (the resolution of float32)."""
 _THIN = 1e-7
-"""A triangle whose height is a smaller fraction of its longest edge is degenerate."""
+"""A triangle is degenerate if its height, divided by its longest edge, is below this."""
 _CHUNK = 1 << 16
 _PRIMES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9))
 

@@ -26,7 +26,7 @@ class Model(Elements):
     ``parameters`` holds the arrays of fields.PARAMETER_FIELDS for one world. ``groups`` holds the actuators by kind.
     ``controls`` maps every command to its column in the control array. ``control_map`` (4, controls) holds the
     minimum, maximum, factor and offset of each command. ``operator_commands`` lists the labels that
-    wildcards and panels offer.
+    wildcards match and panels show.
     """
 
     topology: Topology

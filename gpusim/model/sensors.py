@@ -15,7 +15,7 @@ COLUMNS = {
     "axis_sensor": "int", "contact_sensor_body": "int", "contact_sensor_site": "int",
 }  # fmt: skip
 """Columns and their C types: constraint and a coordinate of the joint, break force (N) and break torque (N m) of a
-latch (infinity for other joints), sensor that can break each axis or -1, body and site of a contact sensor."""
+latch (infinity for other joints), sensor of each axis's breakable latch or -1, body and site of a contact sensor."""
 BREAKS = ("break_force", "break_torque")
 """Parameters of a latch that can break."""
 
@@ -35,7 +35,7 @@ def breaking_sensors(model: Elements) -> dict[int, int]:
 
 
 def sensor_table(model: Model, constraint_labels: list[str]) -> dict[str, Array]:
-    """Return the arrays of ``COLUMNS``, by name, (sensors,) each."""
+    """Return the arrays of ``COLUMNS``, by name."""
     joints, contacts = of_kind(model, JOINT_SENSOR), of_kind(model, CONTACT_SENSOR)
     places = {label: k for k, label in reversed(list(enumerate(constraint_labels)))} if joints else {}
     read = coordinates(model) if joints else None

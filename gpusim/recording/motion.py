@@ -42,7 +42,7 @@ _ZIP = b"PK"
 
 @dataclass(frozen=True)
 class MotionHeader:
-    """Origin of a motion. It is sufficient to rebuild the model.
+    """Origin of a motion. If ``target`` is not empty, gpusim can rebuild the model from it.
 
     Attributes:
         target: name of the scene, or path of the robot file. Empty for a model that a program built.
@@ -176,7 +176,7 @@ class MotionRecorder:
         self._stream.write(self.header.text().encode() + b"\n")
 
     def next_time(self) -> float:
-        """Return the time (s) of the next frame since the start of the recording."""
+        """Return the time (s) from the start of the recording to the next frame."""
         return self._next
 
     def sample(self, time: float, half_step: float = 0.0) -> bool:
@@ -264,7 +264,7 @@ def save_motion(motion: Motion, path: str | os.PathLike[str]) -> None:
 
 
 def is_motion_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether the name is the name of a finished or growing motion file."""
+    """Return whether a file name ends like the name of a finished or growing motion file."""
     name = Path(path).name.lower()
     return name.endswith((SUFFIX, SUFFIX + PART))
 

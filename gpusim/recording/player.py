@@ -108,7 +108,7 @@ class MotionPlayer:
         return {"position": position, "orientation": orientation}
 
     def read_signals(self) -> dict[str, Array]:
-        """Return the values (worlds, numbers) of the diagram wires by name, from the last frame up to the current time.
+        """Return the values (worlds, numbers) of the diagram wires by name, from the frame with number :meth:`frame`.
 
         The result is empty if the recording has no wires.
         """

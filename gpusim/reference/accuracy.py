@@ -4,7 +4,7 @@
   set do not count.
 * Contacts: the residual is the greatest change of an impulse in the last sweep, divided by the greatest normal impulse.
 * Modes and laws: see ``not_converged`` in model/fields.py.
-* Voids: the oil of a cylinder can have voids (actuators/cavitation.py). Some machines have voids in normal operation.
+* Voids: the value is the greatest void in the oil, m3 (actuators/cavitation.py). Some machines normally have voids.
 * Motions: the value is the greatest distance over which a joint jumped to reach its prescribed path.
 
 The last bits of each maximum hold the index of its constraint, so the kernels find both with one atomic operation. The

@@ -33,7 +33,7 @@ class ContactWork:
     Attributes:
         sizes: dimensions by name ("pairs", "shapes", ...).
         shapes: the shapes as objects of the narrow phase.
-        overflowed: number of worlds and steps in which the close pairs exceeded the buffer capacity.
+        overflowed: number of worlds whose close pairs exceeded the buffer capacity, summed over all steps.
     """
 
     def __init__(self, model: Model, num_worlds: int, config: SolverConfig, real: Any) -> None:

@@ -1,8 +1,8 @@
 """Balance on contacts: zero-moment point, support polygon and margin, batched over worlds.
 
 At the zero-moment point p, the moment of the ground forces is normal to the ground plane (Vukobratovic 1972; Sardain
-and Bessonnet 2004): p = (n x M)/(n . F) relative to a point of the plane. n is the normal of the plane, F is the total
-force, and M is the moment about this point. As long as the feet neither tip nor stick, the zero-moment point lies in
+and Bessonnet 2004): p = (n x M)/(n . F), relative to any point o of the plane. n is the normal of the plane, F is the
+total force, and M is the moment about o. As long as the feet neither tip nor stick, the zero-moment point lies in
 the support polygon. The support polygon is the convex hull of the contact points.
 """
 
@@ -101,7 +101,7 @@ def support(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) ->
 
 
 def zmp(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) -> Zmp:
-    """Compute the zero-moment point, with its margin, of the contact forces on ``bodies``, in the support plane.
+    """Compute the zero-moment point of the contact forces on ``bodies`` in the support plane, and its margin.
 
     Args:
         sim, bodies, up: as in :func:`support`.

@@ -111,7 +111,7 @@ class Bodies:
         return motion.twist[..., :3] + cross(w, self.arm), w
 
     def outer_wrench(self, motion: Motion, acceleration: Array) -> Array:
-        """Return the external wrench for given accelerations, without gravity, (worlds, 6).
+        """Return the external wrench (worlds, 6), without gravity, that the accelerations require.
 
         The wrench is a force (N) and a moment (N m) about the center of mass.
         """

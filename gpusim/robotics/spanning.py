@@ -1,4 +1,4 @@
-"""Spanning forest of a model's joints: the joint that carries each body, and the joints that close loops.
+"""Spanning forest of a model's joints. A joint carries the body that it adds to a tree. Others may close loops.
 
 A joint that carries a body is a chain of elementary motions in the joint frame. An elementary motion is a translation
 along an axis, a rotation about an axis, or a free rotation (ball). If the joint's child carries the joint's parent, the
@@ -89,7 +89,7 @@ def spanning_forest(model: Model, base: str | None) -> Forest:
 
     Kinematic bodies float. The trees grow from kinematic bodies and from the world. The remaining bodies form groups
     that joints connect. In each group, one body floats: ``base`` if it is in the group, else the child of a free joint,
-    else a body that no joint carries, else the first body.
+    else a body that is no joint's child, else the first body.
 
     Raises:
         UnknownNameError: no body of that label.

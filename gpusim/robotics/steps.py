@@ -18,8 +18,8 @@ rows of higher levels come from the previous step.
 A level keeps the errors of the levels above only to first order. With several priorities, the levels therefore run one
 after the other. Each level handles the joint limits itself and shortens its contribution to the step. The errors of the
 levels above may then differ from their linear prediction by at most ``LEAK`` plus a fraction of their improvement. In
-the last steps of each level, this allowance is far smaller. So the levels correct the disturbances by unreachable
-tasks, in order of priority.
+the last steps of each level, this allowance is far smaller. The levels above then recover from disturbances by
+unreachable tasks.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MAX_PASSES = 4
 LEAK, LEAK_SHARE = 1e-2, 0.5
 """Error (m and rad) that a level may cause in higher levels, and share of their improvement that it may undo."""
 FINISHING, FINER = 2, 1e-4
-"""Number of last steps that protect each higher level strictly, and factor by which they reduce LEAK."""
+"""Number of last steps that strictly protect each higher level, and factor on LEAK for each such step."""
 MAX_WAY = 1.0
 """Maximum norm (m and rad) of the errors of a level after the first priority. Larger errors are scaled down."""
 AT_LIMIT = 1e-9

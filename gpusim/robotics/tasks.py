@@ -23,7 +23,7 @@ class Rows:
     """Error and Jacobian of a task in given postures.
 
     ``error`` (worlds, n) (m and rad) is the target minus the task's value. ``jacobian`` (worlds, n, freedoms) is the
-    Jacobian of the value. Each three consecutive rows form a vector.
+    Jacobian of the value. Every three consecutive rows form a vector.
     """
 
     error: Array

@@ -39,11 +39,11 @@ class Tree(NamesMoved):
     A posture ``q`` (worlds, size) holds the coordinates of the joints that carry bodies, like
     ``joint.<label>.position``. A ball joint has a quaternion (xyzw, any nonzero length). A floating body has the pose
     of its frame: position (3) and quaternion (4). Velocities ``v`` (worlds, freedoms) are like
-    ``joint.<label>.velocity`` (three for a ball joint, about the parent's joint frame). A floating body has the
+    ``joint.<label>.velocity`` (three for a ball joint, in the parent's joint frame). A floating body has the
     velocity of its frame's origin and its angular velocity, world frame. Generalized forces are conjugate to these
     velocities. A posture (size,) stands for one world. Units are SI, and vectors are in the world frame.
 
-    A joint that connects two bodies which other joints already carry closes a loop, see :meth:`loops`.
+    A joint carries the body that it adds to the tree. Other joints may close loops, see :meth:`loops`.
 
     Args:
         model: a finalized model.
@@ -59,8 +59,8 @@ class Tree(NamesMoved):
         rates: names of the velocities, also for Jacobian columns, mass matrix rows and columns, and forces:
             ``"<joint>"``, ``"<joint>_0"`` ..., ``"<joint>_wx"`` ..., ``"<body>_vx"`` ....
         size, freedoms: numbers of ``names`` and ``rates``.
-        bodies: labels of the tree's bodies, carriers first.
-        start: (1, size) posture in the model's start pose.
+        bodies: labels of the tree's bodies, parents before children.
+        start: (1, size) posture of the model's initial poses.
         lower, upper: (freedoms,) limits of the coordinate of each velocity, infinite if unlimited.
 
     Raises:
@@ -319,7 +319,7 @@ class Tree(NamesMoved):
     def contact_wrench(self, q: Any, v: Any, a: Any) -> tuple[Array, Array, Array]:
         """Return the center of mass, external force (N), and external moment (N m) about it, (worlds, 3) each.
 
-        Force and moment are the rates of momentum for the accelerations ``a``, minus the weight.
+        Force and moment equal the rates of change of the momentum for the accelerations ``a``, minus the weight.
         """
         bodies, motion = self._moving(q, v)
         wrench = bodies.outer_wrench(motion, self._rows("acceleration", a, self.freedoms))
@@ -338,7 +338,7 @@ class Tree(NamesMoved):
     def inverse_dynamics(
         self, q: Any, v: Any, a: Any, external: Mapping[str, Any] | None = None, gravity: Any = None
     ) -> Array:
-        """Return the generalized forces (worlds, freedoms) for accelerations ``a``, including gravity and inertia.
+        """Return the generalized forces (worlds, freedoms) that the accelerations ``a`` require under gravity.
 
         Loops are open: the method does not include the loads of closing joints.
 

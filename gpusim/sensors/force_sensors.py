@@ -20,8 +20,8 @@ def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -
     """Add a force-torque sensor in a joint. It measures the wrench of the child on the parent.
 
     The signals ``sensor.<label>.force`` (3,) N and ``sensor.<label>.torque`` (3,) N m refer to the joint's point and
-    its frame on the parent. They are mean values over the last step. They include the joint's reaction, drives,
-    limits, friction and bounces. Diagrams can read these signals, which are one step older than poses and velocities.
+    its frame on the parent. They are mean values over the last step, so they are older than poses and velocities. They
+    include the joint's reaction, drives, limits, friction and bounces. Diagrams can read them.
 
     Args:
         joint: index of a joint. It must lock a direction or have a drive.
@@ -51,9 +51,9 @@ def add_contact_sensor(self: ModelBuilder, body: int, site: int | None = None, l
     """Add a sensor for all contacts of a body, for example a foot.
 
     The signals are ``sensor.<label>.force`` (3,) N, ``.torque`` (3,) N m about the sensor's origin, and
-    ``.center_of_pressure`` (3,) m, all in the world frame. They are mean values over the last step and include bounces.
-    The sum of force times dt over all steps is the exchanged momentum. The signals are one step older than poses and
-    velocities. Diagrams can read them.
+    ``.center_of_pressure`` (3,) m, all in the world frame. They include bounces. They are mean values over the last
+    step, so they are older than poses and velocities. The sum of force times dt over all steps is the exchanged
+    momentum. Diagrams can read them.
 
     Args:
         body: body index.

@@ -100,7 +100,7 @@ def add_imu(
         b: the builder.
         site: label of the site (:meth:`gpusim.ModelBuilder.add_site`).
         label: label of the sensor.
-        rate: samples per second. None: one sample per step of the configured size.
+        rate: samples per second. None: one sample per ``SolverConfig.dt``.
         acceleration_noise: standard deviation of the noise of each component (m/s2).
         acceleration_bias: bias of each component (m/s2). It may differ per world, as
             ``sensor.<label>.acceleration_bias.value_0``, _1, _2.
@@ -156,7 +156,7 @@ def add_range_finder(
         b: the builder.
         sensor: label of the ray sensor (:meth:`gpusim.ModelBuilder.add_ray_sensor`).
         label: label of the range finder.
-        rate: samples per second. None: one sample per step of the configured size.
+        rate: samples per second. None: one sample per ``SolverConfig.dt``.
         noise: standard deviation of the noise of each distance (m).
         bias: bias of each distance (m). It may differ per world, as ``sensor.<label>.measured_bias.value_0`` and so on.
         latency: time from a measurement to its output (s), rounded to whole samples. Until this time has passed, the
@@ -205,7 +205,7 @@ def add_encoder(
         joint: label of the joint.
         label: label of the sensor.
         counts: counts per revolution, or per meter.
-        rate: samples per second. None: one sample per step of the configured size.
+        rate: samples per second. None: one sample per ``SolverConfig.dt``.
         latency: time from a measurement to its output (s), rounded to whole samples. Until this time has passed, the
             sensor returns the first sample.
         velocity_time: time constant of the velocity filter (s).

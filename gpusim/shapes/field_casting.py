@@ -27,7 +27,7 @@ class _Ground:
         self.rate = line.direction[:, :2] / self.spacing
 
     def places(self, start: Array, end: Array) -> Array:
-        """Return the sorted s of ``start``, of ``end`` and of all triangle borders between them, (n, places)."""
+        """Return sorted ray parameters (n, places): ``start``, ``end`` and all triangle borders between them."""
         grid = [(np.arange(n + 1) - self.at[:, k, None]) / self.rate[:, k, None] for k, n in enumerate(self.last)]
         diagonal = np.arange(-self.last[1], self.last[0] + 1)
         apart, rate = self.at[:, 0] - self.at[:, 1], self.rate[:, 0] - self.rate[:, 1]
@@ -37,7 +37,7 @@ class _Ground:
         return np.sort(np.concatenate([within, start[:, None], end[:, None]], axis=1), axis=1)
 
     def triangles(self, s: Array) -> tuple[Array, Array]:
-        """Return heights (n, m) and slopes along column and row (n, m, 2) of the triangles under points (n, m)."""
+        """Return ground heights (n, m) at ray parameters ``s``, and the rise per column and per row (n, m, 2)."""
         place = np.clip(self.at[:, None] + s[..., None] * self.rate[:, None], 0.0, self.last)
         i, j = np.moveaxis(np.minimum(place.astype(int), self.last - 1), -1, 0)
         x, y = place[..., 0] - i, place[..., 1] - j

@@ -20,7 +20,7 @@ _CREASE = 75.0
 _NEAR = 0.9963
 """Cosine of 5 degrees. If all normals are within 5 degrees of one normal, one manifold is enough."""
 _FLAT = 1e-6
-"""Minimum rise of the next triangle that makes a valley, as a fraction of dx + dy."""
+"""Minimum rise of a triangle above its neighbor's plane that counts as a valley, as a fraction of dx + dy."""
 _BAND = 256
 """Number of rows of heights that are processed together."""
 _SKIRT = 0.08
@@ -76,7 +76,7 @@ class HeightField(Unmovable):
         return math.inf
 
     def manifolds(self, params: Params) -> int:
-        """Return MANIFOLDS if the field has valleys and its normals differ by more than 10 degrees, otherwise 1."""
+        """Return 1 if there are no valleys or all normals are within 5 degrees of the first one, else MANIFOLDS."""
         heights, spacing = params["heights"], params["spacing"]
         first = _normals(heights[:2, :2], spacing)[0][0, 0, 0]
         # Bands of rows keep the memory small. They share a row of cells.
@@ -99,7 +99,7 @@ class HeightField(Unmovable):
         return vertices, triangles.astype(np.int32)
 
     def surfaces(self, params: Params, segments: int = 32) -> list[tuple[Array, Array, float]]:
-        """Return the surface, and walls for drawing. The walls reach down to the base, but at most by ``_SKIRT``."""
+        """Return the surface, and walls for drawing. The walls end at the base or at the depth ``_SKIRT``."""
         vertices, triangles = self.mesh(params)
         rows, columns = params["heights"].shape
         low, high = vertices.min(axis=0), vertices.max(axis=0)

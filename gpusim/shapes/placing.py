@@ -47,7 +47,7 @@ def add_shape(
         mask: bits of the groups that the shape collides with. Shapes a and b collide if ``a.group & b.mask`` and
             ``b.group & a.mask`` are both nonzero. Shapes of one body never collide. Shapes of welded bodies and of
             bodies that share a joint collide only after ``add_collision_pair``. A joint to the world counts only if it
-            is fixed.
+            is fixed. Latches, tendons and wrapped ropes do not count.
         density: density for a body without a given mass (kg/m3). Default: the material's density.
         color: for drawing, sRGB (red, green, blue) from 0 to 1, or "#rrggbb". Default: the body's color.
 

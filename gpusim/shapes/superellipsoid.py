@@ -94,7 +94,7 @@ class Superellipsoid(Round):
         return np.diag([y2 + z2, x2 + z2, x2 + y2])
 
     def radius(self, params: Params) -> float:
-        """Return the exact distance of the farthest point: on the curve z = 0, then on that point's meridian."""
+        """Find the farthest point on the curve z = 0, then on its meridian. Return the exact distance."""
         a, b, c, e1, e2 = self.size_values(params)
         return _farthest(_farthest(a, b, e2), c, e1)
 

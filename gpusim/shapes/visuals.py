@@ -36,8 +36,8 @@ def add_visual(
     """Add a visual to a body. The viewer draws it instead of the body's shapes.
 
     Visuals have no contacts and no mass, so the motion with and without visuals is bit-identical. A body may have
-    several visuals. For a body without visuals, the viewer draws the shapes, or else a box for the inertia. For the
-    world, the viewer draws both visuals and shapes.
+    several visuals. For a body without visuals, the viewer draws the shapes, or else a solid estimated from the
+    inertia. For the world, the viewer draws both visuals and shapes.
 
     Args:
         body: body index, -1 for the world.

@@ -54,7 +54,7 @@ def _units(runtime: Runtime, group: Group, spec: ActuatorSpec) -> Callable[[str,
 
 
 def _add_brake_signals(runtime: Runtime, table: SignalTable, group: Group, k: int, unit: str) -> None:
-    """Add the force and the heat of a brake over the next kick."""
+    """Add the signals of a brake's force, and of the power (W) that becomes heat."""
     name, axis, prefix = group.type.name, int(group.axis[k]), f"{group.type.prefix}.{group.labels[k]}."
 
     def force() -> Array:

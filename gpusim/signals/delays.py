@@ -2,10 +2,10 @@
 
 If an actuator has a ``delay``, or a command has an activation x, the usual names hold the commands that you write. The
 values that act now have the name ``<name>.applied``. A lag is x' = (command - x) / time_constant, solved exactly over a
-step. An integrator is x' = command. Both keep x within its range, and the mean of x over the step acts. A program
-(description/program.py) computes the applied values. The program runs after all diagrams, so it also delays
-the commands that diagrams set. The commands of the last steps are part of the state. An override also replaces these
-past commands. Integrators keep their activation during an override. Delays are rounded to whole steps.
+step. An integrator is x' = command. Both keep x within its range. The mean of x at the start and the end of the step
+acts. A program (description/program.py) computes the applied values. It runs after all diagrams, so it also delays the
+commands that diagrams set. The commands of the last steps are part of the state. An override also replaces these past
+commands. Integrators keep their activation during an override. Delays are rounded to whole steps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Energies, momenta and joint gaps of the whole model, at time t."""
+"""Energies and joint gaps of the whole model, at the current time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpusim.typing import Array
 def kinetic_energy(w: StepBuffers) -> Array:
     """Return the energy of bodies, rotors and pistons (J), (num_worlds,), after stage forward.
 
-    For accuracy, the function uses the mean of the velocities before and after the trial velocity update (kick).
+    With the scheme "second_order", the function interpolates between the velocities before and after the trial step.
     """
     after = 0.0 if w.scheme == "semi_implicit" else (w.h_prev / (w.h_prev + w.real.type(w.h)))[:, :, None]
     twist = w.twist_before + after * (w.twist - w.twist_before)

@@ -27,7 +27,7 @@ FREE = 0.9
 
 
 class FallWatch:
-    """Watch that warns about the first body that falls forever. It ignores bodies that joints connect to the world."""
+    """Watch that warns once about a body that falls forever. It ignores bodies that joints connect to the world."""
 
     def __init__(self, backend: Backend, model: Model) -> None:
         self._next: float = FIRST

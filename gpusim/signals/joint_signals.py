@@ -170,7 +170,7 @@ class JointSignals:
         return total
 
     def reaction(self) -> Array:
-        """Return the wrench of the joint's impulses in the last kick, including drives and limits."""
+        """Return the wrench of the joint at the current time (N, N m), (num_worlds, 6), including drives and limits."""
         w, t = self.runtime.forward(), self.model.topology
         if self.constraint < 0:
             return np.zeros((self.runtime.num_worlds, 6))

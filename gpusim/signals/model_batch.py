@@ -29,7 +29,7 @@ _EQUAL = (
 _BODY = ("mass", "inertia", "xform", "linear_velocity", "angular_velocity", "gravity_scale")
 _JOINT = ("limit_lower", "limit_upper", "damping", "friction", "armature", "limit_restitution")
 _GROUP = ("specs", "params", "state", "derived")
-"""Numbers of elements that may differ between worlds."""
+"""Fields of actuator groups that may differ between worlds."""
 
 
 def structure(model: Model, config: SolverConfig) -> str:

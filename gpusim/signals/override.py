@@ -71,7 +71,7 @@ class Override:
         return labels
 
     def release(self, names: str | Sequence[str] | None, worlds: Array) -> None:
-        """End the override of commands, by label or wildcard. They keep their current values until you write them."""
+        """End the override of commands (None: all). They keep their current values until you write them."""
         labels = self._controls if names is None else self._labels(names)
         columns = np.array([self._controls[label] for label in labels], np.int64)
         held = self._runtime.state.arrays[OVERRIDE]

@@ -143,7 +143,7 @@ class Runtime:
     def forward(self) -> StepBuffers:
         """Return the work arrays with forces at the current time (stage ``forward``).
 
-        The method computes a trial step, keeps the forces, and discards the velocities. It does so once per state.
+        The method computes a trial step once per state. The state itself does not change.
         """
         if self._forward is None:
             self._forward = self.backend.run_forward(self.step_size / self.config.substeps)

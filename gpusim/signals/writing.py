@@ -193,7 +193,7 @@ def _shared(others: list[tuple[Signal, Array]]) -> dict[SharedWriter, dict[str, 
 
 
 class JumpWatch:
-    """Watch that warns once if you write a new velocity of a kinematic body with sites in many consecutive steps."""
+    """Watch of a model with sites. It warns once if many consecutive steps write new velocities of a kinematic body."""
 
     def __init__(self, runtime: Runtime, targets: Sequence[writes.Target]) -> None:
         bodies = runtime.model.bodies

@@ -35,7 +35,7 @@ class AssemblyReport:
 
     @property
     def converged(self) -> Array:
-        """Return True for worlds in which every joint is within the tolerance, (num_worlds,)."""
+        """Return True for worlds in which every joint and coupling is within the tolerance, (num_worlds,)."""
         fine = np.ones(self.num_worlds, dtype=bool)
         for residual in self.after.values():
             fine &= residual <= self.tolerance
@@ -52,9 +52,9 @@ class AssemblyReport:
 
 
 def assemble(w: StepBuffers, state: State, tolerance: float, iterations: int) -> AssemblyReport:
-    """Move the bodies until the position errors of all rigid rows are zero. Heavy bodies move less.
+    """Move the bodies until the position errors are within ``tolerance``, in at most ``iterations`` iterations.
 
-    Velocities do not change.
+    Heavy bodies move less. Velocities do not change.
 
     ``state`` is the writable state of ``w``.
     """

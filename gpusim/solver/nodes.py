@@ -16,7 +16,7 @@ class Build:
     """Properties of a build of the kernels.
 
     Attributes:
-        direct: the direct solver solves the joints, otherwise colored sweeps.
+        direct: whether the direct solver solves the joints. If not, colored sweeps solve them.
         shapes: the build contains contacts.
         staged: the build is for the staged launch.
         swept: with the direct solver, sweeps solve some of the joints.
@@ -67,11 +67,11 @@ class Phase:
         return found
 
     def work(self) -> str:
-        """Return the relative cost of an item on a CPU as a C++ expression: about 1 for a body, 4 for a manifold."""
+        """Return the relative cost of an item on a CPU as a C++ expression: 4 per record of a group, else 1."""
         return "4 * ITEM_LANES" if "ITEM_LANES" in self.room else "1"
 
     def idle(self, sizes: Sizes) -> bool:
-        """Return True if a size of the model is 0, so that the phase has no work."""
+        """Return True if a size in the number of items is 0, so that the phase has no work."""
         items = self.bound or self.room or self.items
         names = re.findall(r"[a-z_]+", items) if _PLAIN.fullmatch(items) else []
         return any(not sizes[name] for name in names)
@@ -202,7 +202,7 @@ class Stage(Routine):
         reference: the NumPy function in gpusim/reference/ ("joints.kick.kick"), which takes the StepBuffers. By default
             it is the function in stages.py with the name of the stage. The kernels can use the CONSTANTS of its file by
             name.
-        kernels: the file in cuda_kernels/ with the phases of the stage, unless another file includes it.
+        kernels: the file in cuda_kernels/ with the phases of the stage. Empty if another kernel file includes it.
     """
 
     together: Condition | None = None

@@ -416,7 +416,7 @@ STEP = (
     CHECK,
 )
 TRIAL = (*CONTACTS, *IMPULSES, FORWARD)
-"""Nodes that compute the forces at the current time without a change of the state."""
+"""Nodes that compute the forces at the current time in a trial substep."""
 
 
 def stages(nodes: tuple[Node, ...] = (*STEP, FORWARD, POSE)) -> Iterator[Stage]:

@@ -23,7 +23,7 @@ def find_contacts(work: StepBuffers, dt: float) -> None:
 
 
 def forward(work: StepBuffers, h: float) -> None:
-    """Compute velocities and forces at t_n from a trial substep. The caller restores the state."""
+    """Compute the forces at t_n in a trial substep. The caller restores the contacts of the state."""
     work.h = h
     _run(TRIAL, work)
 

@@ -36,7 +36,7 @@ def lowest_reach_of(model: Model, machine: MachineParts, up: Array) -> float:
     """Return a height along ``up`` (m) below which no swinging body can move. Inf if no body swings.
 
     Bodies that are guided by an actuator with commands, a slider or a vertical hinge count as fixed. In a loop, every
-    link after the first hangs below the previous link by at most 80 % of half its own length.
+    link after the first lowers the height by at most 80 % of the distance from its joint to its center of mass.
     """
     branches, loops = _tree(model)
     guided = _guided(model)

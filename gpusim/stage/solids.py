@@ -42,7 +42,7 @@ class Solid:
     half: Array
 
     def holds(self, point: Array, margin: float = 1.04) -> bool:
-        """Return whether a point is inside the solid or within a margin.
+        """Return whether a point is inside the solid or within a margin around it.
 
         The point is relative to the center of mass, in body axes.
         """
@@ -156,7 +156,7 @@ def _is_lopsided(solid: Solid, around: Surroundings) -> bool:
 
 
 def _weight(mass: float, around: Surroundings) -> Solid:
-    """Return an iron ball with this mass. Its radius is at most 0.3 times the distance of the farthest attachment."""
+    """Return an iron ball of this mass. If the farthest attachment is near, the ball is smaller."""
     radius = (0.75 * mass / math.pi / _IRON) ** (1.0 / 3.0)
     farthest = float(np.linalg.norm(around.points, axis=1).max())
     return Solid(BALL, np.eye(3), np.full(3, min(radius, 0.3 * farthest)))

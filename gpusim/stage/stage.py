@@ -71,7 +71,7 @@ class Stage:
     Args:
         model: the model to draw.
         num_worlds: number of copies next to each other.
-        decoration: also draw solids for bodies without shapes and visuals, joints, springs, cylinders and stands. Ropes
+        decoration: also draw joints, springs, cylinders, posts, and solids for bodies without shapes and visuals. Ropes
             and rods are always drawn.
         visuals: draw the visuals of bodies that have them. False: draw the collision shapes.
 

@@ -158,7 +158,7 @@ class _Search:
         return np.concatenate([np.full(slices[n].stop - slices[n].start, float(scale[n])) for n in self._names])
 
     def _steps_of(self, trace: Recording) -> Array:
-        """Return the number of steps before each sample."""
+        """Return the number of steps from the previous sample to each sample."""
         dt = self._sim.config.dt
         at = (np.asarray(trace.time, float) - trace.time[0]) / dt
         steps = np.diff(np.round(at).astype(int), prepend=0)

@@ -173,7 +173,7 @@ def _run(sim: Simulation, worlds: Sequence[tuple[Scene, Any]], plan: Plan) -> Re
 
 
 def sample_steps(steps: int, dt: float, rate: float | None) -> list[int]:
-    """Return the numbers of the steps at which samples are taken, including the start and the end.
+    """Return the step numbers of the samples, including 0 and ``steps``. Without ``rate``: only ``steps``.
 
     Raises:
         ModelError: the rate is not between 0 and the number of steps in a second.

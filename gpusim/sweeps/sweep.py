@@ -47,7 +47,7 @@ def sweep(
         parameters: values of each parameter. Without ``num_samples``, every combination runs. A tuple (low, high) is a
             range from which random values are drawn.
         signals: names or wildcards of signals. Default: the signals of the scene's plots.
-        num_samples: number of random points to run in place of every combination.
+        num_samples: number of random points to run instead of all combinations.
         seed: seed of the random points.
         duration: duration of each run (s). Default: the scene's duration.
         rate: samples per second of simulated time. Default: a sample only at the end of each run.

@@ -1,4 +1,4 @@
-"""A pyramid of boxes stands still while the lower rows carry the load."""
+"""A pyramid of boxes stands still."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def _lagrange_top(spin: float, tilt: float, mass: float, radius: float, height: 
 
 
 def _keeps_momentum(run: Recording) -> bool:
-    """Check that the vertical angular momentum and the spin are constant, because no torque acts about these axes."""
+    """Check that the angular momentum about the vertical and the rate about the disc's axis are constant."""
     turn = rotations.matrix_from_quaternion(run["body.top.orientation"])
     rate = rotations.matvec(turn.swapaxes(-1, -2), run["body.top.angular_velocity"])
     upright = rotations.matvec(turn, rate * np.array([0.0125, 0.0125, 0.005]))[..., 2]

@@ -161,7 +161,7 @@ def checks(off: float) -> list[Check]:
         return near(run["body.platform.position"][:, :, 2], RADIUS, 1e-4)
 
     def moves_aside(run: Recording) -> bool:
-        """Check the mean sideways velocity."""
+        """Check the mean sideways velocity and the mean yaw rate."""
         t = (run["time"] > 3.0) & (run["time"] < 4.4)
         aside = np.mean(run["body.platform.linear_velocity"][t, 0, 1])
         return near(aside, 0.5, 0.01) and near(np.mean(run["body.platform.angular_velocity"][t, 0, 2]), 0.0, 0.01)

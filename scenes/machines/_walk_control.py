@@ -50,7 +50,7 @@ LAST = 0.15
 CLEAR = 0.6 * LIFT
 """Planned height of a rising foot at which an early contact is reset, m."""
 TOUCH, YIELDS = 25.0, 0.5
-"""Force that detects ground contact of a swinging foot (N), and rate limit of its height correction (m/s)."""
+"""Minimum force on a swinging foot that counts as ground contact (N), and rate limit of the height correction (m/s)."""
 LEVER, DAMPING = 0.3, 3e-3
 """Inverse kinematics: weight of rotation relative to translation (m/rad), and damping of least squares."""
 FAR = 0.12
@@ -114,7 +114,7 @@ def _held(d: Diagram, name: str, source: str, sample: str) -> None:
 
 
 def _seen(d: Diagram, name: str, source: str, position: str, orientation: str, vector: bool = False) -> None:
-    """Add the transformation of a point or a vector to a frame."""
+    """Add a block that transforms a point or a vector to a frame."""
     d.connect(source, d.add("to_frame", name, vector=vector)["in"])
     d.connect(position, f"{name}.position")
     d.connect(orientation, f"{name}.orientation")
@@ -235,7 +235,7 @@ def _add_wrench(d: Diagram) -> None:
 
 
 def _add_landing(d: Diagram, side: str) -> None:
-    """Add the target of a foot relative to the pelvis: its planned position plus a shift from the DCM error."""
+    """Add the target of a foot: its planned position, shifted by the position error and the DCM error of the robot."""
     other = "r" if side == "l" else "l"
     d.add("delay", f"{side}_last", samples=1)
     text = "astray if free else (0 if bears and not other else last)"
@@ -247,7 +247,7 @@ def _add_landing(d: Diagram, side: str) -> None:
 
 
 def _add_meeting(d: Diagram, side: str) -> None:
-    """Add the early ground contact of a foot. The foot keeps its height until the next swing."""
+    """Add the detection of an early ground contact. The foot then keeps its height until its next swing."""
     wires = {"bears": f"{side}_bears", "v": f"{side}_sinks", "high": f"{side}_high", "load": f"{side}_bearing"}
     _formula(d, f"{side}_early", f"not bears and v < 0 and load > {TOUCH!r}", **wires)
     _formula(d, f"{side}_gone", f"not bears and v > 0 and high > {CLEAR!r}", **wires)
@@ -306,7 +306,7 @@ def _add_joints(d: Diagram, posture: Posture) -> None:
 
 
 def _add_soles(d: Diagram) -> None:
-    """Add the forces on the soles and the margin of the desired ZMP in the more loaded sole."""
+    """Add the forces on the soles and the distance of the center of pressure from the edge of the more loaded sole."""
     for side, _ in SIDES:
         d.add("signal", f"{side}_ground", signal=f"sensor.{side}_foot.force")
         _part(d, f"{side}_bearing", f"{side}_ground", 2)

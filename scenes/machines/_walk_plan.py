@@ -34,7 +34,7 @@ GRID = 0.01
 INWARDS = 0.012
 """Inward offset of the zero-moment point from a sole's center in single support, m."""
 LIFT = 0.05
-"""Height of a swinging foot above the higher one of its footprints, m."""
+"""Maximum height of a swinging foot above the higher of its old and new footprints, m."""
 CORRECTIONS = 6
 """Number of iterations that correct the zero-moment point for all masses."""
 DIGITS = 10
@@ -121,7 +121,7 @@ def footprints(moves: Sequence[tuple[float, float]]) -> list[tuple[str, Footprin
 
 
 def timed(prints: Sequence[tuple[str, Footprint]], pace: Pace) -> list[Step]:
-    """Return consecutive steps that start with both feet next to each other at the origin."""
+    """Return consecutive steps. Before the first step, both feet are next to each other at the origin."""
     at = feet_at(Footprint(0.0, 0.0, 0.0, 0.0))
     steps, begins = [], pace.first
     for side, target in prints:

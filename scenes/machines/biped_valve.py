@@ -58,9 +58,9 @@ def build(
     """Build the scene. The command "wheel" is the wheel angle (rad).
 
     Args:
-        turn: rotation of the wheel, degrees, -110 to 110, not 0. From 100 on, an arm may not reach the rim of a wheel
-            with a radius of 0.18 m or more.
-        friction: dry friction of the wheel's hinge, N m, above 0 and at most 20. From 10 on, some checks may fail.
+        turn: rotation of the wheel, degrees, -110 to 110, not 0. From 100 degrees on, an arm may not reach the rim of a
+            wheel with a radius of 0.18 m or more.
+        friction: dry friction of the wheel's hinge, N m, above 0 and at most 20. From 10 N m on, some checks may fail.
         radius: radius of the wheel's rim, m, 0.1 to 0.2.
         misplaced: distance of the wheel behind its assumed position, m, -0.03 to 0.03.
         feedback: use feedback of the wheel's angle and of the wrist forces.
@@ -100,7 +100,7 @@ def build(
 
 @dataclass(frozen=True)
 class Times:
-    """Times of a run (s): motion at full speed (there and back), start of the return, and end."""
+    """Times of a run (s): intervals of full speed (there and back), start of the return, and end."""
 
     turning: tuple[tuple[float, float], tuple[float, float]]
     back: float
@@ -108,7 +108,7 @@ class Times:
 
     @classmethod
     def of(cls, turn: float) -> Times:
-        """Return the times for a rotation (rad). A rotation of more than 90 degrees takes longer."""
+        """Return the times for a rotation (rad). Above 93 degrees, the return starts later."""
         way = abs(turn) / SPEED
         back = max(LEAST_BACK, BEGINS + way + COMES_TO_REST)
         # lag of the filter at the start, and slowing down at the end

@@ -1,4 +1,4 @@
-"""A biped walks twenty steps over a board, through a push and along a bend, and stops.
+"""A biped walks straight ahead, steps on a board, is pushed, follows a bend and stops.
 
 The plan of the walk is computed when the scene is built. A block diagram controls the robot and keeps the balance.
 """
@@ -28,7 +28,7 @@ BEND = 0.4
 OVER = 2
 """Index of the step on the board, counted from the end of the flat steps."""
 AFTER, PUSHED, BENDING = 5, 4, 6
-"""First step of the bend and pushed step, counted from the end of the flat steps. Number of steps in the bend."""
+"""Indices of the bend's first step and of the pushed step, as for OVER, and number of steps in the bend."""
 LEAST = 30.0
 """Minimum push that has a visible effect, N."""
 PUSH_TIME, PUSH_AT = 0.2, 0.2
@@ -40,9 +40,9 @@ BEARS, SETTLED = 25.0, 0.02
 ITERATIONS = 16
 """Number of iterations of the contact solver."""
 TARGETS = 0.6
-"""Range of the joint targets about the initial positions, rad."""
+"""Maximum deviation of the joint targets from the initial positions, rad."""
 BACK = 2.0
-"""Time after a push until the robot is back on its plan, s."""
+"""Maximum time from the start of a push until the robot is back on its plan, s."""
 
 
 def build(

@@ -174,14 +174,14 @@ def _driven(
 
 
 def _crosses(run: Recording) -> bool:
-    """Check that all wheels pass the kerb within 5 cm of the line, with less than 3 % slip."""
+    """Check that all wheels pass the kerb, with less than 5 cm sideways offset and less than 3 % slip."""
     x, y, _ = run["body.chassis.position"][-1, 0]
     rolled = float(run["joint.mean.position"][-1, 0]) * (RADIUS - 0.5 * axle_loads()[0] / RADIAL_STIFFNESS)
     return bool(x > OBSTACLE_X + KERB - TRAILER_X and abs(y) < 0.05 and abs(x / rolled - 1.0) < 0.03)
 
 
 def _droops(run: Recording, limits: dict[str, tuple[float, float]]) -> bool:
-    """Check the motion range of the front arms, and their limits."""
+    """Check that the front arms move far enough and stay within their limits."""
     ends = [(run[name].min() - low, high - run[name].max()) for name, (low, high) in limits.items()]
     within = np.min(ends) > -1e-3
     left, right = (run[f"joint.{name}_lower.position"] for name in ("fl", "fr"))
@@ -189,7 +189,7 @@ def _droops(run: Recording, limits: dict[str, tuple[float, float]]) -> bool:
 
 
 def _cruises(run: Recording) -> bool:
-    """Check the mean speed within 3 %, including obstacles."""
+    """Check that the mean speed, obstacles included, is within 3 % of the commanded speed."""
     steady = (run["time"] > 3.0) & (run["time"] < LET_GO)
     return bool(abs(run["diagram.driver.speed"][steady].mean() / asked_speed(STICK) - 1.0) < 0.03)
 

@@ -28,7 +28,7 @@ HASTE, SMOOTH = 1.0, 4.0
 APPROACH = 1.0
 """Duration of the motion from home to the path and back, s."""
 LEVER, DAMPING = 0.3, 3e-3
-"""Inverse kinematics: weight of rotation (lever, m), and damping of least squares."""
+"""Inverse kinematics: weight of rotation relative to translation (m/rad), and damping of least squares."""
 AT_ONCE = 1e-6
 """Filter time of derivatives, s."""
 DRIVE = "max(-1, min(1, max(-limit, min(limit, effort)) / stall + rate / idle))"

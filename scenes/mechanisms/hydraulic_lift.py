@@ -178,8 +178,8 @@ def build(
         tank_pressure: tank pressure, Pa.
         bulk_modulus: bulk modulus of the oil, Pa.
         overlap_supply: dead zone of the supply edges, as a share of the spool's travel.
-        overlap_drain: opening of the drain edges at rest, as a share of the spool's travel. A closed center is
-            negative.
+        overlap_drain: opening of the drain edges at rest, as a share of the spool's travel. For a closed
+            center, it is negative.
         anticavitation_gain: flow gain of the check valves from the tank, m3/s/sqrt(Pa). 0: no check valves.
         coupling: "implicit", or "papers" for the piston with substeps of the 2023 paper.
         control: "schedule" writes the valve's command from the variant's table. "diagram" computes it with a block
@@ -327,7 +327,7 @@ def _model(lift: _Lift, coupling: Literal["implicit", "papers"]) -> gpusim.Model
 
 
 def _pressure_a(lift: _Lift) -> float:
-    """Return the initial pressure of chamber A. This pressure carries a load that is above the lower stop."""
+    """Return the initial pressure of chamber A. Above the lower stop, this pressure carries the load."""
     if lift.position == 0.0:
         return lift.tank_pressure
     return (lift.mass * GRAVITY + lift.area_b * _pressure_b(lift)) / lift.area_a

@@ -1,8 +1,8 @@
 """A suspension on a rig settles, hits both stops and is shaken.
 
-After section 1 of the VirSim paper on wheels, figures 1 to 4: swing axle, trailing arm, double trailing arm, double
-wishbone, sliding pillar, MacPherson strut. The chassis is on a vertical guide. The wheel's center is on a pad that
-slides on the shaker's plate.
+The suspensions are from section 1 of the VirSim paper on wheels, figures 1 to 4: swing axle, trailing arm, double
+trailing arm, double wishbone, sliding pillar, MacPherson strut. The chassis is on a vertical guide. The wheel's center
+is on a pad that slides on the shaker's plate.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SHAKER_STIFFNESS, SHAKER_DAMPING = 1e9, 1e7
 HUB = m.Hub((0.0, 0.60, 0.30), 18.0, (0.3, 0.5, 0.35))
 RADIUS, HALF_WIDTH = 0.3, 0.08
 PLATE = -0.02
-"""Height of the center of the shaker's plate below the wheel, m."""
+"""Initial height of the center of the shaker's plate, which is below the wheel, m."""
 Kind = Literal[
     "swing_axle", "trailing_arm", "double_trailing_arm", "double_wishbone", "sliding_pillar", "macpherson_strut"
 ]

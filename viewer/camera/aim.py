@@ -57,8 +57,8 @@ def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) ->
     """Return the initial camera.
 
     Args:
-        camera: requested camera; None for a view of everything. A scene's camera is used only for one world and only if
-            the scene has set it.
+        camera: requested camera; None for a view of everything. A scene's camera is used only if the scene sets it and
+            one world is drawn.
         num_worlds: number of drawn worlds.
     """
     if camera is None or (isinstance(camera, Camera) and (camera == Camera() or num_worlds > 1)):

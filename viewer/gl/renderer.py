@@ -34,7 +34,7 @@ _HORIZON = 400.0
 
 @dataclass(frozen=True)
 class View:
-    """Data of one frame that depends on camera and poses.
+    """Camera, poses and lights of one frame, and the transforms computed from them.
 
     Attributes:
         camera: camera of the picture.

@@ -16,7 +16,7 @@ _SHARE = 0.04
 
 
 class SeeThrough:
-    """Detector of world shapes that hide bodies. Grounds are excluded."""
+    """Detector of world shapes that hide bodies. It ignores planes, height fields and triangle meshes."""
 
     def __init__(self, stage: Stage) -> None:
         # The box of a terrain or a mesh of triangles says nothing about what it hides.

@@ -29,7 +29,7 @@ class Channel:
 
 
 class Channels(Mapping[str, Channel]):
-    """All channels by name, in order.
+    """All channels by name, in the order of the inputs.
 
     Attributes:
         changed: names of the channels set or released since the last step.
@@ -82,7 +82,7 @@ class Channels(Mapping[str, Channel]):
     def write_taken(self, control: MutableMapping[str, Any], everything: bool) -> None:
         """Write the values that were set since the last step.
 
-        If a schedule has overwritten the inputs, write the values of all inputs that a source has set.
+        With ``everything``, write all values that a source has set, because a schedule has overwritten them.
         """
         for name in self if everything else self.changed:
             if self[name].source and name in control:

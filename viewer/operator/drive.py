@@ -47,7 +47,7 @@ class Drive:
         self._output = 0.0
 
     def update(self, keys: AbstractSet[str], pad: GamepadState, present: float, seconds: float) -> float | None:
-        """Return the input's new value, or None if the operator did not touch it.
+        """Return the input's new value, or None if this binding does not move the input.
 
         Args:
             keys: names of the keys that are down.

@@ -42,7 +42,7 @@ PATTERNS: dict[str, tuple[Lever, ...]] = {
     "iso": (_SWING, Lever("stick", "left_y", ("S", "W")), Lever("boom", "right_y", ("K", "I")), _BUCKET),
     "sae": (_SWING, Lever("boom", "left_y", ("S", "W")), Lever("stick", "right_y", ("K", "I")), _BUCKET),
 }
-"""Pattern name -> functions of the lever axes (left or back, right or forward). Source: ISO 10968 and SAE J1177."""
+"""Pattern name -> lever axes. The first key of an axis is for left or back. Source: ISO 10968 and SAE J1177."""
 
 WHEELED = "wheeled"
 """Name of the pattern of wheeled vehicles."""
@@ -170,7 +170,7 @@ def _pattern(name: str, functions: Mapping[str, str], inputs: Mapping[str, Input
 
 
 def _pedals(inputs: Mapping[str, Input]) -> list[Binding]:
-    """Return the bindings of a wheeled vehicle, or none if it does not steer and drive."""
+    """Return the bindings of a wheeled vehicle, or an empty list without commands that steer and drive."""
     found = [binding for binding in PEDALS if bound_inputs(binding, inputs)]
     names = [binding.command for binding in found]
     if "drive" in names and "*_drive" in names:

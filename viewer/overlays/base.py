@@ -94,7 +94,7 @@ class Frame:
         return None if self.sim is None else self.sim.contacts(world=list(self.worlds))
 
     def column(self, world: Array) -> Array:
-        """Return the positions (n,) of the simulation worlds ``world`` in the list of drawn worlds."""
+        """Return the indices (n,) of the simulation worlds ``world`` in the list of drawn worlds."""
         order = np.argsort(self.worlds)
         return np.asarray(order[np.searchsorted(np.asarray(self.worlds)[order], world)])
 

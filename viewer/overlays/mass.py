@@ -46,7 +46,7 @@ def support_of(contacts: Contacts, dynamic: Array, center: Array, up: Array) -> 
         up: unit vector against gravity.
 
     Returns:
-        The support polygon, or None if no contact touches.
+        The support polygon, or None if none of these contacts touches.
     """
     moves_a = (contacts.body_a != WORLD) & dynamic[contacts.body_a]
     moves_b = (contacts.body_b != WORLD) & dynamic[contacts.body_b]
@@ -89,7 +89,7 @@ class MassOverlay(Overlay):
         self._add_table(frame, canvas, float(mass[0].sum()))
 
     def _draw_plumb(self, frame: Frame, canvas: Canvas, world: int, center: Array) -> None:
-        """Draw a line from the common center of mass down to the support polygon, or to the ground."""
+        """Draw the support polygon, and a line from the common center of mass to it or to the ground."""
         up, offset = frame.stage.up, frame.stage.offsets[world]
         support = self._support(frame, world)
         height, color = self._ground(frame), INK

@@ -17,7 +17,7 @@ SHARE = 0.01
 _SHRINK = 0.5
 """The axis limits shrink if the values use less than this share of the span."""
 _STEPS = 5.0
-"""Axis limits are multiples of a round number, which is at most the span divided by this number."""
+"""Minimum number of rounding steps in the span. Axis limits are multiples of one step, which is a round number."""
 
 
 class Span:

@@ -58,7 +58,7 @@ class Panel:
     # Positions.
 
     def layout(self, width: float, height: float) -> Layout:
-        """Return the layout of a window of this size, in cursor units."""
+        """Return the layout of a window of this size, in the units of the cursor position."""
         sizes = Sizes.of(width, height, self.zoom)
         history = self.panel_state.history()
         scopes_fit = history is not None and bool(history.scopes) and width >= _FOR_SCOPES * sizes.column
@@ -108,9 +108,9 @@ class Panel:
         """Draw into the bound framebuffer and process clicks since the last frame.
 
         Args:
-            width, height: window size in cursor units.
+            width, height: window size, in the units of the cursor position.
             seconds: time since the last frame.
-            scale: pixels per cursor unit.
+            scale: pixels per unit of the cursor position.
         """
         if not self.visible or not self.fits(width, height):
             self._layout = None

@@ -47,7 +47,7 @@ class PanelClient:
         panel_state.world = sight.worlds[sight.picked.world if sight.picked is not None else 0]
 
     def room(self, width: float, height: float) -> Box:
-        """Return the area for the scene, in cursor units."""
+        """Return the area for the scene, in the units of the cursor position."""
         return self.panel.scene_area(width, height)
 
     def event(self, kind: str, *details: Any) -> bool:

@@ -35,7 +35,7 @@ SOURCES: dict[str, Rgba] = {
 
 @dataclass(frozen=True)
 class Sizes:
-    """Lengths for one window size, in the units of the cursor position. A pixel may be smaller.
+    """Lengths for one window size, in cursor units (units of the cursor position, at least one pixel each).
 
     Attributes:
         font: height of the letters with the gap between lines.

@@ -10,7 +10,7 @@ from gpusim.viewer.panel.bundle import imgui
 from gpusim.viewer.panel.theme import Rgba
 
 Places = dict[str, Box]
-"""Areas of widgets in the last frame by name, in cursor units."""
+"""Areas of widgets in the last frame by name, in the units of the cursor position."""
 
 
 def wide() -> float:

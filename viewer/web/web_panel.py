@@ -28,7 +28,7 @@ class WebPanel:
     Args:
         gui: interface of a viser server.
         panel_state: state that the controls show and change.
-        do: function that executes a request of a browser.
+        do: function that schedules a browser's request for the next frame.
         look: function that is called with a camera's name and the browser that chose this camera.
         follow: function that is called with the label of a body, or None.
         draw: function that is called with the worlds to draw.

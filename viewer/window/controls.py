@@ -16,7 +16,7 @@ from gpusim.viewer.window.sources import Live
 from gpusim.viewer.window.view_state import ViewState
 
 _CLICK = 4.0
-"""Maximum cursor movement of a click, cursor units."""
+"""Maximum cursor movement of a click, in the units of the cursor position."""
 _SCRUB = 1.0
 """Jump in a recording for Shift and an arrow key, s."""
 MOUSE, WINDOW = "Mouse", "Window"
@@ -189,7 +189,7 @@ class Controls:
         self.let_go()
 
     def move(self, x: float, y: float) -> None:
-        """Handle a cursor movement to a window point, measured from the upper left corner."""
+        """Handle a cursor movement to a point, measured from the upper left corner of the scene's area."""
         right, down = (x - self._x) / self.sight.height, (y - self._y) / self.sight.height
         self._moved += math.hypot(x - self._x, y - self._y)
         self._x, self._y = x, y

@@ -44,7 +44,7 @@ def spring_wrench(
         stretch: vector (3,) from the point to the target (m).
         velocity: velocity (3,) of the point (m/s).
         arm: vector (3,) from the center of mass to the point (m).
-        mass: mass of the body (kg). It limits the force.
+        mass: mass of the body (kg). The maximum force is proportional to it.
         felt: effective mass at the point (kg), see :func:`mass_at_point`.
         frequency: undamped natural frequency of the spring (Hz).
 

@@ -50,7 +50,7 @@ class Screen:
 
     Args:
         title: title of the window.
-        width, height: size of the content, in screen units.
+        width, height: size of the content, in the units of the cursor position.
         listener: function that gets the events.
         visible: False: open a hidden window.
 
@@ -125,7 +125,7 @@ class Screen:
         return bool(self.glfw.window_should_close(self.handle))
 
     def size(self) -> tuple[int, int]:
-        """Return width and height in cursor units; 0 while minimized."""
+        """Return width and height, in the units of the cursor position; 0 while minimized."""
         width, height = self.glfw.get_window_size(self.handle)
         return width, height
 

@@ -177,7 +177,7 @@ class Session:
         self._resume_from(self.source.time)
 
     def single_step(self, count: int = 1) -> None:
-        """Pause and advance by ``count`` steps, or frames of a recording. A negative count goes back."""
+        """Pause and advance by ``count`` steps or frames. In a recording, a negative count goes back."""
         self.pause()
         self.source.single_step(count)
         self._resume_from(self.source.time)

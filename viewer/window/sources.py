@@ -63,7 +63,7 @@ class Source(Protocol):
         """Continue from the current state after a program has stepped the simulation itself."""
 
     def poses(self, worlds: Sequence[int], time: float | None) -> Poses:
-        """Return the poses of some worlds after the last step, or interpolated between the last two at ``time``."""
+        """Return the poses of some worlds at ``time``, between the last two steps. None: after the last step."""
 
     def failure(self) -> str:
         """Return the reason why the source cannot continue. Empty while it can continue."""
@@ -82,7 +82,7 @@ class Live:
         before_step: function for state-dependent forces. It is called before each chunk of steps with the chunk's
             duration (s).
         operator: operator that writes the commands before each step, or None.
-        longest: maximum time between two calls of ``before_step`` (s).
+        longest: maximum simulated time between two calls of ``before_step`` (s).
         cost: recent wall time of a step (s). None before the first step.
         variable: adaptive step size. None: the simulation's step size.
     """
@@ -147,7 +147,7 @@ class Live:
         return self.sim.config.dt if self.variable is None or kept else self.variable.size
 
     def _chunk(self, dt: float, smooth: bool, seconds: float) -> int:
-        """Return the number of steps until the next event."""
+        """Return the number of steps that the simulation may do at once."""
         if self.scene.schedule is not None or smooth:
             return 1
         most = _AT_ONCE if not self.cost else int(seconds / self.cost)

@@ -25,7 +25,7 @@ class ViewState:
         model: the model to draw.
         worlds: indices of the drawn worlds.
         poses: poses of these worlds.
-        width, height: window size, in cursor units.
+        width, height: size of the scene's area in the window, in the units of the cursor position.
         camera: a camera, or the name of a view. None: a camera that shows everything.
         visuals, decoration: see :class:`Stage`.
 
@@ -34,7 +34,7 @@ class ViewState:
         worlds: indices of the drawn worlds.
         poses: poses of the current frame.
         navigator: camera navigation.
-        width, height: window size.
+        width, height: current size of this area.
         picked: the selected body; None for none.
         followed: the body that the camera follows; None for none.
         mounted: index of the model's camera in use; None for the user's camera.
@@ -145,11 +145,11 @@ class ViewState:
         self.mounted = camera_number(self.stage, mounted)
 
     def ray(self, x: float, y: float) -> Array:
-        """Return the direction (3,) from the eye through a window point, measured from the upper left corner."""
+        """Return the direction (3,) from the eye through a point, measured from the scene area's upper left corner."""
         return self.camera().pixel_ray(np.array(x), np.array(y), self.width, self.height)
 
     def pick(self, x: float, y: float) -> Hit | None:
-        """Return the body visible at a window point, or None."""
+        """Return the body visible at a point of the scene's area, or None."""
         transforms = self.stage.transforms(self.poses)
         return self._picker.pick(transforms, self.poses, np.array(self.camera().position), self.ray(x, y))
 

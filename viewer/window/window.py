@@ -29,7 +29,7 @@ _BUTTONS = ("left", "right", "middle")  # glfw's numbers
 _TITLE_EVERY = 0.25
 _SHIFT, _CTRL = 1, 2  # glfw's bits
 Room = Callable[[float, float], Box]
-"""Function that returns the area for the scene from width and height of a window, in cursor units."""
+"""Function that returns the scene's area from width and height of a window, in the units of the cursor position."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Client(Protocol):
     """Protocol of an object that draws in the window, such as a panel. It gets events before the scene."""
 
     def event(self, kind: str, *details: Any) -> bool:
-        """Handle an event as in :data:`screen.Listener`. Return True to hide the event from other clients."""
+        """Handle an event as in :data:`screen.Listener`. Return True to hide it from the scene and later clients."""
 
     def draw(self, shown: FrameInfo) -> None:
         """Draw over the scene, into the window's bound framebuffer."""
@@ -69,7 +69,7 @@ class Window:
     Args:
         session: the session to run.
         title: first words of the window's title.
-        width, height: window size, in screen units.
+        width, height: window size, in the units of the cursor position.
         quality: name of the quality, or "auto".
         max_worlds: number of worlds to draw, starting with the first.
         worlds: indices of the worlds to draw, in place of ``max_worlds``.
@@ -140,7 +140,7 @@ class Window:
         return ViewState(source.model, worlds, self.session.poses(worlds), *size, self._camera, **self._drawn)
 
     def _area(self) -> Box:
-        """Return the area of the scene in the window, in cursor units."""
+        """Return the area of the scene in the window, in the units of the cursor position."""
         return self._room(*self.screen.size())
 
     def _pixels(self) -> tuple[int, int, int, int]:

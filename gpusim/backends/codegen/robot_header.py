@@ -39,8 +39,8 @@ SIZES = (
     "numbers", "errors", "iterations", "without", "finishing", "guarded", "max_passes", "work",
 )  # fmt: skip
 """``numbers``: number of target values of a world. ``errors``: number of task errors. ``without``: number of final
-iterations that ignore posture tasks. ``finishing``: number of final iterations, for each higher task level, that
-protect the higher levels. ``guarded``: 1 if tasks have several priorities. ``work``: work memory per world, doubles."""
+iterations that ignore posture tasks. ``finishing``: a level with n task levels above it protects them in its last
+``finishing * n`` iterations. ``guarded``: 1 if tasks differ in priority. ``work``: work memory per world, doubles."""
 
 
 def robot_header() -> str:

@@ -247,7 +247,7 @@ def _vector_flags() -> tuple[str, ...]:
 def _name(main: str, sources: dict[str, str], generated: dict[str, str], defines: dict[str, str], compiler: str) -> str:
     """Return the path of a library within the cache.
 
-    The name ends with a hash of the compiler. This lets a system without a compiler find any library.
+    The name ends with a hash of the compiler. A system without a compiler uses a library with any such hash.
     """
     texts = [text for pair in sorted((generated | sources).items()) for text in pair]
     made_of = digest([main, sys.platform, platform.machine(), *_vector_flags(), *define_flags(defines), *texts])

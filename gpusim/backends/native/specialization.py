@@ -15,7 +15,7 @@ from gpusim.backends.codegen.variants import Variant
 from gpusim.backends.native.compile import build_native, find_native
 
 LOOKS_AFTER, MAKES_AFTER = 0.1, 5.0
-"""Duration of steps (s) after which a run looks for specialized kernels, and after which it compiles them."""
+"""Total duration of steps (s) after which a run looks for specialized kernels, and after which it compiles them."""
 
 
 class Specialization:
@@ -31,7 +31,7 @@ class Specialization:
         self._ordered: BackgroundBuild | None = None
 
     def arrived(self, spent: float) -> Variant | None:
-        """Return the build at the first call after it is in the cache. Otherwise return None.
+        """Return the build once, as soon as it is in the cache. Return None in all other calls.
 
         Args:
             spent: duration of the steps since the last call, s.

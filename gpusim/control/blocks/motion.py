@@ -184,7 +184,7 @@ class Sine(Source):
 
 @block("project")
 class Along(Block):
-    """Component of a vector (3,) along a direction (3,) (a number), and the perpendicular component (a vector)."""
+    """Component of a vector (3,) along a direction (3,), as a number, and the perpendicular component, as a vector."""
 
     inputs = ("in", "direction")
     outputs = ("along", "across")

@@ -129,7 +129,7 @@ class Ramp(Source):
 
 @block("sequence")
 class Sequence_(Source):  # noqa: N801 (Sequence is a type)
-    """Values at given times, constant or linear between the times. ``repeat``: start again at the end."""
+    """Values at given times, constant or linear between the times. ``repeat``: start again after the last time."""
 
     times: Sequence[float]
     values: Sequence[float]
@@ -187,10 +187,10 @@ def interpolated(c: Context, x: Sequence[float], y: Sequence[float], at: Num) ->
 class Input(Source):
     """Operator input: command ``label`` of the simulation, set by a person or a program. The viewer shows a slider.
 
-    The deflection is the distance of the command from the default, relative to the range. A deflection below
-    ``dead_zone`` counts as 0. ``curve`` above 1 reduces small deflections: ``curve = 3`` is the third power. ``keys``:
-    two keys of the keyboard (decrease, increase), or one key for a ``switch`` (0 or 1). ``axis``: an axis of a gamepad,
-    or a button for a switch. The default of ``lower`` is -1, or 0 for a switch. Values outside the range are clipped.
+    The deflection is the distance of the command from the default, relative to the range on that side. A deflection
+    below ``dead_zone`` counts as 0. ``curve`` above 1 reduces small deflections: ``curve = 3`` is the third power.
+    ``keys``: two keyboard keys (decrease, increase), or one key for a ``switch`` (0 or 1). ``axis``: a gamepad axis, or
+    a button for a switch. The default of ``lower`` is -1, or 0 for a switch. Values outside the range are clipped.
     """
 
     default: float = 0.0

@@ -239,8 +239,8 @@ class _Reader:
 class Python(Block):
     """Python function ``function(time, inputs)``. ``inputs`` contains an array for each input by name.
 
-    Arrays are (num_worlds,) or (num_worlds, n), and so is the result. The arrays contain the worlds in which a sample
-    is due. The whole diagram then runs on the host. If the function keeps a state, a reset of the worlds does not reset
+    Arrays are (worlds,) or (worlds, n), and so is the result. They have one entry for each world in which a sample is
+    due. The whole diagram then runs on the host. If the function keeps a state, a reset of the worlds does not reset
     this state, and files do not store it.
     """
 

@@ -52,7 +52,7 @@ class BipedWalk(Task):
         return np.abs(s["body.pelvis.linear_velocity"][:, 0] - goal["speed"])
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Reward the goal speed, an upright pelvis on the line, and small joint targets."""
+        """Reward the goal speed, a pelvis that stays on the line and does not rotate, and small joint targets."""
         aside = np.abs(s["body.pelvis.linear_velocity"][:, 1]) + np.abs(s["body.pelvis.position"][:, 1])
         turned = np.abs(s["body.pelvis.angular_velocity"]).sum(axis=1)
         return 0.3 + np.exp(-10.0 * self._miss(s, goal) ** 2) - 0.2 * aside - 0.02 * turned - 0.01 * (action**2).sum(1)

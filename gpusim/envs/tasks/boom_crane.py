@@ -54,7 +54,7 @@ class BoomCraneLift(Task):
         return np.abs(goal["angle"] - s["joint.hinge.position"])
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return a reward that is greatest within 1 degree of the goal."""
+        """Return a reward that rises towards the goal, most steeply within 1 degree of it."""
         error = self._error(s, goal)
         return -2.0 * error + np.exp(-60.0 * error) - 0.02 * action[:, 0] ** 2
 

@@ -45,7 +45,7 @@ class ExcavatorReach(Task):
         return np.linalg.norm(np.stack([x, y, goal["height"]], axis=1) - s["body.bucket.position"], axis=1)
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return a reward that is greatest within 10 cm of the goal."""
+        """Return a reward that rises towards the goal, most steeply within 10 cm of it."""
         gap = self._gap(s, goal)
         return -gap + np.exp(-10.0 * gap) - 0.02 * (action**2).mean(axis=1)
 
@@ -128,7 +128,7 @@ class ExcavatorDig(Task):
         return near + carried * (0.3 + 0.5 * side) + 1.5 * load.dumped - 0.01 * (action**2).mean(axis=1)
 
     def terminated(self, s: Signals, goal: Goals) -> Array:
-        """Return the worlds whose arm broke apart."""
+        """Return the worlds whose bucket is farther away than an intact arm can reach."""
         return np.linalg.norm(s["body.bucket.position"], axis=1) > FAR
 
     def success(self, s: Signals, goal: Goals) -> Array:

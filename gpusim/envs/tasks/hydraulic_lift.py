@@ -55,7 +55,7 @@ class HydraulicLift(Task):
         return np.abs(goal["height"] - s["joint.rail.position"])
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return a reward that is greatest within 1 cm of the goal."""
+        """Return a reward that rises towards the goal, most steeply within 1 cm of it."""
         error = self._error(s, goal)
         return -5.0 * error + np.exp(-100.0 * error) - 0.02 * action[:, 0] ** 2
 

@@ -1,7 +1,7 @@
 """Contact points of two convex shapes: the overlap of the faces, edges or corners that they show each other.
 
 Seen along the normal, these features are polygons in a plane. Each corner of their overlap is a contact point with a
-gap. If there are more than four corners, the narrow phase keeps the four that span the largest area. The two edges that
+gap. If there are more than four corners, the narrow phase keeps four that span a large area. The two edges that
 cross in a corner give its feature number. So a corner has the same number in every step.
 """
 

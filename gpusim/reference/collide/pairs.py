@@ -47,7 +47,7 @@ def shape_bounds(shape: Shape, center: Array, turn: Array) -> tuple[Array, Array
 
 
 def meet(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array) -> Manifold | None:
-    """Return the contact points of two shapes, or None if they are farther apart than ``margin`` (m).
+    """Return the contact points of two shapes, or None if they only graze or are farther apart than ``margin`` (m).
 
     Args:
         a, b: shapes, at least one of them convex.

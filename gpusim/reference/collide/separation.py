@@ -2,7 +2,7 @@
 
 Both follow from the Minkowski difference C = B - A. The distance of the shapes is the distance of C from the origin. If
 the origin is inside C, its nearest boundary point gives the shortest motion that separates the shapes.
-``separation(n)`` is the gap along a unit normal n from A to B. Its maximum over all normals is the gap.
+``separation(n)`` is the gap along a unit normal n from A to B. Its maximum over all normals is the gap of the shapes.
 
 For separated shapes, GJK finds the point of C nearest to the origin (Gilbert, Johnson and Keerthi 1988). For
 overlapping shapes, EPA expands a convex hull inside C (van den Bergen 2001). If C is curved, the code then moves the

@@ -1,8 +1,8 @@
 """Shapes of the narrow phase: their support functions and the features that they show in a direction.
 
-Every convex shape is a *core* inflated by ``radius``. The core of a sphere is a point, of a capsule a segment along z,
-of a wheel a disk in the plane z = 0. All other shapes are their own core. All functions of this file work in the
-shape's frame, in m.
+Every convex shape is a *core* inflated by ``radius``. The core of a sphere is a point. The core of a capsule is a
+segment along z. The core of a wheel is a disk in the plane z = 0. All other shapes are their own core. All
+functions of this file work in the shape's frame, in m.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A pair is close if the boxes of its shapes overlap. The stage widens each box by half the margin and by the motion of
 its body in the step. With up to 64 shapes, the stage tests a list of all pairs that may touch. With more shapes, it
-uses sweep and prune along the axis on which the shapes spread most. The kernels find the same pairs with a grid
+uses sweep and prune along the axis on which the shapes spread most. In this case, the kernels use a grid
 (cuda_kernels/contacts/broad_phase.cuh). A pair that can have several manifolds is listed once for each manifold. If the
 close pairs exceed the buffer capacity, the stage keeps the first ones in the sorted list.
 """

@@ -49,7 +49,7 @@ def _choose(met: FoundManifolds, world: Array, pair: Array, points: Array, norma
 
 
 def follow(w: StepBuffers) -> None:
-    """Update normals and contact points of the pairs with a rolling surface, before stage prepare."""
+    """Update normals and contact points of the pairs with a rolling surface, at the start of stage prepare_contacts."""
     c, state, shapes = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
     if not shapes.rolls.any() or not (c.substep > 0).any():

@@ -27,8 +27,8 @@ damping on the diagonal lets redundant points share their load. The damping grow
 distance (Levenberg-Marquardt). If the method fails, the solver keeps the previous impulses and sweeps.
 
 The method solves a world if a contact is on a body with joints, and if the world has at most MOST_CONDENSED unknowns.
-All contacts must follow Coulomb's law and have a color. Each pass starts with one sweep. For machines at rest, this
-sweep is usually enough. The solver skips this sweep if R is already known, or if a point is new or slides.
+All contacts must follow Coulomb's law and have a color. Each pass usually starts with one sweep. For machines at rest,
+this sweep is often enough. The solver skips this sweep if R is already known, or if a point is new or slides.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Space:
     kind: Array
     """(K, N) kinds."""
     loads: Array
-    """(K, N, 4) normal impulses that limit a friction impulse. Unused entries have ``weight`` 0."""
+    """(K, N, 4) indices of the normal impulses that limit a friction impulse. Unused entries have ``weight`` 0."""
     weight: Array
     """(K, N, 4) friction limit per normal impulse."""
     least: Array

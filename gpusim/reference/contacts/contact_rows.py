@@ -1,4 +1,4 @@
-"""Constraint rows of manifolds: geometry and masses in stage prepare, biases after stage kick, updates in stage drift.
+"""Constraint rows of manifolds: geometry in stage prepare_contacts, biases after stage kick, updates in stage drift.
 
 A contact point has three constraint rows along the axes of the manifold's frame (normal n from A to B, tangents). A row
 is ``u + b + gamma p = 0`` or a friction law. u is the velocity of B's point relative to A's point, b the bias, gamma
@@ -12,9 +12,9 @@ arm_before)``. The bias contains the effect of this change on the row velocity.
 The bias of an open gap is ``gap/h``, so that bodies land on the surface. During the drift, touching points yield a
 little, in proportion to their impulse. Their compliance gamma is a share of their response to an impulse, larger for
 fewer sweeps. Under a load, the points sink in until the bias ``-carried`` balances the load: carried = min(PUSH_SHARE
-over/h, gamma p). ``over`` is the penetration beyond the slop. Here p is the greatest impulse with which the manifold
-starts, or the impulse of PUSH_WEIGHTS times the bodies' weight. Stage relax then removes both effects from the
-velocities. Push-outs correct deeper penetration (contact_push.py).
+over/h, gamma p). ``over`` is the penetration beyond the slop. Here p is the greatest initial impulse of the manifold's
+points, but at least the impulse of PUSH_WEIGHTS times the bodies' weight. Stage relax then removes both effects from
+the velocities. Push-outs correct deeper penetration (contact_push.py).
 
 At rest, points on bodies with joints act as stiff springs, so that redundant supports share the load. gamma is then
 the share SOFT_JOINED of their response, and carried = min(-gap/h, gamma p). A point above the surface has the bias
@@ -88,7 +88,7 @@ def tangents(normal: Array) -> Array:
 
 
 def prepare(w: StepBuffers) -> None:
-    """Run stage prepare: geometry, materials, masses, and initial impulses from the last kick."""
+    """Set geometry, materials, masses, and initial impulses from the last kick, in stage prepare_contacts."""
     w.touch = None if w.contacts is None else manifolds.gather(w)
     if w.touch is None:
         return

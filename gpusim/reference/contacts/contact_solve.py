@@ -44,7 +44,7 @@ class Sweep:
     """(n,) greatest change of an impulse."""
 
     def note(self, change: Array) -> None:
-        """Update ``most`` with the impulse changes of the first manifolds."""
+        """Update ``most`` with the impulse changes (n,) of the first n manifolds."""
         most = self.most[: change.shape[0]]
         np.maximum(most, np.abs(change), out=most)
 
@@ -226,7 +226,7 @@ def sweep_points(m: Manifolds, s: Sweep) -> None:
 
 
 def _sweep_once(m: Manifolds, s: Sweep) -> None:
-    """Solve every point once. Manifolds with most points come first."""
+    """Solve every point once. ``m`` lists the manifolds with the most points first."""
     for k in range(int(m.points[0])):
         sweep_point(m, k, int(np.count_nonzero(m.points > k)), s)
 

@@ -18,7 +18,7 @@ the time constant of a damper:
 
 This is exact in steady rolling, and stable for any step.
 
-*Brush* (``brush``, section 3.2). r has the shares of mu along e1 and e2. The friction force is
+*Brush* (``brush``, section 3.2). The friction coefficients along e1 and e2 are r mu. The friction force is
 
     F = -C e/l (1 - theta + theta^2/3)  below  theta = |C e/(l r)|/(3 mu N) = 1,   |F/r| = mu N beyond.
 

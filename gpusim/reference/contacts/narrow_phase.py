@@ -88,7 +88,7 @@ class FoundManifolds:
         self.points = self.points[:, source]
 
     def keep_anchors(self, w: StepBuffers, world: Array, shape: Array, side: int) -> None:
-        """Store the points on one shape from its body's center of mass, in body axes (rolling surfaces: world axes)."""
+        """Store the points relative to the body's center of mass, in body axes (rolling surfaces: world axes)."""
         shapes = w.model.contact
         b = shapes.body[shape]
         arm = self.points[side] - w.state.arrays["position"][world, b][:, None]

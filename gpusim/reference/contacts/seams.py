@@ -14,8 +14,8 @@ the covered manifold stays if its tile rises steeply from the contact plane of t
 floor. If several manifolds cover each other, as at a gap between tiles, the first one stays.
 
 *Shared contacts.* Each point of a soft law pushes with its whole stiffness. Two tiles may touch a shape with one normal
-and one law. Then ``judge`` removes points of a tile that are near the neighbor tile, if the neighbor has points farther
-away. If both tiles have only the same points, the first tile keeps them.
+and one law. Then ``judge`` removes points of a tile that are near the neighbor tile, if the neighbor also has points
+far from this tile. If both tiles have only the same points, the first tile keeps them.
 
 The bristles and impulses of a tire continue from tile to tile.
 """

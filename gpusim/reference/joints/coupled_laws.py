@@ -40,6 +40,6 @@ def off_diagonal(w: StepBuffers) -> Array:
 
 
 def give(w: StepBuffers, impulse: Array) -> Array:
-    """Return the product of G without its diagonal and impulses p (num_worlds, constraints, block)."""
+    """Multiply impulses p (num_worlds, constraints, block) by G without its diagonal."""
     own = impulse[:, w.topology.coupled_constraint]
     return np.asarray(np.matmul(off_diagonal(w), own[..., None])[..., 0])

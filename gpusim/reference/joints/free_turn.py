@@ -4,7 +4,7 @@ Over the drift, the angular momentum L of a body without joints does not change.
 L]x R. One step of the midpoint rule keeps the energy if the body rotates by less than half a radian in the step. Beyond
 this, the iteration of the rule does not converge. So the code divides the step into parts in which the body rotates by
 at most FREE_TURN. With ``semi_implicit``, bodies rotate with their angular velocity at the start of the step. This adds
-energy at any angular velocity, so the code always divides these steps.
+energy at any angular velocity, so the code then uses the midpoint rule for small rotations too.
 """
 
 from __future__ import annotations

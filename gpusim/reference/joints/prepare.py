@@ -96,7 +96,7 @@ def _mass_jacobian(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
 
 
 def _axis_rates(w: StepBuffers) -> None:
-    """Set the mean rates of the axes over the last two drifts.
+    """Set the mean rates of the axes over each of the last two drifts.
 
     These rates include the curvature of the motion, unlike J v. After a reset, they come from the bodies' velocities.
     """

@@ -187,7 +187,7 @@ def _arcsine(x: Array) -> Array:
 
 
 def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array]:
-    """Return whether a path through the inside meets the circle, and the point of contact."""
+    """Return whether a path through the inside touches the circle, and the point of contact."""
     near, length_a, length_b = _nearest(a, b), np.sqrt(_dot2(a, a)), np.sqrt(_dot2(b, b))
     met = (length_a > radius) & (length_b > radius) & (_dot2(near, near) > radius * radius)
     share_a, share_b = radius / np.where(met, length_a, 2.0 * radius), radius / np.where(met, length_b, 2.0 * radius)
@@ -230,7 +230,7 @@ def rows(
 
 
 def rates(found: list[_Side], twist: Callable[[Array], Array]) -> Array:
-    """Return the rates of the path lengths from :func:`rows`. ``twist``: function that returns body velocities."""
+    """Return the rates of path lengths. ``found``: result of :func:`rows`. ``twist``: returns a body's velocities."""
     total: Array = np.zeros(found[0][1].shape[:-1])
     for body, linear, angular in found:
         v = twist(body)

@@ -217,7 +217,7 @@ def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
 
 
 def _site_acceleration(now: StateReader, i: Array) -> Array:
-    """Return the acceleration without gravity, along the site's axes, at t. It is second order for smooth motion.
+    """Return acceleration minus gravity, along the site's axes, at t. For smooth motion, its error is second order.
 
     The function extrapolates the mean accelerations of the last two kicks to t. If the acceleration changes by more
     than the share ROUGH (impacts), the function uses the value of the last kick.
@@ -382,7 +382,7 @@ def readings(kind: ActuatorType) -> tuple[Quantity, ...]:
 
 @cache
 def device_quantities(kinds: tuple[ActuatorType, ...]) -> tuple[Quantity, ...]:
-    """Return all quantities that kernels built for these kinds of actuators can read, in the order of their numbers."""
+    """Return all quantities that the kernels can read for these kinds of actuators, in the order of their numbers."""
     of_kinds = (q for kind in kinds for q in readings(kind) if q.device)
     return (*SIM, *BODY, *COORDINATE, *TENSION, *FRAME, *SITE, *IMU, *JOINT_WRENCH, *CONTACT_WRENCH, *of_kinds)
 

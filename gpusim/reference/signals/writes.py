@@ -9,7 +9,7 @@ Written values hold at the time t, but the state stores velocities half a step b
 the velocities of written bodies to t. After the write, the operations move them back with the previous acceleration a:
 v(t - h'/2) = v - (h'/2) a. For a body with a written pose, a is the acceleration of free fall. The operations never
 extrapolate impacts (state_reader.py). The state of all other bodies stays the same, bit for bit. Only a write of the
-poses of all bodies replaces all velocities at half steps by velocities at t.
+poses of all dynamic bodies replaces all velocities at half steps by velocities at t.
 """
 
 from __future__ import annotations
@@ -279,7 +279,7 @@ class _Writer:
         """Move the velocities of body i, with their history, back to the half step.
 
         j = 0: subtract the change that :meth:`lift` stored. j = 1: use free fall, except after impacts. j = 2: use free
-        fall, for written velocities.
+        fall, even after impacts.
         """
         times = ("step_before", "kick_before", "kick_before_last")
         h, kick, older = (self.state[name][self.worlds][:, None] for name in times)

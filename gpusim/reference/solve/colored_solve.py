@@ -80,7 +80,7 @@ def resume(w: StepBuffers, worlds: Array) -> None:
 
 
 def _run_sweeps(w: StepBuffers, done: Array) -> None:
-    """Sweep until all worlds are ``done``. Updates ``done``."""
+    """Sweep until all worlds converge or ``iterations`` is reached. Mark converged worlds in ``done``."""
     for sweep in range(w.config.iterations):
         if 0 < sweep <= REFITS:
             _find_rate_next(w)

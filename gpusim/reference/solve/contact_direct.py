@@ -5,7 +5,7 @@ manifold n about its center. For each manifold, the solver computes
 
     Y_n = L^-1 S J M^-1 C_n^T,   Z_n = D^-1 Y_n,   R_n = C_n M^-1 C_n^T - Y_n^T Z_n,
 
-R_n is the response of the manifold to a wrench, with the reaction of all joints. A pass of the solver stops after the
+R_n is the response of the manifold to a wrench, with the reaction of all joints. A pass of the solver pauses after the
 forward solve, x = D^-1 L^-1 S r, and sweeps the contacts there:
 
     t = C_n v + Y_n^T x;  solve the points with the response R_n: wrench f;  v += M^-1 C_n^T f,  x -= Z_n f

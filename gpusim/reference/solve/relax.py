@@ -4,10 +4,10 @@ During the drift, the rows let bodies land with the speed ``-gap/h``, so that th
 points yield a little (contact_rows.py). After the drift, this stage makes the rows rigid and solves again, starting
 from the last solution.
 
-Impacts: the speed at the surface is u_i (contact_laws.py, ``impact_speed``). Half a step later, a point that was
-pressed leaves with the speed ``-e u_i - a h/2``. The stage sets this speed as the bias of the point. For an axis that a
-limit has stopped, the stage sets it as the bound of the velocity. So the energy does not depend on the step size.
-Positions do not change.
+Impacts: the speed at the surface is u_i (contact_laws.py, ``impact_speed``). Half a step later, a point with a
+normal impulse leaves with the speed ``-e u_i - a h/2``. The stage sets this speed as the bias of the point. For an axis
+that a limit has stopped, the stage sets it as the bound of the velocity. So the energy does not depend on the step
+size. Positions do not change.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def factor_worlds(w: StepBuffers, blocks: Array, gamma: Array, own: Array, world
 def factor_rigid_rows(w: StepBuffers, worlds: Array, moved: bool) -> None:
     """Factor ``worlds`` (bool, (num_worlds,)) without axis rows, for stage positions.
 
-    Otherwise friction, limits or stiff springs would keep the rigid rows from closing a gap in a loop.
+    With axis rows, friction, limits or stiff springs would keep the rigid rows from closing a gap in a loop.
 
     Args:
         w: work arrays of the substep.
