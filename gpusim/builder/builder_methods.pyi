@@ -55,13 +55,13 @@ class BuilderMethods:
         self, joint: int, stall_torque: float, no_load_speed: float, mechanical_time_constant: float,
         electrical_time_constant: float = 0.0, gear_ratio: float = 1.0, axis: int = 0, label: str | None = None,
     ) -> int:
-        """Add a DC motor with gearbox. ``sim.control[label]`` is the share of the greatest voltage, -1 to 1."""
+        """Add a DC motor with gearbox. ``sim.control[label]`` is the fraction of the greatest voltage, -1 to 1."""
 
     def add_differential(
         self, left: int, right: int, shaft: int | None = None, ratio: float = 1.0, kind: str = "open",
         preload: float = 0.0, viscosity: float = 0.0, label: str | None = None,
     ) -> Differential:
-        """Add a differential between two joints that turn the same way, such as the spins of two wheels."""
+        """Add a differential between two joints that rotate in the same direction, such as the spins of two wheels."""
 
     def add_drag(
         self, body: int, density: float = 0.0, viscosity: float = 0.0, size: Vector | None = None,

@@ -105,7 +105,7 @@ FRICTION = _socket(
     Choice(
         "tire",
         3,
-        "brush of bristles in the wheel's frame that deflect, roll on and slide; for shapes of kind wheel",
+        "brush of bristles in the wheel's frame that deflect until they slide; for shapes of kind wheel",
         "F = C s/l (1 - theta + theta^2/3) below theta = |C s/l|/(3 mu F_n) = 1, mu F_n above; s' = v - |V| s/l",
         "Pacejka 2012, sections 3.2 and 7.2",
         uses=("slip_stiffness", "relaxation_length", "friction_ellipse", "rolling_resistance", "width"),
