@@ -1,4 +1,4 @@
-"""Checks of user input. Every message names the element, the rule, the value and the fix."""
+"""Checks of user input. Every message names the element, the broken rule and the fix, and most also the value."""
 
 from __future__ import annotations
 

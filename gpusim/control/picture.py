@@ -213,7 +213,7 @@ def label_room(ports: tuple[str, ...], always: bool = False) -> float:
 
 
 def parameter_lines(found: Block) -> tuple[str, ...]:
-    """Return the non-default parameters in a few lines of text."""
+    """Return the main parameters and the other non-default ones, in a few lines of text."""
     bare = _BARE.get(found.kind, ())
     lines = [" ".join(shown(getattr(found, name)) for name in bare)] if bare else []
     for name, spec in found.parameters().items():

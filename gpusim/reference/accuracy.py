@@ -3,7 +3,7 @@
 * Joints: the residual is the position error of the rigid rows at the start of the substep. Poses that the user has just
   set do not count.
 * Contacts: the residual is the greatest change of an impulse in the last sweep, divided by the greatest normal impulse.
-* Modes and laws: see ``not_converged`` in model/fields.py.
+* Modes and laws: the value is the number of substeps since the start whose solve ended before it converged.
 * Voids: the value is the greatest void in the oil, m3 (actuators/cavitation.py). Some machines normally have voids.
 * Motions: the value is the greatest distance over which a joint jumped to reach its prescribed path.
 

@@ -80,7 +80,7 @@ class Session:
     # Time.
 
     def frame(self, deadline: float) -> None:
-        """Advance the source to a deadline (s, frame clock)."""
+        """Advance the source by the time from the last deadline to this one (s, frame clock), times the speed."""
         elapsed = 0.0 if self._deadline is None else deadline - self._deadline
         self._deadline = deadline
         if self.paused:

@@ -107,11 +107,11 @@ class Ramp(Source):
     unit: str | None = None
 
     def check(self, element: str) -> None:
-        """Check the time, and that the slope leads to ``end``."""
+        """Check that the time is not negative, and that the slope leads to ``end``."""
         validate.not_negative(element, "time", self.time)
-        if self.end is not None and (self.end - self.start) * self.slope < 0.0:
-            rule = f"slope = {self.slope:g} leads away from end = {self.end:g}"
-            raise validate.fail(element, rule, "turn its sign")
+        if self.end is not None and self.end != self.start and not (self.end - self.start) * self.slope > 0.0:
+            rule = f"slope = {self.slope:g} does not lead from start = {self.start:g} to end = {self.end:g}"
+            raise validate.fail(element, rule, "give it the sign of end - start")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return a number in ``unit``."""

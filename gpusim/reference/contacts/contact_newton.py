@@ -140,7 +140,7 @@ class Space:
 
     @property
     def partner(self) -> Array:
-        """Return the index of the other tangent or axis of each unknown, (K, N), or of the unknown itself."""
+        """Return the index of the other tangential impulse or rolling torque, (K, N). Other unknowns keep theirs."""
         return np.arange(self.kind.shape[1]) + (self.kind == FIRST) - (self.kind == SECOND)
 
 

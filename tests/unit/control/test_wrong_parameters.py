@@ -59,6 +59,7 @@ PARAMETERS = [
     ),
     ("step", {"time": -1.0}, "time -1"),
     ("ramp", {"slope": 1.0, "end": -2.0}, "slope 1 end -2"),
+    ("ramp", {"slope": 0.0, "end": 2.0}, "slope 0 end 2"),
     ("sequence", {"times": [-1, 0], "values": [0, 1]}, "times -1 0"),
     ("sequence", {"times": [0, 1, 1], "values": [0, 1, 2]}, "times"),
     ("sequence", {"times": [0], "values": [1], "repeat": 1}, "repeat 1"),
