@@ -44,6 +44,10 @@ say "the builder's stub is what the code gives"
 "$venv/bin/python" ci/builder_stub.py --check
 "$venv/bin/python" ci/machine_schema.py --check
 
+# one process, so the checks that follow use the other core
+"$venv/bin/python" ci/ptx/count.py >"$venv/count.log" 2>&1 &
+counting=$!
+
 say "mypy"
 "$venv/bin/python" -m mypy
 
@@ -53,15 +57,18 @@ say "layers and circles of imports"
 say "documentation site"
 "$venv/bin/python" -m mkdocs build --strict --quiet
 
+say "instructions and memory requests of the GPU's code"
+status=0
+wait "$counting" || status=$?
+cat "$venv/count.log"
+((status == 0))
+
 say "kernels for every GPU generation (NVRTC 12 and 13; needs no GPU)"
 "$venv/bin/python" ci/check_kernels.py
 
 say "the GPU's code on the CPU: races, unwritten memory, bits"
 "$venv/bin/python" ci/ptx/check.py
 "$venv/bin/python" ci/ptx/check.py --nvrtc 13 --only "hydraulic_lift fused"
-
-say "instructions and memory requests of the GPU's code"
-"$venv/bin/python" ci/ptx/count.py
 
 if (($#)); then
     say "pytest $*"

@@ -1,6 +1,6 @@
 """The same bits: alone or among others, in any place, by any launch, on any number of threads, and on a GPU.
 
-Four worlds of every scene run 1000 steps, 64 of them 400, heaps 60 and 15 (each step of them has a hundred contacts),
+Four worlds of every scene run 500 steps, 64 of them 200, heaps 60 and 15 (each step of them has a hundred contacts),
 and those that take long to compile with two of the four combinations of number type and solver; on a GPU all run all.
 Worlds differ in gravity, masses and commands. What two runs share beside what a test is about differs as well (places,
 launch, threads), so that few runs show all.
@@ -22,8 +22,8 @@ from gpusim.backends.codegen.variants import Variant
 from gpusim.backends.native import backend as native_backend
 from gpusim.scene import Scene, list_scenes, load_scene
 
-STEPS, HEAP_STEPS, PIECE = 1000, 60, 50
-MANY_STEPS, HEAP_MANY_STEPS = 400, 15
+STEPS, HEAP_STEPS, PIECE = 500, 60, 50
+MANY_STEPS, HEAP_MANY_STEPS = 200, 15
 """Of 64 worlds."""
 HEAP = 10
 """A scene of more shapes is a heap."""
