@@ -68,7 +68,7 @@ DAMPING, MOST_DAMPING = 20.0, 2e-3
 # A first pass of loops runs away if its energy exceeds this share of twice the kinetic energy. The solver checks this
 # only if a pivot is weak or if the bias moves joints by more than BENT_SHARE of the usual lever in a step. The joints
 # restart with this damping of the factor.
-RUNAWAY, RUNAWAY_DAMPING, BENT_SHARE = 0.05, 1e-4, 1e-2
+RUNAWAY, RUNAWAY_DAMPING, BENT_SHARE = 0.05, 1e-4, 1e-3
 # A first pass of loops with large rotations also runs away if it adds more than this share of twice the kinetic energy,
 # beyond the work of the axis rows. If more damping does not help, the joints restart without bias, which adds no
 # energy.
