@@ -57,13 +57,17 @@ GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out
 
 // Compute the midpoint rate of body b and its rotation operators E (first 9 numbers) and T (last 9).
 GPUSIM_PHASE void bend_body(const World& w, int b) {
-    real *middle = w.midpoint() + 3 * b, operators[18] = {}, *turned = operators, *beyond = turned + 9;
+    // A CPU computes them in place, a GPU in registers.
+    real *middle = w.midpoint() + 3 * b, *place = w.turn() + 18 * b, copy[18], *turned = PAIRED ? copy : place;
+    real* beyond = turned + 9;
     const real h = real(w.h), *omega = w.twist() + 6 * b + 3;
     w.turn_angle()[b] = h * norm3(omega);
     const mask still = (omega[0] == real(0)) & (omega[1] == real(0)) & (omega[2] == real(0));
     if (all(still)) {
+        for (int k = 0; k < 18; ++k) turned[k] = real(0);
         for (int k = 0; k < 3; ++k) middle[k] = omega[k];
-        return write_numbers<18>(operators, w.turn() + 18 * b);
+        if (PAIRED) write_numbers<18>(turned, place);
+        return;
     }
     midpoint_rate(w, b, w.twist(), middle);
     real theta[3], late[3], turn[9], square[9], sine, cosine;
@@ -80,7 +84,7 @@ GPUSIM_PHASE void bend_body(const World& w, int b) {
         turned[k] = choose(still, real(0), turn[k] + bend);
         beyond[k] = choose(still, real(0), bend + beyond[k]);
     }
-    write_numbers<18>(operators, w.turn() + 18 * b);
+    if (PAIRED) write_numbers<18>(turned, place);
     for (int k = 0; k < 3; ++k) middle[k] = choose(still, omega[k], middle[k]);
 }
 

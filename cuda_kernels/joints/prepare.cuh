@@ -28,13 +28,15 @@ GPUSIM_FN void store_element(const World& w, int e, const Element& element) {
     w.element_value()[e] = element.value;
     const int row = w.element_row()[e];
     if (row < 0) return;
-    real a[6], b[6];
+    real *first = w.jacobian() + jacobian_place(w, row, 0), *second = w.jacobian() + jacobian_place(w, row, 1);
+    real copy[12], *a = PAIRED ? copy : first, *b = PAIRED ? copy + 6 : second;
     for (int k = 0; k < 6; ++k) {
         a[k] = real(element.a[k]);
         b[k] = real(element.b[k]);
     }
-    write_numbers<6>(a, w.jacobian() + jacobian_place(w, row, 0));
-    write_numbers<6>(b, w.jacobian() + jacobian_place(w, row, 1));
+    if (!PAIRED) return;
+    write_numbers<6>(a, first);
+    write_numbers<6>(b, second);
 }
 GPUSIM_PHASE void evaluate_element(const World& w, int item) {
     const ElementPart part = element_part(w, item);
@@ -75,15 +77,17 @@ GPUSIM_PHASE void sum_coupling(const World& w, int c) {
 
 // Compute M^-1 J^T for one row of one side: item i = side * block + place.
 GPUSIM_PHASE void mass_row(const World& w, int i) {
+    real row[6], copy[6];
     const int body = w.constraint_bodies()[i / w.block()];
     const real *m = w.inertia_inverse_effective() + 9 * body, inverse_mass = w.inverse_mass()[body];
-    real row[6], out[6];
-    read_numbers<6>(w.jacobian() + 6 * i, row);
+    const real *given = w.jacobian() + 6 * i, *j = PAIRED ? row : given;
+    real *place = w.mass_jacobian() + 6 * i, *out = PAIRED ? copy : place;
+    if (PAIRED) read_numbers<6>(given, row);
     for (int k = 0; k < 3; ++k) {
-        out[k] = row[k] * inverse_mass;
-        out[3 + k] = row[3] * m[k] + row[4] * m[3 + k] + row[5] * m[6 + k];
+        out[k] = j[k] * inverse_mass;
+        out[3 + k] = j[3] * m[k] + j[4] * m[3 + k] + j[5] * m[6 + k];
     }
-    write_numbers<6>(out, w.mass_jacobian() + 6 * i);
+    if (PAIRED) write_numbers<6>(out, place);
 }
 
 // Set u- and u--, the mean rates of the axes over the last two drifts, or the bodies' rates right after a reset. These
