@@ -73,9 +73,10 @@ def room_for_paths(paths: Paths, contact: ContactTopology, places: int) -> int:
     else:
         for a, later in enumerate(contact.candidates):
             np.add.at(manifolds[row[contact.body[a]]], row[contact.body[later]], 1)
-    longest = np.argsort(-lengths, axis=None, kind="stable")
-    taken = np.minimum(np.cumsum(manifolds.ravel()[longest]), places)
-    return int(np.diff(taken, prepend=0) @ lengths.ravel()[longest])
+    # Numbers of manifolds by the length of their path, the longest first.
+    counts = np.bincount(lengths.ravel(), weights=manifolds.ravel())[::-1]
+    taken = np.diff(np.minimum(np.cumsum(counts), places), prepend=0)
+    return int(taken @ np.arange(len(counts))[::-1])
 
 
 def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
