@@ -47,7 +47,7 @@ GPUSIM_PHASE void sweep_articulated_contacts(const World& w) {
     GPUSIM_ROLLED
     for (int n = 0; n < articulated_size(w); ++n) {
         const int m = articulated_member(w, n);
-        RUN(sum_items(w), sum_path(w, n, i));
+        RUN(sum_items(w, n), sum_path(w, n, i));
         RUN(1, sweep_articulated(w, m, n));
         RUN(update_items(w, n), update_path(w, n, i));
     }
@@ -56,7 +56,7 @@ GPUSIM_PHASE void push_articulated_contacts(const World& w) {
     GPUSIM_ROLLED
     for (int n = 0; n < articulated_size(w); ++n) {
         const int m = articulated_member(w, n);
-        RUN(sum_items(w), sum_path(w, n, i));
+        RUN(sum_items(w, n), sum_path(w, n, i));
         RUN(1, push_articulated(w, m, n));
         RUN(update_items(w, n), update_path(w, n, i));
     }
@@ -70,7 +70,7 @@ GPUSIM_PHASE void solve_condensed_contacts(const World& w) {
     const int size = condensed_size(w);
     GPUSIM_ROLLED
     for (int n = 0; n < size; ++n) {
-        if (has_path(w, n)) RUN(sum_items(w), sum_path(w, n, i));
+        if (has_path(w, n)) RUN(sum_items(w, n), sum_path(w, n, i));
         RUN(1, start_condensed(w, condensed_member(w, n), n));
     }
     RUN(1, start_newton(w));

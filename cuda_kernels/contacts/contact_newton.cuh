@@ -1,6 +1,6 @@
 // Few contacts of worlds with joints, with the direct solver: Newton's method in contact space (equations:
 // gpusim/reference/contacts/contact_newton.py). A number of contact space is an impulse at a point along an axis of the
-// frame, or a torque impulse about one. The matrix R = F^T (C M^-1 C^T - Y^T Z) F couples all numbers (Delassus matrix,
+// frame, or a torque impulse about one. The matrix R = F^T (C M^-1 C^T - W^T E^-1 W) F couples all numbers (Delassus matrix,
 // joints included). Newton's method ends after about two steps where sweeps take ten. Where it fails, sweeps continue.
 #pragma once
 #include "../solve/contact_direct.cuh"
@@ -146,35 +146,49 @@ GPUSIM_FN void shared_response(ReadLane from, ReadLane to, int columns, real* ou
             }
         }
 }
-// out -= Y^T Z for one pivot.
-GPUSIM_FN void take_pivot(int block, const real* y, const real* z, int columns, real* out) {
-#if WHOLE_BLOCKS
-    Six<real> rows[GPUSIM_MAX_BLOCK];
-    for (int row = 0; row < block; ++row) rows[row] = Six<real>::load(y + 6 * row);
-    for (int j = 0; j < columns; ++j, z += block) {
-        Six<real> sum = rows[0] * z[0];
-        for (int row = 1; row < block; ++row) sum = sum + rows[row] * z[row];
-        (Six<real>::load(out + 6 * j) - sum).store(out + 6 * j);
-    }
-#else
-    for (int j = 0; j < columns; ++j, z += block) {
-        real column[MOST_ROWS], rows[6], sum[6];
-        read_row(block, z, column);
-        EACH_ROW(row, block) {
-            read_numbers<6>(y + 6 * row, rows);
-            for (int k = 0; k < 6; ++k) sum[k] = row ? sum[k] + rows[k] * column[row] : rows[k] * column[0];
+// out -= W^T E^-1 W for one pivot: ``rows`` columns of W at one manifold, ``columns`` at the other.
+GPUSIM_FN void take_pivot(int block, int rows, const real* to, int columns, const real* from, const real* inverse, real* out) {
+    real share[MOST_ROWS], own[MOST_ROWS], other[MOST_ROWS];
+    read_row(block, inverse, share);
+    for (int j = 0; j < columns; ++j) {
+        read_row(block, from + block * j, other);
+        EACH_ROW(row, block) other[row] *= share[row];
+        for (int k = 0; k < 6; ++k) {
+            if (k >= rows) continue;
+            read_row(block, to + block * k, own);
+            real sum = own[0] * other[0];
+            EACH_ROW(row, block) if (row) sum += own[row] * other[row];
+            out[6 * j + k] -= sum;
         }
-        for (int k = 0; k < 6; ++k) out[6 * j + k] -= sum[k];
     }
-#endif
 }
+#if WHOLE_BLOCKS
+// The same for blocks of six rows. V: Three or Six.
+template <class V> GPUSIM_FN void take_pivot_six(const real* to, int columns, const real* from, const real* inverse, real* out) {
+    V own[6];
+    for (int row = 0; row < 6; ++row) own[row] = V::strided(to + row, 6);
+    for (int j = 0; j < columns; ++j, from += 6, out += 6) {
+        V sum = own[0] * (from[0] * inverse[0]);
+        for (int row = 1; row < 6; ++row) sum = sum + own[row] * (from[row] * inverse[row]);
+        for (int k = 0; k < V::COUNT; ++k) out[k] -= sum.get(k);
+    }
+}
+#endif
 // Add the effect through the joints: sum over the pivots that both paths have.
-GPUSIM_FN void take_common_path(const World& w, int from, int to, int columns, real* out) {
-    const int block = w.block(), ends[2] = {w.path_count()[from], w.path_count()[to]};
+GPUSIM_FN void take_common_path(const World& w, int from, int to, real* out) {
+    const int block = w.block(), rows = w.path_columns()[to], columns = w.path_columns()[from];
+    const int ends[2] = {w.path_count()[from], w.path_count()[to]};
     for (int i = 0, k = 0; i < ends[0] && k < ends[1];) {
         const int a = path_pivot_at(w, from, i), b = path_pivot_at(w, to, k);
-        if (a == b && block == 6) take_pivot(6, path_y_at(w, to, k), path_z_at(w, from, i), columns, out);
-        else if (a == b) take_pivot(block, path_y_at(w, to, k), path_z_at(w, from, i), columns, out);
+        if (a == b) {
+            const real *source = path_at(w, from, i), *target = path_at(w, to, k), *inverse = w.pivot_inverse() + w.pivot()[a] * block;
+#if WHOLE_BLOCKS
+            if (block == 6 && rows == 3) take_pivot_six<Three<real>>(target, columns, source, inverse, out);
+            else if (block == 6) take_pivot_six<Six<real>>(target, columns, source, inverse, out);
+            else
+#endif
+            take_pivot(block, rows, target, columns, source, inverse, out);
+        }
         i += a <= b;
         k += b <= a;
     }
@@ -192,7 +206,7 @@ GPUSIM_PHASE void condense_pair(const World& w, int item) {
     for (int k = 0; k < 6 * columns; ++k) out[k] = from == to ? source[AT_RESPONSE + 6 * (k % 6) + k / 6] : real(0);
     if (from != to) {
         shared_response(source, target, columns, out);
-        if (has_path(w, from) && has_path(w, to)) take_common_path(w, from, to, columns, out);
+        if (has_path(w, from) && has_path(w, to)) take_common_path(w, from, to, out);
     }
     for (int j = w.condensed_start()[from]; j < w.condensed_start()[from + 1]; ++j) {
         const real* push = w.condensed_wrench() + 6 * j;
@@ -226,7 +240,7 @@ GPUSIM_PHASE void start_condensed(const World& w, int m, int n) {
     const real none = real(0);
     real twist[6];
     relative_twist(r, w.twist(), twist);
-    if (has_path(w, n)) add_path_twist(w, twist);
+    if (has_path(w, n)) add_path_twist(w, n, twist);
     int at = w.condensed_start()[n];
     const auto velocity = [&](int number) { return dot6(w.condensed_wrench() + 6 * number, twist); };
     for (int k = 0; k < int(r[AT_COUNT]); ++k, at += 3) {

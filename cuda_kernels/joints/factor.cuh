@@ -70,8 +70,14 @@ GPUSIM_FN real take_diagonal(const World& w, int row) {
     w.scaled_diagonal()[row] = real(WEAK_PIVOT) * real(w.heavy_share()[row]) * shown;
     return shown;
 }
+// Memory for parts of a pivot D = K E K^T with a unit lower triangle K: the upper part of K^T, by rows, and E^-1. Null:
+// they are not stored.
+struct Split {
+    real *upper, *inverse;
+};
 // Invert a positive definite matrix of n rows in place, rows ``width`` numbers apart (Gauss-Jordan, no pivoting).
-GPUSIM_SHARED void invert_block(real* matrix, int n, int width, const real* least = nullptr, real* weak = nullptr) {
+GPUSIM_SHARED void invert_block(
+    real* matrix, int n, int width, const real* least = nullptr, real* weak = nullptr, Split split = {nullptr, nullptr}) {
     real* m = in_slab(matrix);
     for (int p = 0; p < n; ++p) {
         real* pivot = m + p * width;
@@ -79,6 +85,10 @@ GPUSIM_SHARED void invert_block(real* matrix, int n, int width, const real* leas
         watch_pivot(pivot[p], least, p, weak);
         pivot[p] = real(1);
         for (int c = 0; c < n; ++c) pivot[c] = pivot[c] * scale;
+        if (split.upper) {
+            in_slab(split.inverse)[p] = scale;
+            for (int c = p + 1; c < n; ++c) in_slab(split.upper)[n * p + c] = pivot[c];
+        }
         for (int r = 0; r < n; ++r) {
             if (r == p) continue;
             real* row = m + r * width;
@@ -89,7 +99,7 @@ GPUSIM_SHARED void invert_block(real* matrix, int n, int width, const real* leas
     }
 }
 #if WHOLE_BLOCKS
-template <int N> GPUSIM_FN void invert_rows(const real* from, real* out, const real* least, real* weak) {
+template <int N> GPUSIM_FN void invert_rows(const real* from, real* out, const real* least, real* weak, Split split) {
     Row<real, N> m[N];
 #pragma GCC unroll 6
     for (int r = 0; r < N; ++r) m[r] = Row<real, N>::load(from + N * r);
@@ -99,6 +109,10 @@ template <int N> GPUSIM_FN void invert_rows(const real* from, real* out, const r
         if (least) watch_pivot(m[p].get(p), least, p, weak);
         m[p].set(p, real(1));
         m[p] = m[p] * scale;
+        if (split.upper) {
+            split.inverse[p] = scale.get(p);
+            m[p].store(split.upper + N * p);
+        }
 #pragma GCC unroll 6
         for (int r = 0; r < N; ++r) {
             if (r == p) continue;
@@ -116,14 +130,15 @@ template <int N> GPUSIM_FN void invert_rows(const real* from, real* out, const r
 #define INVERT_IN_REGISTERS (GPUSIM_GPU && GPUSIM_MAX_BLOCK <= 6)
 #if INVERT_IN_REGISTERS
 // Write the inverse of a block to ``out``. The same operations, in registers.
-GPUSIM_FN void invert_copy(const real* from, real* out, int n, const real* least, real* weak) {
-    real m[MOST_ROWS][MOST_ROWS];
+GPUSIM_FN void invert_copy(const real* from, real* out, int n, const real* least, real* weak, Split split) {
+    real m[MOST_ROWS][MOST_ROWS], inverse[MOST_ROWS];
     EACH_ROW(r, n) read_row(n, from + n * r, m[r]);
     EACH_ROW(p, n) {
-        const real scale = real(1) / m[p][p];
+        const real scale = inverse[p] = real(1) / m[p][p];
         watch_pivot(m[p][p], least, p, weak);
         m[p][p] = real(1);
         EACH_ROW(c, n) m[p][c] = m[p][c] * scale;
+        if (split.upper) write_row(n, m[p], split.upper + n * p, p + 1);
         EACH_ROW(r, n) {
             if (r == p) continue;
             const real factor = m[r][p];
@@ -132,6 +147,7 @@ GPUSIM_FN void invert_copy(const real* from, real* out, int n, const real* least
         }
     }
     EACH_ROW(r, n) write_row(n, m[r], out + n * r);
+    if (split.upper) write_row(n, inverse, split.inverse);
 }
 #endif
 
@@ -186,19 +202,21 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
     }
 }
 
-// The operations of one level: pivots, column, updates.
+// The operations of one level: pivots, column, updates. For contacts (solve/contact_direct.cuh), the parts of a pivot replace
+// it.
 GPUSIM_PHASE void invert_pivot(const World& w, int level, int i) {
     const int n = w.block(), pivot = w.pivot()[w.level_pivot()[level] + i];
     real *out = w.inverse() + pivot * n * n, *from = w.factor_blocks() + pivot * n * n;
+    const Split split = w.direction_rows() ? Split{from, w.pivot_inverse() + pivot * n} : Split{nullptr, nullptr};
     const real* least = w.constraint_may_depend()[pivot] ? w.scaled_diagonal() + pivot * n : nullptr;
 #if WHOLE_BLOCKS
-    RETURN_BY_BLOCK(n, invert_rows<N>(from, out, least, w.weak()));
+    RETURN_BY_BLOCK(n, invert_rows<N>(from, out, least, w.weak(), split));
 #endif
 #if INVERT_IN_REGISTERS
-    invert_copy(from, out, n, least, w.weak());
+    invert_copy(from, out, n, least, w.weak(), split);
 #else
     for (int k = 0; k < n * n; ++k) out[k] = from[k];
-    invert_block(out, n, n, least, w.weak());
+    invert_block(out, n, n, least, w.weak(), split);
 #endif
 }
 #if WHOLE_BLOCKS
@@ -278,6 +296,50 @@ GPUSIM_PHASE void update_entry(const World& w, int level, int i) {
     RETURN_BY_BLOCK(n, update_rows<N>(w, target, out));
 #endif
     for (int row = at.row; row < at.end; ++row) update_row(w, target, row, out + row * n);
+}
+
+// x = K^T x for a block, and back.
+#if WHOLE_BLOCKS
+template <int N> GPUSIM_FN void split_block(const real* k, real* x) {
+#pragma GCC unroll 6
+    for (int row = 0; row < N; ++row)
+#pragma GCC unroll 6
+        for (int c = row + 1; c < N; ++c) x[row] += k[N * row + c] * x[c];
+}
+template <int N> GPUSIM_FN void join_block(const real* k, real* x) {
+#pragma GCC unroll 6
+    for (int row = N; row-- > 0;)
+#pragma GCC unroll 6
+        for (int c = row + 1; c < N; ++c) x[row] -= k[N * row + c] * x[c];
+}
+#endif
+GPUSIM_PHASE void split_change(const World& w, int block) {
+    const int n = w.block();
+    const real* k = w.factor_blocks() + block * n * n;
+#if WHOLE_BLOCKS
+    RETURN_BY_BLOCK(n, split_block<N>(k, w.delta() + block * n));
+#endif
+    real x[MOST_ROWS], own[MOST_ROWS];
+    read_row(n, w.delta() + block * n, x);
+    EACH_ROW(row, n) {
+        read_row(n, k + n * row, own);
+        EACH_ROW(c, n) if (c > row) x[row] += own[c] * x[c];
+    }
+    write_row(n, x, w.delta() + block * n);
+}
+GPUSIM_PHASE void join_change(const World& w, int block) {
+    const int n = w.block();
+    const real* k = w.factor_blocks() + block * n * n;
+#if WHOLE_BLOCKS
+    RETURN_BY_BLOCK(n, join_block<N>(k, w.delta() + block * n));
+#endif
+    real x[MOST_ROWS], own[MOST_ROWS];
+    read_row(n, w.delta() + block * n, x);
+    EACH_ROW_BACK(row, n) {
+        read_row(n, k + n * row, own);
+        EACH_ROW(c, n) if (c > row) x[row] -= own[c] * x[c];
+    }
+    write_row(n, x, w.delta() + block * n);
 }
 GPUSIM_FN int level_pivots(const World& w, int level) { return w.level_pivot()[level + 1] - w.level_pivot()[level]; }
 GPUSIM_FN int level_edges(const World& w, int level) { return w.level_edge()[level + 1] - w.level_edge()[level]; }

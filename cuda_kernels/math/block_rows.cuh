@@ -58,6 +58,7 @@ template <class T, int N> struct Numbers {
 };
 // Six numbers in a vector of four and one of two.
 template <class T> struct FourAndTwo {
+    static constexpr int COUNT = 6, WIDTH = 6;
     typedef T Four __attribute__((vector_size(4 * sizeof(T)), aligned(alignof(T)), may_alias));
     typedef T Two __attribute__((vector_size(2 * sizeof(T)), aligned(alignof(T)), may_alias));
     Four a;
@@ -123,6 +124,12 @@ template <> struct RowType<double, 6> { typedef Register<6> type; };
 template <class T, int N> using Row = typename RowType<T, N>::type;
 template <class T> using Six = FourAndTwo<T>;
 
+// Return a block of six columns times a vector.
+template <class T, class V> GPUSIM_FN V columns_times(const V (&column)[6], const T* x) {
+    V sum = column[0] * x[0];
+    for (int k = 1; k < 6; ++k) sum = sum + column[k] * x[k];
+    return sum;
+}
 // Load the columns of a block of R rows with C numbers each.
 template <int R, int C, class T, class V> GPUSIM_FN void load_columns(const T* from, V* out) {
 #pragma GCC unroll 6
@@ -159,17 +166,16 @@ template <int R, int C> GPUSIM_FN void load_columns(const double* from, Register
         if ((n) == 3) { constexpr int N = 3; return call; }     \
     } while (0)
 
-// The first three of six numbers in each row. The others are zero.
+// Three numbers, in memory four.
 template <class T> struct Three {
+    static constexpr int COUNT = 3, WIDTH = 4;
     typedef T Values __attribute__((vector_size(4 * sizeof(T)), aligned(alignof(T)), may_alias));
     Values a;
     static MEMBER Three load(const T* from) { return {*reinterpret_cast<const Values*>(from)}; }
     static MEMBER Three strided(const T* from, int stride) { return {Values{from[0], from[stride], from[2 * stride], T(0)}}; }
     static MEMBER Three zero() { return {Values{}}; }
-    MEMBER void store(T* to) const {
-        *reinterpret_cast<Values*>(to) = a;
-        to[4] = to[5] = T(0);
-    }
+    MEMBER void store(T* to) const { *reinterpret_cast<Values*>(to) = a; }
+    MEMBER T get(int k) const { return a[k]; }
     MEMBER Three operator+(Three o) const { return {a + o.a}; }
     MEMBER Three operator-(Three o) const { return {a - o.a}; }
     MEMBER Three operator*(T x) const { return {a * x}; }
@@ -180,8 +186,10 @@ template <class T> struct Three {
 constexpr int MOST_ROWS = GPUSIM_MAX_BLOCK;
 #if GPUSIM_GPU
 #define EACH_ROW(c, n) _Pragma("unroll") for (int c = 0; c < MOST_ROWS; ++c) if (c < (n))
+#define EACH_ROW_BACK(c, n) _Pragma("unroll") for (int c = MOST_ROWS; c-- > 0;) if (c < (n))
 #else
 #define EACH_ROW(c, n) for (int c = 0; c < (n); ++c)
+#define EACH_ROW_BACK(c, n) for (int c = (n); c-- > 0;)
 #endif
 // In global memory, a GPU moves two numbers in one access. Arrays of a slab and rows of an even number of numbers start
 // at a multiple of two numbers.
@@ -221,7 +229,7 @@ template <int N, class T> GPUSIM_FN void write_numbers(const T* from, T* out) {
     for (int c = 0; c < N; ++c) out[c] = from[c];
 #endif
 }
-// The same for a row of n numbers.
+// The same for a row of n numbers. A row is written from ``first`` on, or from the pair of ``first``.
 template <class T> GPUSIM_FN void read_row(int n, const T* from, T* out) {
     EACH_ROW(c, n) {
 #if PAIRED_ROWS
@@ -231,12 +239,12 @@ template <class T> GPUSIM_FN void read_row(int n, const T* from, T* out) {
 #endif
     }
 }
-template <class T> GPUSIM_FN void write_row(int n, const T* from, T* out) {
+template <class T> GPUSIM_FN void write_row(int n, const T* from, T* out, int first = 0) {
     EACH_ROW(c, n) {
 #if PAIRED_ROWS
-        if (c % 2 == 0) write_pair(from + c, out + c);
+        if (c % 2 == 0 && c + 1 >= first) write_pair(from + c, out + c);
 #else
-        out[c] = from[c];
+        if (c >= first) out[c] = from[c];
 #endif
     }
 }

@@ -2,11 +2,14 @@
 // gpusim/reference/solve/contact_direct.py). Between forward and backward solve, a manifold affects only the joints on the
 // path from its bodies' constraints to the root of the elimination tree. So a sweep of a manifold costs two thin
 // products with that path.
+//
+// invert_pivot makes D = K E K^T. Y^T D^-1 Y is then W^T E^-1 W with W = K^-1 Y, so the kernels store W in place of Y and
+// Z. While they solve contacts, ``delta`` holds K^T x.
 #pragma once
 #include "../contacts/contact_solve.cuh"
 #include "direct_solve.cuh"
 
-// A GPU thread works on one column of a path, a CPU thread on all six.
+// A GPU thread works on one column of a path, a CPU thread on all of them.
 #if !WHOLE_BLOCKS
 #define PATH_COLUMNS 1
 #else
@@ -14,11 +17,12 @@
 #endif
 GPUSIM_FN int articulated_member(const World& w, int i) { return list_member(w, w.max_colors() + 1, i); }
 GPUSIM_FN int first_articulated(const World& w) { return w.color_first()[w.max_colors() + 1]; }
-// Manifold n of the list: the k-th pivot of its path, rows of Y (block x 6) and of Z transposed (6 x block).
+// Manifold n of the list: the constraint of the k-th pivot of its path, and the columns of W there, one after another.
 GPUSIM_FN int path_pivot_at(const World& w, int n, int k) { return w.path_pivot()[w.path_start()[n] + k]; }
-GPUSIM_FN int path_at(const World& w, int n, int k) { return (w.path_start()[n] + k) * w.block() * 6; }
-GPUSIM_FN const real* path_y_at(const World& w, int n, int k) { return w.path_y() + path_at(w, n, k); }
-GPUSIM_FN const real* path_z_at(const World& w, int n, int k) { return w.path_z() + path_at(w, n, k); }
+GPUSIM_FN int path_constraint(const World& w, int n, int k) { return w.pivot()[path_pivot_at(w, n, k)]; }
+GPUSIM_FN real* path_at(const World& w, int n, int k) {
+    return w.path_w() + (6 * w.path_start()[n] + w.path_columns()[n] * k) * w.block();
+}
 
 // Merge the pivots of both bodies' paths in elimination order, into ``out`` unless it is null. Return their number.
 GPUSIM_FN int merge_pivots(const World& w, int m, int* out) {
@@ -59,84 +63,7 @@ GPUSIM_PHASE void start_paths(const World& w, int) {
 GPUSIM_PHASE void merge_path(const World& w, int n) {
     if (n < articulated_size(w)) merge_pivots(w, articulated_member(w, n), w.path_pivot() + w.path_start()[n]);
 }
-#if WHOLE_BLOCKS
-// Compute rows S J M^-1 C^T of constraint c: the effect of unit wrenches about the middle, V: Six or Three at a time.
-// ``motion``: of both sides, six numbers per column.
-template <class V> GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real* out) {
-    const int n = w.block(), slots = w.slots();
-    V sum[GPUSIM_MAX_BLOCK];
-    for (int row = 0; row < n; ++row) sum[row] = V::zero();
-    for (int s = 0; s < w.constraint_slots()[c]; ++s)
-        for (int side = 0; side < 2; ++side) {
-            const int body = side_body(w, m, side);
-            if (!w.dynamic()[body] || w.constraint_bodies()[c * slots + s] != body) continue;
-            V column[6];
-            for (int k = 0; k < 6; ++k) column[k] = V::strided(motion + 36 * side + k, 6);
-            const real* own = jacobian_row(w, c * n, s);
-            for (int row = 0; row < n; ++row, own += 6) {
-                V part = column[0] * own[0];
-                for (int k = 1; k < 6; ++k) part = part + column[k] * own[k];
-                sum[row] = sum[row] + part;
-            }
-        }
-    for (int row = 0; row < n; ++row) (sum[row] * w.scale()[c * n + row]).store(out + 6 * row);
-}
-// out -= L_e y for the constraint that edge e leads to.
-template <class V> GPUSIM_FN void path_step(int n, const real* l, const real* y, real* out) {
-    V rows[GPUSIM_MAX_BLOCK];
-    for (int m = 0; m < n; ++m) rows[m] = V::load(y + 6 * m);
-    for (int row = 0; row < n; ++row, l += n) {
-        V sum = rows[0] * l[0];
-        for (int m = 1; m < n; ++m) sum = sum + rows[m] * l[m];
-        (V::load(out + 6 * row) - sum).store(out + 6 * row);
-    }
-}
-// Compute ``columns`` columns of Z = D^-1 Y.
-GPUSIM_FN void path_divide(int n, const real* d, int columns, const real* y, real* z) {
-    if (n == 6) {
-        Six<real> column[6];
-        for (int m = 0; m < 6; ++m) column[m] = Six<real>::strided(d + m, 6);
-        for (int j = 0; j < columns; ++j) {
-            Six<real> sum = column[0] * y[j];
-            for (int m = 1; m < 6; ++m) sum = sum + column[m] * y[6 * m + j];
-            sum.store(z + 6 * j);
-        }
-    } else {
-        for (int row = 0; row < n; ++row, d += n)
-            for (int j = 0; j < columns; ++j) {
-                real sum = d[0] * y[j];
-                for (int m = 1; m < n; ++m) sum += d[m] * y[6 * m + j];
-                z[n * j + row] = sum;
-            }
-    }
-    for (int k = n * columns; k < 6 * n; ++k) z[k] = real(0);
-}
-template <class V> GPUSIM_FN void solve_columns(const World& w, int m, int n, int columns) {
-    const int count = w.path_count()[n], block = w.block(), square = block * block;
-    const ReadLane r = read_record(w, m);
-    real motion[72];
-    for (int j = 0; j < columns; ++j) {
-        real wrench[6] = {};
-        wrench[j] = real(1);
-        for (int side = 0; side < 2; ++side) side_motion(r, side, wrench, motion + 36 * side + 6 * j);
-    }
-    for (int k = 0; k < count; ++k) joint_rows<V>(w, m, w.pivot()[path_pivot_at(w, n, k)], motion, w.path_y() + path_at(w, n, k));
-    for (int k = 0; k < count; ++k) {
-        const int at = path_pivot_at(w, n, k);
-        const real* y = path_y_at(w, n, k);
-        int later = k;
-        for (int edge = w.pivot_edge()[at]; edge < w.pivot_edge()[at + 1]; ++edge) {
-            while (w.pivot()[path_pivot_at(w, n, later)] != w.edge_row()[edge]) ++later;
-            const real* l = w.lower() + edge * square;
-            real* out = w.path_y() + path_at(w, n, later);
-            if (block == 6) path_step<V>(6, l, y, out);
-            else path_step<V>(block, l, y, out);
-        }
-        path_divide(block, w.inverse() + w.pivot()[at] * square, columns, y, w.path_z() + path_at(w, n, k));
-    }
-}
-#else
-// Compute one column of these rows.
+// Compute one column of the rows S J M^-1 C^T of constraint c. ``motion``: of both sides, by a unit wrench.
 GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real* out) {
     const int n = w.block(), slots = w.slots();
     real sum[MOST_ROWS] = {}, scale[MOST_ROWS];
@@ -147,57 +74,104 @@ GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real
             EACH_ROW(row, n) sum[row] += dot6(jacobian_row(w, c * n, s) + 6 * row, motion + 6 * side);
         }
     read_row(n, w.scale() + c * n, scale);
-    EACH_ROW(row, n) out[6 * row] = sum[row] * scale[row];
+    EACH_ROW(row, n) sum[row] *= scale[row];
+    write_row(n, sum, out);
 }
 // Return the product of a row of n numbers with a vector in registers.
 GPUSIM_FN real row_times(int n, const real* row, const real* x) {
-    real sum = row[0] * x[0];
-    EACH_ROW(i, n) if (i) sum += row[i] * x[i];
+    real own[MOST_ROWS];
+    read_row(n, row, own);
+    real sum = own[0] * x[0];
+    EACH_ROW(i, n) if (i) sum += own[i] * x[i];
     return sum;
 }
-GPUSIM_FN void solve_column(const World& w, int m, int n, int column) {
-    const int count = w.path_count()[n], block = w.block();
-    const ReadLane r = read_record(w, m);
-    if (column >= w.path_columns()[n]) {
-        for (int k = 0; k < count; ++k)
-            for (int row = 0; row < block; ++row) {
-                w.path_y()[path_at(w, n, k) + 6 * row + column] = real(0);
-                w.path_z()[path_at(w, n, k) + block * column + row] = real(0);
-            }
-        return;
+// y = K^-1 y for a column in registers. ``k``: rows of K^T.
+GPUSIM_FN void divide_column(int n, const real* k, real* y) {
+    EACH_ROW(row, n) {
+        real own[MOST_ROWS];
+        read_row(n, k + n * row, own);
+        EACH_ROW(m, n) if (m > row) y[m] -= own[m] * y[row];
     }
-    real wrench[6], motion[12];
+}
+GPUSIM_FN void solve_column(const World& w, int m, int n, int column) {
+    const int count = w.path_count()[n], block = w.block(), square = block * block, step = block * w.path_columns()[n];
+    const ReadLane r = read_record(w, m);
+    real wrench[6], motion[12], y[MOST_ROWS], rest[MOST_ROWS], *own = path_at(w, n, 0) + block * column;
     for (int k = 0; k < 6; ++k) wrench[k] = k == column ? real(1) : real(0);
     for (int side = 0; side < 2; ++side) side_motion(r, side, wrench, motion + 6 * side);
-    for (int k = 0; k < count; ++k) joint_rows(w, m, w.pivot()[path_pivot_at(w, n, k)], motion, w.path_y() + path_at(w, n, k) + column);
+    for (int k = 0; k < count; ++k) joint_rows(w, m, path_constraint(w, n, k), motion, own + step * k);
     for (int k = 0; k < count; ++k) {
         const int at = path_pivot_at(w, n, k);
-        const real *from = path_y_at(w, n, k) + column, *d = w.inverse() + w.pivot()[at] * block * block;
-        real y[MOST_ROWS];
-        EACH_ROW(i, block) y[i] = from[6 * i];
+        read_row(block, own + step * k, y);
         int later = k;
         for (int edge = w.pivot_edge()[at]; edge < w.pivot_edge()[at + 1]; ++edge) {
-            while (w.pivot()[path_pivot_at(w, n, later)] != w.edge_row()[edge]) ++later;
-            const real* l = w.lower() + edge * block * block;
-            real* out = w.path_y() + path_at(w, n, later) + column;
-            EACH_ROW(row, block) out[6 * row] -= row_times(block, l + block * row, y);
+            while (path_constraint(w, n, later) != w.edge_row()[edge]) ++later;
+            const real* l = w.lower() + edge * square;
+            read_row(block, own + step * later, rest);
+            EACH_ROW(row, block) rest[row] -= row_times(block, l + block * row, y);
+            write_row(block, rest, own + step * later);
         }
-        real z[MOST_ROWS];
-        EACH_ROW(row, block) z[row] = row_times(block, d + block * row, y);
-        write_row(block, z, w.path_z() + path_at(w, n, k) + block * column);
+        divide_column(block, w.factor_blocks() + w.pivot()[at] * square, y);
+        write_row(block, y, own + step * k);
+    }
+}
+#if WHOLE_BLOCKS
+// The same for blocks of six rows and all columns of a manifold side by side. V: Three or Six.
+template <class V> GPUSIM_FN void joint_rows_six(const World& w, int m, int c, const real* motion, real* out) {
+    V sum[6];
+    for (int row = 0; row < 6; ++row) sum[row] = V::zero();
+    for (int s = 0; s < w.constraint_slots()[c]; ++s)
+        for (int side = 0; side < 2; ++side) {
+            const int body = side_body(w, m, side);
+            if (!w.dynamic()[body] || w.constraint_bodies()[c * w.slots() + s] != body) continue;
+            V column[6];
+            for (int k = 0; k < 6; ++k) column[k] = V::strided(motion + 36 * side + k, 6);
+            const real* own = jacobian_row(w, c * 6, s);
+            for (int row = 0; row < 6; ++row) sum[row] = sum[row] + columns_times(column, own + 6 * row);
+        }
+    for (int row = 0; row < 6; ++row) (sum[row] * w.scale()[c * 6 + row]).store(out + V::WIDTH * row);
+}
+// The rows of Y take at most the memory of six columns. W replaces them pivot by pivot, by columns.
+template <class V> GPUSIM_FN void solve_six(const World& w, int m, int n) {
+    constexpr int COLUMNS = V::COUNT, STEP = 6 * V::WIDTH;
+    const int count = w.path_count()[n];
+    const ReadLane r = read_record(w, m);
+    real motion[72], *first = path_at(w, n, 0);
+    for (int j = 0; j < COLUMNS; ++j) {
+        real wrench[6] = {};
+        wrench[j] = real(1);
+        for (int side = 0; side < 2; ++side) side_motion(r, side, wrench, motion + 36 * side + 6 * j);
+    }
+    for (int k = 0; k < count; ++k) joint_rows_six<V>(w, m, path_constraint(w, n, k), motion, first + STEP * k);
+    for (int k = 0; k < count; ++k) {
+        const int at = path_pivot_at(w, n, k);
+        V y[6];
+        for (int row = 0; row < 6; ++row) y[row] = V::load(first + STEP * k + V::WIDTH * row);
+        int later = k;
+        for (int edge = w.pivot_edge()[at]; edge < w.pivot_edge()[at + 1]; ++edge) {
+            while (path_constraint(w, n, later) != w.edge_row()[edge]) ++later;
+            const real* l = w.lower() + edge * 36;
+            for (real* out = first + STEP * later; out < first + STEP * (later + 1); out += V::WIDTH, l += 6)
+                (V::load(out) - columns_times(y, l)).store(out);
+        }
+        const real* split = w.factor_blocks() + w.pivot()[at] * 36;
+        for (int row = 0; row < 6; ++row)
+            for (int c = row + 1; c < 6; ++c) y[c] = y[c] - y[row] * split[6 * row + c];
+        for (int j = 0; j < COLUMNS; ++j)
+            for (int row = 0; row < 6; ++row) first[6 * (COLUMNS * k + j) + row] = y[row].get(j);
     }
 }
 #endif
-// Item: a column of an articulated manifold, on a CPU a manifold. Y = L^-1 S J M^-1 C^T, Z = D^-1 Y.
+// Item: a column of an articulated manifold, on a CPU a manifold. W = K^-1 L^-1 S J M^-1 C^T.
 GPUSIM_FN int path_items(const World& w) { return articulated_size(w) * (6 / PATH_COLUMNS); }
 GPUSIM_PHASE void solve_path(const World& w, int item) {
     if (item >= path_items(w)) return;
-    const int n = item / (6 / PATH_COLUMNS), m = articulated_member(w, n);
+    const int n = item / (6 / PATH_COLUMNS), m = articulated_member(w, n), columns = w.path_columns()[n];
 #if WHOLE_BLOCKS
-    if (w.path_columns()[n] == 3) solve_columns<Three<real>>(w, m, n, 3);
-    else solve_columns<Six<real>>(w, m, n, 6);
+    if (w.block() == 6) return columns == 3 ? solve_six<Three<real>>(w, m, n) : solve_six<Six<real>>(w, m, n);
+    for (int column = 0; column < columns; ++column) solve_column(w, m, n, column);
 #else
-    solve_column(w, m, n, item % 6);
+    if (item % 6 < columns) solve_column(w, m, n, item % 6);
 #endif
 }
 // Return the response of a point without joints, as if no body were lighter than POINT_FLOOR of its system.
@@ -223,35 +197,43 @@ GPUSIM_FN void add_floor(bool tire, Lane p, real free, real* floor) {
     mass[5] += floor[1];
 }
 #if WHOLE_BLOCKS
-// out -= Y^T Z.
-GPUSIM_FN void take_path_six(const World& w, int n, real* out) {
-    Six<real> rows[6];
-    for (int i = 0; i < 6; ++i) rows[i] = Six<real>::load(out + 6 * i);
-    for (int k = 0; k < w.path_count()[n]; ++k)
+// out -= W^T E^-1 W. V: Three or Six columns.
+template <class V> GPUSIM_FN void take_path_six(const World& w, int n, real* out) {
+    constexpr int COLUMNS = V::COUNT;
+    V rows[COLUMNS];
+    for (int i = 0; i < COLUMNS; ++i) rows[i] = V::load(out + 6 * i);
+    for (int k = 0; k < w.path_count()[n]; ++k) {
+        const real *own = path_at(w, n, k), *inverse = w.pivot_inverse() + 6 * path_constraint(w, n, k);
         for (int row = 0; row < 6; ++row) {
-            const real* y = path_y_at(w, n, k) + 6 * row;
-            const Six<real> column = Six<real>::strided(path_z_at(w, n, k) + row, 6);
-            for (int i = 0; i < 6; ++i) rows[i] = rows[i] - column * y[i];
+            const V column = V::strided(own + row, 6) * inverse[row];
+            for (int i = 0; i < COLUMNS; ++i) rows[i] = rows[i] - column * own[6 * i + row];
         }
-    for (int i = 0; i < 6; ++i) rows[i].store(out + 6 * i);
+    }
+    for (int i = 0; i < COLUMNS; ++i)
+        for (int j = 0; j < COLUMNS; ++j) out[6 * i + j] = rows[i].get(j);
 }
 #endif
-// Subtract the products of one row of Y and Z, or of two if memory moves pairs.
-GPUSIM_FN void take_path_rows(const World& w, int n, int k, int row, real* out) {
+// The same for one row of W, or for two if memory moves pairs.
+template <int COLUMNS> GPUSIM_FN void take_path_rows(const World& w, int n, int k, int row, real* out) {
     const int block = w.block();
-    const real *at = path_y_at(w, n, k) + 6 * row, *z = path_z_at(w, n, k) + row;
-    real y[PAIRED_ROWS + 1][6], pair[PAIRED_ROWS + 1];
-    for (int r = 0; r <= PAIRED_ROWS; ++r) read_numbers<6>(at + 6 * r, y[r]);
-    for (int j = 0; j < 6; ++j) {
-        read_numbers<PAIRED_ROWS + 1>(z + block * j, pair);
-        for (int i = 0; i < 6; ++i)
-            for (int r = 0; r <= PAIRED_ROWS; ++r) out[6 * i + j] -= y[r][i] * pair[r];
-    }
+    const real* own = path_at(w, n, k) + row;
+    real y[COLUMNS][PAIRED_ROWS + 1], inverse[PAIRED_ROWS + 1];
+    for (int i = 0; i < COLUMNS; ++i) read_numbers<PAIRED_ROWS + 1>(own + block * i, y[i]);
+    read_numbers<PAIRED_ROWS + 1>(w.pivot_inverse() + block * path_constraint(w, n, k) + row, inverse);
+    for (int r = 0; r <= PAIRED_ROWS; ++r)
+        for (int j = 0; j < COLUMNS; ++j) {
+            const real column = y[j][r] * inverse[r];
+            for (int i = 0; i < COLUMNS; ++i) out[6 * i + j] -= column * y[i][r];
+        }
 }
-// Compute the response of both bodies with all joints, R = C M^-1 C^T - Y^T Z, and the numbers that depend on it.
+template <int COLUMNS> GPUSIM_FN void take_path(const World& w, int n, real* out) {
+    for (int k = 0; k < w.path_count()[n]; ++k)
+        for (int row = 0; row < w.block(); row += PAIRED_ROWS + 1) take_path_rows<COLUMNS>(w, n, k, row, out);
+}
+// Compute the response of both bodies with all joints, R = C M^-1 C^T - W^T E^-1 W, and the numbers that depend on it.
 GPUSIM_PHASE void respond_path(const World& w, int n) {
     if (n >= articulated_size(w)) return;
-    const int m = articulated_member(w, n), block = w.block();
+    const int m = articulated_member(w, n), columns = w.path_columns()[n];
     Lane r = record(w, m);
     real free[4], out[36];
     free_response(w, false, r);
@@ -260,12 +242,13 @@ GPUSIM_PHASE void respond_path(const World& w, int n) {
     for (int k = 0; k < w.pair_points()[m]; ++k) free[k] = loaded(point_record(r, k)[AT_MASS], system);
     take_numbers<36>(r + AT_RESPONSE, out);
 #if WHOLE_BLOCKS
-    if (block == 6) {
-        take_path_six(w, n, out);
+    if (w.block() == 6) {
+        if (columns == 3) take_path_six<Three<real>>(w, n, out);
+        else take_path_six<Six<real>>(w, n, out);
     } else
 #endif
-    for (int k = 0; k < w.path_count()[n]; ++k)
-        for (int row = 0; row < block; row += PAIRED_ROWS + 1) take_path_rows(w, n, k, row, out);
+    if (columns == 3) take_path<3>(w, n, out);
+    else take_path<6>(w, n, out);
     put_numbers<36>(out, r + AT_RESPONSE);
     point_masses(r);
     for (int k = 0; k < w.pair_points()[m]; ++k) {
@@ -278,40 +261,43 @@ GPUSIM_PHASE void keep_factor(const World& w, int) { *w.refactor() = 0; }
 GPUSIM_PHASE void hold_bias(const World& w, int) { *w.hold_bias() = 1; }
 
 #if WHOLE_BLOCKS
-template <class V> GPUSIM_FN void sum_columns(const World& w, int n, int block) {
-    V sum[GPUSIM_MAX_BLOCK];
-    for (int row = 0; row < block; ++row) sum[row] = V::zero();
-    for (int k = 0; k < w.path_count()[n]; ++k) {
-        const real *x = w.delta() + w.pivot()[path_pivot_at(w, n, k)] * block, *y = path_y_at(w, n, k);
-        for (int row = 0; row < block; ++row) sum[row] = sum[row] + V::load(y + 6 * row) * x[row];
+template <int COLUMNS> GPUSIM_FN void sum_six(const World& w, int n) {
+    const int count = w.path_count()[n], *at = w.path_pivot() + w.path_start()[n];
+    const real* own = path_at(w, n, 0);
+    Six<real> sum[COLUMNS];
+    for (int j = 0; j < COLUMNS; ++j) sum[j] = Six<real>::zero();
+    for (int k = 0; k < count; ++k, own += 6 * COLUMNS) {
+        const Six<real> x = Six<real>::load(w.delta() + w.pivot()[at[k]] * 6);
+        for (int j = 0; j < COLUMNS; ++j) sum[j] = sum[j] + Six<real>::load(own + 6 * j) * x;
     }
-    for (int row = 0; row < block; ++row) sum[row].store(w.path_part() + 6 * row);
+    for (int j = 0; j < COLUMNS; ++j) sum[j].store(w.path_part() + 6 * j);
 }
 #endif
-// Compute the effect of the joints' pending correction on the relative twist of a manifold, Y^T x, row by row:
-// path_part[row][j] is the sum over the path. ``delta`` holds x from the forward to the backward solve.
-constexpr int SUM_NUMBERS = PAIRED + 1;
-GPUSIM_PHASE void sum_path(const World& w, int n, int item) {
-    const int block = w.block();
-#if PATH_COLUMNS == 1
-    real sum[SUM_NUMBERS] = {}, y[SUM_NUMBERS];
-    const int at = SUM_NUMBERS * item;
+// Compute the effect of the joints' pending correction on the relative twist of a manifold, W^T x, row by row:
+// path_part[j][row] is the sum over the path. Item: numbers of path_part, on a CPU all of them.
+constexpr int SUM_NUMBERS = PAIRED_ROWS + 1;
+GPUSIM_FN int path_numbers(const World& w, int n) { return w.path_columns()[n] * w.block(); }
+GPUSIM_FN void sum_numbers(const World& w, int n, int at) {
+    const int block = w.block(), step = path_numbers(w, n);
+    const real* own = path_at(w, n, 0) + at;
+    real sum[SUM_NUMBERS] = {}, x[SUM_NUMBERS], y[SUM_NUMBERS];
     for (int k = 0; k < w.path_count()[n]; ++k) {
-        const real x = w.delta()[w.pivot()[path_pivot_at(w, n, k)] * block + at / 6];
-        read_numbers<SUM_NUMBERS>(path_y_at(w, n, k) + at, y);
-        for (int i = 0; i < SUM_NUMBERS; ++i) sum[i] += x * y[i];
+        read_numbers<SUM_NUMBERS>(w.delta() + path_constraint(w, n, k) * block + at % block, x);
+        read_numbers<SUM_NUMBERS>(own + step * k, y);
+        for (int i = 0; i < SUM_NUMBERS; ++i) sum[i] += y[i] * x[i];
     }
     write_numbers<SUM_NUMBERS>(sum, w.path_part() + at);
-#else
-    if (w.path_columns()[n] == 3) {
-        if (block == 6) return sum_columns<Three<real>>(w, n, 6);
-        return sum_columns<Three<real>>(w, n, block);
-    }
-    if (block == 6) return sum_columns<Six<real>>(w, n, 6);
-    sum_columns<Six<real>>(w, n, block);
-#endif
 }
-GPUSIM_FN int sum_items(const World& w) { return PATH_COLUMNS == 1 ? 6 * w.block() / SUM_NUMBERS : 1; }
+#if PATH_COLUMNS == 1
+GPUSIM_FN int sum_items(const World& w, int n) { return path_numbers(w, n) / SUM_NUMBERS; }
+GPUSIM_PHASE void sum_path(const World& w, int n, int item) { sum_numbers(w, n, SUM_NUMBERS * item); }
+#else
+GPUSIM_FN int sum_items(const World&, int) { return 1; }
+GPUSIM_PHASE void sum_path(const World& w, int n, int) {
+    if (w.block() == 6) return w.path_columns()[n] == 3 ? sum_six<3>(w, n) : sum_six<6>(w, n);
+    for (int at = 0; at < path_numbers(w, n); ++at) sum_numbers(w, n, at);
+}
+#endif
 struct Floors {
     const real* at;
     template <class N> MEMBER void add(int k, const N* impulse, N* u) const {
@@ -319,64 +305,60 @@ struct Floors {
     }
 };
 // Add the sums of sum_path to a relative twist.
-GPUSIM_FN void add_path_twist(const World& w, real* twist) {
-    real joints[6], part[6];
-    read_numbers<6>(w.path_part(), joints);
-    for (int row = 1; row < w.block(); ++row) {
-        read_numbers<6>(w.path_part() + 6 * row, part);
-        for (int j = 0; j < 6; ++j) joints[j] += part[j];
+GPUSIM_FN void add_path_twist(const World& w, int n, real* twist) {
+    const int block = w.block(), columns = w.path_columns()[n];
+    for (int j = 0; j < 6; ++j) {
+        if (j >= columns) continue;
+        real part[MOST_ROWS];
+        read_row(block, w.path_part() + block * j, part);
+        real sum = part[0];
+        EACH_ROW(row, block) if (row) sum += part[row];
+        twist[j] += sum;
     }
-    for (int j = 0; j < 6; ++j) twist[j] += joints[j];
 }
 // Solve the n-th manifold for the velocities and the joints' pending correction, and move its bodies.
 GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
     Lane r = record(w, m);
     Sweep<real> s;
     start_sweep(r, w.twist(), s);
-    add_path_twist(w, s.twist);
+    add_path_twist(w, n, s.twist);
     sweep_points(w, w.record_place()[m], r, Floors{w.point_floor() + 8 * n}, s);
     move_sides(r, s.wrench, w.twist());
     write_numbers<6>(s.wrench, w.path_wrench());
     end_manifolds(w, w.record_place()[m], r, 1, s);
 }
-// Add the n-th manifold's wrench to the joints' pending correction, x -= Z f. Item: rows of the path, on a CPU the path.
-#if PATH_COLUMNS == 1
-GPUSIM_FN int update_items(const World& w, int n) { return w.path_count()[n] * w.block(); }
-GPUSIM_PHASE void update_path(const World& w, int n, int item) {
-    const int block = w.block(), k = item / block, row = item % block;
-    const real* z = path_z_at(w, n, k) + row;
+// Add the n-th manifold's wrench to the joints' pending correction, x -= E^-1 W f. Item: rows of the path, on a CPU the
+// path.
+GPUSIM_FN void update_number(const World& w, int n, int item) {
+    const int block = w.block(), k = item / block, row = item % block, at = path_constraint(w, n, k) * block + row;
+    const real* own = path_at(w, n, k) + row;
     const int columns = w.path_columns()[n];
     real f[6];
     read_numbers<6>(w.path_wrench(), f);
-    real sum = z[0] * f[0];
-    for (int j = 1; j < 6; ++j) sum = j < columns ? sum + z[block * j] * f[j] : sum;
-    w.delta()[w.pivot()[path_pivot_at(w, n, k)] * block + row] -= sum;
+    real sum = own[0] * f[0];
+    for (int j = 1; j < 6; ++j) sum = j < columns ? sum + own[block * j] * f[j] : sum;
+    w.delta()[at] -= sum * w.pivot_inverse()[at];
 }
+#if PATH_COLUMNS == 1
+GPUSIM_FN int update_items(const World& w, int n) { return w.path_count()[n] * w.block(); }
+GPUSIM_PHASE void update_path(const World& w, int n, int item) { update_number(w, n, item); }
 #else
 GPUSIM_FN int update_items(const World&, int) { return 1; }
 template <int COLUMNS> GPUSIM_FN void update_six(const World& w, int n) {
     real f[COLUMNS];
     for (int j = 0; j < COLUMNS; ++j) f[j] = w.path_wrench()[j];
     const int count = w.path_count()[n], *at = w.path_pivot() + w.path_start()[n];
-    const real* z = path_z_at(w, n, 0);
-    for (int k = 0; k < count; ++k, z += 36) {
-        real* x = w.delta() + w.pivot()[at[k]] * 6;
-        Six<real> sum = Six<real>::load(z) * f[0];
-        for (int j = 1; j < COLUMNS; ++j) sum = sum + Six<real>::load(z + 6 * j) * f[j];
-        (Six<real>::load(x) - sum).store(x);
+    const real* own = path_at(w, n, 0);
+    for (int k = 0; k < count; ++k, own += 6 * COLUMNS) {
+        const int first = w.pivot()[at[k]] * 6;
+        Six<real> sum = Six<real>::load(own) * f[0];
+        for (int j = 1; j < COLUMNS; ++j) sum = sum + Six<real>::load(own + 6 * j) * f[j];
+        (Six<real>::load(w.delta() + first) - sum * Six<real>::load(w.pivot_inverse() + first)).store(w.delta() + first);
     }
 }
 GPUSIM_PHASE void update_path(const World& w, int n, int) {
-    const int block = w.block(), columns = w.path_columns()[n];
-    if (block == 6) return columns == 3 ? update_six<3>(w, n) : update_six<6>(w, n);
-    for (int k = 0; k < w.path_count()[n]; ++k) {
-        const real *z = path_z_at(w, n, k), *f = w.path_wrench();
-        real *x = w.delta() + w.pivot()[path_pivot_at(w, n, k)] * block, sum[GPUSIM_MAX_BLOCK];
-        for (int row = 0; row < block; ++row) sum[row] = z[row] * f[0];
-        for (int j = 1; j < columns; ++j)
-            for (int row = 0; row < block; ++row) sum[row] += z[block * j + row] * f[j];
-        for (int row = 0; row < block; ++row) x[row] -= sum[row];
-    }
+    if (w.block() == 6) return w.path_columns()[n] == 3 ? update_six<3>(w, n) : update_six<6>(w, n);
+    for (int item = 0; item < w.path_count()[n] * w.block(); ++item) update_number(w, n, item);
 }
 #endif
 GPUSIM_PHASE void warm_articulated(const World& w, int m) {

@@ -197,16 +197,16 @@ CONTACT_PHASES = (
         "solve_path",
         "path_items(w)",
         room="w.articulated_places() * 6",
-        reads="color_first color_member color_size inverse jacobian lower manifold pair_shapes path_columns path_count "
-        "path_pivot path_start record_place scale",
-        writes="path_y path_z",
+        reads="color_first color_member color_size factor_blocks jacobian lower manifold pair_shapes path_columns "
+        "path_count path_pivot path_start record_place scale",
+        writes="path_w",
     ),
     Phase(
         "respond_path",
         "articulated_size(w)",
         room="articulated_places",
-        reads="body_parts color_first color_member color_size pair_points pair_shapes path_count path_start "
-        "path_y path_z record_place",
+        reads="body_parts color_first color_member color_size pair_points pair_shapes path_columns path_count "
+        "path_pivot path_start path_w pivot_inverse record_place",
         writes="manifold point_floor",
     ),
     Phase(
@@ -227,7 +227,7 @@ CONTACT_PHASES = (
         "condensed_pairs(w)",
         room="w.condensed_places() * w.condensed_places()",
         reads="color_size condensed_count condensed_member condensed_start condensed_wrench manifold path_columns "
-        "path_count path_pivot path_start path_y path_z record_place touching",
+        "path_count path_pivot path_start path_w pivot_inverse record_place touching",
         writes="condensed_response",
     ),
     Phase("keep_condensed", writes="condensed_fits"),

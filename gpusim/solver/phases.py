@@ -160,7 +160,7 @@ _TABLE = (
         "level_pivots(w, level)",
         bound="constraints",
         reads="scaled_diagonal",
-        writes="factor_blocks inverse weak",
+        writes="factor_blocks inverse pivot_inverse weak",
     ),
     Phase(
         "divide_entry",
@@ -176,6 +176,8 @@ _TABLE = (
         reads="lower",
         writes="factor_blocks",
     ),
+    Phase("split_change", "constraints", reads="factor_blocks", writes="delta"),
+    Phase("join_change", "constraints", reads="factor_blocks", writes="delta"),
     Phase(
         "residual_row",
         "row_items(w, w.constraints())",

@@ -221,6 +221,7 @@ SOLVE_CONDENSED = (
 # Contacts within the joint solve: the sweeps correct velocities between the forward and the backward solve. They use
 # conjugate gradients only if no joints are swept with them.
 SWEEP_WITHIN = Routine("sweep_within", (
+    If(ARTICULATED, run("split_change")),
     *run("start_direction_sum"),
     If(AT_ONCE, SOLVE_CONDENSED),
     If(MANY_SWEEPS, (If(ALL_DIRECT, run("start_direction_body start_direction_pair start_direction_row")),)),
@@ -231,6 +232,7 @@ SWEEP_WITHIN = Routine("sweep_within", (
         *run("end_contact_sweep"),
         If(CONDENSING, SOLVE_CONDENSED),
     ), going=SWEEPING),
+    If(ARTICULATED, run("join_change")),
 ), label="sweep contacts")  # fmt: skip
 PUSH_OUT = Routine("push_out", (
     *run("start_push"),
@@ -241,7 +243,7 @@ PUSH_OUT = Routine("push_out", (
         Lists(PHASES["push_contact"], PHASES["add_push_parts"]),
         If(DIRECT, (If(ARTICULATED, (Whole("push_articulated_contacts"),)),)),
     )),
-    If(DIRECT, (If(ARTICULATED, (SOLVE_BACKWARD,)),)),
+    If(DIRECT, (If(ARTICULATED, (*run("join_change"), SOLVE_BACKWARD)),)),
     *run("end_push"),
 ), label="push out")  # fmt: skip
 WARM_START_CONTACTS = Routine("warm_start_contacts", (
