@@ -115,7 +115,7 @@ _FUNCTIONS = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a subpackage on first use, for example in ``gpusim.sensors.add_imu`` or ``gpusim.importers.load_urdf``."""
+    """Import a subpackage or a function on first use, for example ``gpusim.viewer`` or ``gpusim.sweep``."""
     if name in _ON_DEMAND:
         return importlib.import_module(f"gpusim.{name}")
     if name in _FUNCTIONS:

@@ -43,12 +43,12 @@ def _by_label(function: str, given: Any, kind: type) -> None:
 class Schedule:
     """One command as a function of time, given by a table of (time, value) points.
 
-    If a time occurs twice, the value jumps: from this time on, the second value holds. The first value holds before the
-    first point, and the last value after the last point. A table with a ``period`` repeats forever.
+    If a time occurs twice, the value jumps. From this time on, the second value applies. The first value applies before
+    the first point, and the last value after the last point. A table with a ``period`` repeats forever.
 
     Args:
         points: (time in s, value) pairs. The times must not decrease.
-        kind: "linear" interpolates between the points, "constant" holds each value until the next point.
+        kind: either "linear" between the points, or "constant", which holds each value until the next point.
         period: length of one repetition in s, or None for a table that does not repeat.
 
     Raises:
@@ -153,8 +153,8 @@ class Schedule:
 def drive(tables: Mapping[str, Schedule]) -> Callable[[Simulation, float], None]:
     """Return a scene schedule that writes ``sim.control[label]`` for every label of ``tables``.
 
-    A command holds over the whole next step. So the schedule writes the mean of the table over that step, not the value
-    at the start of the step. The integral of the command is then exact.
+    A command stays constant during the whole next step. Therefore the schedule writes the mean of the table over the
+    step, not the value at the start of the step. The integral of the command is then exact.
 
     Raises:
         ModelError: ``tables`` is not a mapping, or a value is not a Schedule.
@@ -170,9 +170,10 @@ def drive(tables: Mapping[str, Schedule]) -> Callable[[Simulation, float], None]
 
 
 class Path:
-    """A path x(t) through points at given times, for ``add_motion``: a cubic spline with continuous acceleration.
+    """A path x(t) through points at given times, for ``add_motion``: a cubic spline.
 
-    The velocity is zero at both ends. Before the first point and after the last one, the path stays at that point.
+    The velocity is zero at both ends, but the acceleration may jump there. The path rests at the first point before the
+    first time, and at the last point after the last time.
 
     Args:
         points: at least two (time in s, value) pairs. The times must increase.

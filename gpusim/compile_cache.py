@@ -37,10 +37,10 @@ class BrokenCompilerError(CompileError):
 
 
 def cache_folder() -> Path:
-    r"""Return the folder of the compiled kernels. It may not exist yet.
+    r"""Return the folder of the compiled kernels. The folder may not exist yet.
 
-    It is ``$GPUSIM_CACHE``, else ``$XDG_CACHE_HOME/gpusim``, else the default of the platform: ``~/.cache/gpusim``,
-    ``~/Library/Caches/gpusim`` on macOS, ``%LOCALAPPDATA%\gpusim\cache`` on Windows.
+    The folder is ``$GPUSIM_CACHE``, else ``$XDG_CACHE_HOME/gpusim``, else the default of the platform. The default is
+    ``~/.cache/gpusim``, ``~/Library/Caches/gpusim`` on macOS, and ``%LOCALAPPDATA%\gpusim\cache`` on Windows.
 
     Raises:
         CompileError: the user has no home folder.
@@ -72,7 +72,7 @@ def check_cache() -> None:
 
 
 def digest(parts: Iterable[str]) -> str:
-    """Return a digest of these texts in this order: 32 hexadecimal digits."""
+    """Return a digest (32 hexadecimal digits) of a sequence of texts."""
     whole = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8")
@@ -93,19 +93,19 @@ def found(name: str) -> Path | None:
 
 
 def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> Path:
-    """Return the path of the cached file ``name``. If the file is missing, call ``make`` to build it.
+    """Return the path of the cached file ``name``. If the file is missing or damaged, call ``make`` to build it.
 
     Several processes may call this function at the same time without a lock. Each process builds in a separate folder.
     Only a complete file gets the final name.
 
     Args:
         name: path within ``cache_folder()``.
-        make: function that gets an empty scratch folder. It returns the content of the file, or the path of a file in
-            that folder.
+        make: function that gets an empty scratch folder. The function returns the content of the file, or the path of a
+            file in the scratch folder.
         what: description of the file, for the message that the user sees while waiting. An empty text shows no message.
 
     Raises:
-        CompileError: the folder is not writable. Errors of ``make`` pass through.
+        CompileError: the folder is not writable, or ``make`` raised an OSError. Other errors of ``make`` pass through.
     """
     target = cache_folder() / name
     with _writable(target.parent):
@@ -125,7 +125,9 @@ def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> P
 
 
 def compile_error(main: str, tool: str, output: str) -> CompileError:
-    """Return the error for a source that does not compile. It lists the compiler's first errors by file and line.
+    """Return the error for a source that does not compile.
+
+    The error lists the compiler's first errors by file and line.
 
     Args:
         main: the compiled source.

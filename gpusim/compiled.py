@@ -1,7 +1,7 @@
 """A decorator that compiles functions with numba and caches them in the folder of the compiled kernels.
 
-numba's cache checks only the modification time of the file that defines the function. So a compiled function must not
-call functions from other files.
+numba's cache checks only the modification time of the file that defines the function. Therefore a compiled function
+must not call functions from other files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Energy audit of a simulation: compares the work of all actuators, joints and contacts with the change of the energy.
 
 A kick is the velocity update of a step. If an impulse p changes a velocity from u- to u+, its work is p (u- + u+)/2.
-The audit adds this work for each actuator, joint and contact. The work of a step follows from the kicks at both ends
+The audit sums this work for each actuator, joint and contact. The work of a step follows from the kicks at both ends
 (trapezoidal rule). The semi-implicit scheme uses only the kick at the start. Position corrections and implicit steps of
 oil circuits have separate entries. ``error`` is the change of energy that no entry explains.
 """
@@ -29,7 +29,7 @@ class EnergyBalance:
 
     Attributes:
         kinetic, potential: changes of the kinetic energy and of the potential energy (gravity, springs and oil).
-        works: energy that each entry has added (negative: removed), by its name. Elements have entries such as
+        works: energy that each entry has added (negative: removed), by name of the entry. Elements have entries such as
             ``motor.left``, ``valve.boom`` or ``joint.hinge`` (damping, friction, limits). The entry of a spring is only
             the work of its damper. ``joints`` is the error of locked directions. ``moved bodies`` is the work of
             kinematic bodies. ``push-outs`` is the work of position corrections, such as penetration corrections,
@@ -72,10 +72,10 @@ class EnergyAudit:
             audit.step()
         print(audit.balance())
 
-    Each step also computes a trial velocity update, so it takes longer. Do not write poses between the steps.
+    Each step also computes a trial velocity update and therefore takes longer. Do not write poses between the steps.
 
     Args:
-        sim: the simulation. It may have run before the audit.
+        sim: the simulation, which may have run before the audit.
 
     Raises:
         ModelError: the simulation has several substeps per step.
@@ -193,7 +193,8 @@ class _Kick:
 class _Powers:
     """Mean power (W) of every entry over the kick, and stored energy (J) of actuators, both by name of the entry.
 
-    Actuator kinds in ``booked`` compute their works themselves. ``oil`` sums their power (W) and stored energy (J).
+    Actuator kinds in ``booked`` compute their works themselves. ``oil`` holds the total power (W) and stored energy (J)
+    of coupled kinds in ``booked``.
     """
 
     def __init__(self, sim: Simulation, w: StepBuffers, twist: Array, booked: set[str]) -> None:

@@ -30,7 +30,7 @@ class UnknownNameError(GpusimError, KeyError):
 
 
 class SimulationError(GpusimError, RuntimeError):
-    """The simulation itself failed: NaN, overflow in strict mode, no convergence."""
+    """The simulation failed, with NaN, with an overflow in strict mode, or without convergence."""
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:

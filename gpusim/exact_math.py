@@ -1,9 +1,9 @@
 """Elementary functions with bit-identical results on every machine: a NumPy version of cuda_kernels/math/detmath.cuh.
 
-The round-off of NumPy's sin, exp and similar functions depends on the library and the processor. These functions use
-only bit operations and + - * /, whose rounding IEEE 754 defines. The order of operations is the same as in detmath.cuh.
-The coefficients come from fdlibm 5.3, Copyright (C) 1993 by Sun Microsystems, Inc. Arguments are numbers or arrays of
-any shape. Results are float64 arrays.
+The round-off of NumPy's sin, exp and similar functions depends on the library and the processor. The functions of this
+module use only bit operations and + - * /, whose rounding IEEE 754 defines. The operations have the same order as in
+detmath.cuh. The coefficients come from fdlibm 5.3, Copyright (C) 1993 by Sun Microsystems, Inc. Arguments are numbers
+or arrays of any shape. Results are float64 arrays.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _power_of_two(k: Array) -> Array:
 
 
 def _scale(y: Array, k: Array) -> Array:
-    """Return y 2^k as y times two powers of two. The first exponent is k/2, rounded towards zero."""
+    """Return y 2^k as y 2^h 2^(k - h), where h is k/2 rounded towards zero."""
     whole = k.astype(np.int64)
     half = np.where(whole < 0, -((-whole) // 2), whole // 2)
     return np.asarray(y * _power_of_two(half) * _power_of_two(whole - half))
@@ -198,7 +198,7 @@ def _multiply(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def pow(x: Array | float, y: Array | float) -> Array:  # noqa: A001 (its name in C and in detmath.cuh)
-    """Return x^y for x >= 0, and NaN for negative x."""
+    """Return x^y for x >= 0, and NaN for negative x and nonzero y."""
     x, y = np.broadcast_arrays(_doubles(x), _doubles(y))
     plain = (x > 0.0) & (x < np.inf) & ~np.isnan(y)
     with np.errstate(**_QUIET):  # type: ignore[arg-type]

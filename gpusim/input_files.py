@@ -11,7 +11,7 @@ MOST_TEXT = 1 << 28
 
 
 def bounded_text(path: str | os.PathLike[str]) -> str:
-    """Read a UTF-8 text file.
+    """Return the content of a UTF-8 text file.
 
     Raises:
         OSError: as in :func:`bounded_bytes`.
@@ -21,7 +21,7 @@ def bounded_text(path: str | os.PathLike[str]) -> str:
 
 
 def bounded_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Read a file of text in any encoding.
+    """Return the bytes of a text file in any encoding.
 
     Raises:
         OSError: the file is not readable, has more than MOST_TEXT bytes, or is a pipe or a device, which may never end.

@@ -31,8 +31,8 @@ def check_output_file(path: str | os.PathLike[str], suffixes: Sequence[str], nam
         The path.
 
     Raises:
-        ModelError: not a path, the suffix is not in ``suffixes``, the name is too long, the path is a folder or a
-            device, or its folder is missing or read-only.
+        ModelError: ``path`` is not a path, the suffix is not in ``suffixes``, the name is too long, the path is a
+            folder or a device, or its folder is missing or read-only.
     """
     if not isinstance(path, str | os.PathLike):
         raise ModelError(f"{name}: {path!r} is not a path; give e.g. {f'run{suffixes[0]}'!r}")
@@ -70,8 +70,8 @@ def _check_place(file: Path, folder: Path, name: str) -> None:
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a binary file that appears under ``path`` only when the block ends without an error.
 
-    Until then the bytes are in a hidden temporary file in the same folder. So readers never see an incomplete file, and
-    an older file of the same name survives a crash.
+    Until the block ends, the bytes are in a hidden temporary file in the same folder. So readers never see an
+    incomplete file, and an older file of the same name survives a crash.
 
     Raises:
         OSError: the folder is not writable. The error names the path.
@@ -112,7 +112,7 @@ def part_of(path: Path) -> Path:
 
 
 def put_aside(part: Path) -> Path | None:
-    """Rename the file of an aborted recording to NAME-broken.npz.part, NAME-broken-2.npz.part and so on.
+    """Rename the file of an aborted recording NAME.SUFFIX.part to NAME-broken.SUFFIX.part, or -broken-2 and so on.
 
     Returns:
         The new path, or None if the file is missing or empty.

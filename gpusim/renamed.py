@@ -1,4 +1,7 @@
-"""Names that changed in 0.2. Errors about an old name give the new name. docs/reference/renamed.md lists all names."""
+"""Names that changed in 0.2.
+
+Errors about an old name contain the new name. docs/reference/renamed.md lists all names.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Rotations of arrays of bodies: quaternions (xyzw), matrices, rotation vectors.
 
-All functions are vectorized over the leading axes. The order in which they add numbers does not depend on the number of
-worlds. So the results of a world are bit-identical whether it runs alone or together with other worlds.
+All functions are vectorized over the leading axes. The order in which the functions add numbers does not depend on the
+number of worlds. So the results of a world are bit-identical whether it runs alone or together with other worlds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SKEWS: dict[object, Array] = {np.dtype(np.float64): _SKEW, np.dtype(np.float32)
 
 
 def matvec(matrix: Array, vector: Array) -> Array:
-    """Return matrix times vector over leading axes: (..., n, m) and (..., m) to (..., n)."""
+    """Return matrix times vector over leading axes, from (..., n, m) and (..., m) to (..., n)."""
     product: Array = np.matvec(matrix, vector)  # type: ignore[call-overload, unused-ignore]
     return product
 
@@ -36,7 +36,7 @@ def norm(a: Array) -> Array:
 
 
 def skew(v: Array) -> Array:
-    """Return the cross product matrix, (..., 3) to (..., 3, 3): ``skew(v) @ u == cross(v, u)``."""
+    """Return the cross product matrices (..., 3, 3) of vectors (..., 3), with ``skew(v) @ u == cross(v, u)``."""
     flat: Array = np.matmul(v, _SKEWS[v.dtype])
     return flat.reshape((*v.shape, 3))
 

@@ -37,7 +37,7 @@ _FALSE = {"0", "false", "no", "off"}
 class Plot:
     """One plot of signals over time: a title, the unit of the vertical axis, and the signals.
 
-    ``labels`` names the lines in the legend, one per signal. By default these are the signal names. A signal with
+    ``labels`` names the lines in the legend, one per signal. The default labels are the signal names. A signal with
     several components has one line per component. ``scale`` multiplies the values. For example, 1e-5 converts Pa to
     bar.
     """
@@ -81,12 +81,13 @@ class Scene:
     Attributes:
         name: the scene's name, as in ``gpusim run NAME``.
         description: one line.
-        builder: builder of the model. It is not finalized yet, so you can still add elements.
+        builder: builder of the model. The builder is not finalized yet, so you can still add elements.
         config: solver settings for the scene.
         duration: length of a run (s).
         plots: plots that the option ``--plot`` shows.
         camera: initial camera.
-        schedule: called before each step with the simulation and its time (s). It writes ``sim.control``.
+        schedule: function that sets ``sim.control``. It is called before each step with the simulation and its time
+            (s).
         checks: conditions that a run with the default parameters must fulfill.
         reports: import reports (``ImportReport``) of the scene's model files.
         decoration: whether images also show joints, springs, cylinders, and bodies without shapes.
@@ -139,7 +140,7 @@ def load_scene(name: str, **parameters: Any) -> Scene:
     Strings, such as values from a command line, are converted to the annotated type of the parameter.
 
     Raises:
-        UnknownNameError: no such scene or parameter. The message lists the known ones.
+        UnknownNameError: no such scene or parameter. The message suggests similar names or lists the known names.
         ModelError: a value does not fit its parameter.
     """
     values = _converted(name, parameters)

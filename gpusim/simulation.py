@@ -53,22 +53,22 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         model: a model from :meth:`ModelBuilder.finalize`, or a list with one model for each world. The models may
             differ in the parameters of bodies, joints, materials and actuators, and in the initial state.
         num_worlds: number of worlds. By default the number that the builder replicated.
-        backend: "cuda", "native", "numpy", or "auto": cuda for many worlds or thousands of contacts, else native.
-        dtype: "float64", or "float32" for velocities, momenta and impulses. Poses are always float64. The direct solver
-            works in float64 too, except with ``fast``.
+        backend: one of "cuda", "native", "numpy", "auto" (cuda for many worlds or thousands of contacts, else native).
+        dtype: type of velocities, momenta and impulses, "float64" or "float32". Poses are always float64. The direct
+            solver works in float64 too, except with ``fast``.
         config: settings of the step.
         launch: how the native and CUDA backends divide the work. "fused" runs each world in one block or thread. "simd"
             (native only) runs one world per vector lane and needs the direct joint solver. "staged" runs each stage of
-            the step with all threads. "auto" chooses one of them. All give the same bits.
-        threads: native only. Maximum number of threads, by default all cores. For a large world, the backend measures
-            during the run whether fewer threads are faster.
-        device: CUDA only. Number of the GPU, by default 0. Simulations on several GPUs run in parallel.
+            the step with all threads. "auto" chooses one of them. All launches give bit-identical results.
+        threads: maximum number of threads (native only), by default all cores that the process may use. For a large
+            world, the backend measures whether fewer threads are faster.
+        device: number of the GPU (CUDA only), by default 0. Simulations on several GPUs run in parallel.
         specialize: native and CUDA only. Compile kernels for the sizes of this model. The results are bit-identical.
             True compiles at the start, which takes about ten seconds for a new model. False never compiles. By default,
-            the backend compiles in the background and uses the kernels once they are ready. The native backend does so
-            after 5 s of stepping, the CUDA backend with 256 or more worlds.
+            the backend compiles in the background and uses the kernels once they are ready. The native backend compiles
+            these kernels after 5 s of stepping, the CUDA backend with 256 or more worlds.
         fast: prefer speed. With float32, the direct solver works in float32 too, with about 3 digits less in hard
-            cases. The CUDA backend fuses multiplies with adds, so its bits differ from the CPU's.
+            cases. With ``fast``, the CUDA backend fuses multiplies with adds, so it rounds differently than the CPU.
 
     Raises:
         ModelError: a setting breaks a rule.
@@ -161,7 +161,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     # Stepping.
 
     def read_state(self) -> dict[str, Array]:
-        """Return the arrays of the state by name, (num_worlds, ...). They are on the host. Do not change them."""
+        """Return the arrays of the state by name, (num_worlds, ...). The arrays are on the host. Do not change them."""
         return self.runtime.read_state()
 
     @property
@@ -174,7 +174,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
 
         Args:
             n: number of steps.
-            dt: step size in s, by default ``config.dt``. It may change from step to step.
+            dt: step size in s, by default ``config.dt``. ``dt`` may differ between calls.
 
         Raises:
             ModelError: n or dt breaks a rule. A world that becomes NaN does not raise: see :meth:`health`.
@@ -202,7 +202,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         runtime.warn()
 
     def sample_diagrams(self) -> None:
-        """Run the block diagrams that are due now. They set their commands. The next step does not run them again."""
+        """Run the block diagrams that are due now. The next step does not run these diagrams again."""
         if self.runtime.running:
             self.runtime.forget()
             sample_programs(self.runtime)
@@ -225,25 +225,25 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
 
         Args:
             tolerance: joint error to reach (m or rad).
-            iterations: maximum number of steps.
+            iterations: maximum number of iterations.
 
         Returns:
-            The residual of every joint.
+            The errors of every joint and coupling before and after the assembly.
         """
         return assembling.assemble(self.runtime, tolerance, iterations)
 
     def project_velocities(self, hold: str | Sequence[str] = (), tolerance: float = 1e-10) -> AssemblyReport:
         """Change the velocities to satisfy all joints. The change is minimal in the kinetic-energy norm.
 
-        In worlds that have not run yet, :meth:`reset` returns to the result.
+        In worlds that have not run yet, :meth:`reset` returns to the projected velocities.
 
         Args:
-            hold: velocity signals or wildcards whose values do not change: ``joint.<label>.velocity`` and a body's
-                ``linear_velocity`` and ``angular_velocity``.
-            tolerance: maximum rate of a joint's error (m/s or rad/s).
+            hold: velocity signals or wildcards whose values do not change (``joint.<label>.velocity``, or a body's
+                ``linear_velocity`` or ``angular_velocity``).
+            tolerance: maximum rate of a joint's error (m/s or rad/s) that the report counts as converged.
 
         Returns:
-            The residual rate of every joint.
+            The error rates of every joint and coupling before and after the projection.
 
         Raises:
             ModelError: a signal that is not a velocity, or a negative tolerance.
@@ -253,7 +253,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     # Override of commands.
 
     def override(self, values: Mapping[str, Any] | None = None, worlds: Any = None) -> None:
-        """Hold commands until :meth:`release`. Diagrams and writes then have no effect. Default: emergency stop.
+        """Hold commands until :meth:`release`. Held commands ignore diagrams and writes. Default: emergency stop.
 
         The override is part of the state: copies include it, and :meth:`reset` ends it.
 
@@ -290,7 +290,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         The forces come from a trial step. The state does not change.
 
         Args:
-            world: None for all, an index, a list of indices, or a mask (num_worlds,).
+            world: an index, a list of indices, a mask (num_worlds,), or None for all.
 
         Returns:
             Arrays over the points, sorted by world and pair. World frame, SI units.
@@ -307,8 +307,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         """Return how the contact sweeps of a trial step at the current time converge.
 
         Returns:
-            (num_worlds, iterations): greatest change of an impulse in each sweep (N s). NaN for sweeps that were not
-            needed, and for all sweeps if ``joint_solver="colored"`` sweeps joints and contacts together.
+            Greatest change of an impulse in each sweep (N s), (num_worlds, iterations). The values are NaN for sweeps
+            that were not needed, and for all sweeps if ``joint_solver="colored"`` sweeps joints and contacts together.
         """
         self.runtime.forward()
         return sweep_residuals(self.num_worlds, self.backend.forward_contacts())
@@ -316,7 +316,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     # Signals.
 
     def _known(self, name: str, many: str) -> SignalsByName:
-        """Return the table of all signals. Raise an error if ``name`` is not one of them."""
+        """Return the table of all signals. Raise an error if ``name`` is no signal."""
         table = self.runtime.signal_table().by_name
         if isinstance(name, str) and name in table:
             return table
@@ -333,14 +333,14 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
 
         Args:
             name: see :meth:`signals`.
-            numpy: return a host copy. By default the CUDA backend returns a CuPy array, which ``torch.from_dlpack``
-                accepts without a copy. The other backends always return NumPy arrays.
+            numpy: whether to return a host copy. By default, the CUDA backend returns a CuPy array, which
+                ``torch.from_dlpack`` accepts without a copy. The native and NumPy backends always return NumPy arrays.
 
         Returns:
             (num_worlds,) or (num_worlds, ...).
 
         Raises:
-            UnknownNameError: no such signal. The message names the nearest ones.
+            UnknownNameError: no such signal. The message names similar signals.
         """
         table = self._known(name, "sim.observe({!r})")
         signal = table[name]
@@ -354,7 +354,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         return np.array(on_host(array)) if numpy else array.copy()
 
     def observe(self, names: str | Sequence[str], dtype: str = "float64") -> Observation:
-        """Compile a list of signals. Each read then takes one kernel launch and returns an array (num_worlds, n).
+        """Compile a list of signals. Each read takes one kernel launch and returns an array (num_worlds, n).
 
         Args:
             names: signals or wildcards (``"joint.*.position"`` with ``*``, ``?``, ``[seq]``). A wildcard selects all
@@ -362,11 +362,10 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
             dtype: type of the array, "float64" or "float32".
 
         Returns:
-            An :class:`Observation`. Signals marked ``forward`` in :meth:`signals` need a trial velocity update per
-            state.
+            An :class:`Observation`. Signals marked ``forward`` in :meth:`signals` need one trial step per state.
 
         Raises:
-            UnknownNameError: no such signal. The message names the nearest ones.
+            UnknownNameError: no such signal. The message names similar signals.
         """
         return Observation(self._part, self.runtime.signal_list(names), dtype)
 
@@ -376,19 +375,20 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         A wildcard selects operator commands (``model.operator_commands``), or internal commands if none match.
 
         Raises:
-            UnknownNameError: no such command. The message names the nearest ones.
+            UnknownNameError: no such command. The message names similar commands.
         """
         return Command(self._part, chosen_commands(self._part, names))
 
     def write(self, name: str, value: Any, world: Any = None) -> None:
         """Write a signal or a parameter.
 
-        A velocity is the value at the current time. A joint's velocity also moves all bodies attached to its child.
+        A velocity is the value at the current time. A write of a joint's velocity also changes the velocities of all
+        bodies attached to its child.
 
         Args:
             name: see :meth:`signals`.
             value: for one world, or with a leading axis over the chosen worlds.
-            world: None for all, an index, a list of indices, or a mask (num_worlds,).
+            world: an index, a list of indices, a mask (num_worlds,), or None for all.
 
         Raises:
             UnknownNameError: no such signal.
@@ -402,19 +402,20 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         """Write many signals at once: poses and joint coordinates, from parent to child, then velocities.
 
         The child of a joint moves rigidly with everything attached to it. So a posture needs only the pose of its base
-        and the joint coordinates. Velocities that are not given rotate with their bodies. The order of ``values`` does
-        not matter: parameters, commands and actuator variables come first, then bodies, then joints.
+        and the joint coordinates. Velocities that are not given rotate with bodies that joint coordinates move. The
+        order of ``values`` does not matter: parameters, commands and actuator variables come first, then bodies, then
+        joints.
 
         Args:
             values: by signal, as for :meth:`write`, or by wildcard (see :meth:`observe`). A wildcard takes an array
                 (n,) or (worlds, n) with the numbers of all matching signals, or one that broadcasts to it. The CUDA
                 backend uses poses and velocities on the device without a copy to the host, and does not check them.
-            worlds: None for all, an index, a list of indices, or a mask (num_worlds,). If you write only poses and
+            worlds: an index, a list of indices, a mask (num_worlds,), or None for all. If you write only poses and
                 velocities, the CUDA backend also takes a mask on the device. ``values`` must then include all worlds.
 
         Raises:
             UnknownNameError: no such signal.
-            ModelError: a signal is not writable, or the shape of a value does not fit. No pose is written then.
+            ModelError: a signal is not writable, or the shape of a value does not fit. Such an error changes no pose.
         """
         if not isinstance(values, Mapping):
             rule = f"values = {values!r} is no dict"
@@ -426,7 +427,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         (writer.write_on_device if stays else writer.write)(given, worlds)
 
     def _state_writer(self, names: tuple[str, ...]) -> StateWriter:
-        """Return the writer for signals or wildcards. It is cached for repeated writes."""
+        """Return the writer for signals or wildcards. The simulation caches the writer for repeated writes."""
         compiled, key = self.runtime.compiled, ("write", *names)
         if key not in compiled:
             table = self.runtime.signal_table().by_name
@@ -491,7 +492,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     def health_report(self) -> str:
         """Return one line per problem and world: failures with time and element, and pair buffer overflows.
 
-        It also lists open joints, unconverged contacts and solves, cavitated oil and jumps, with the fix.
+        The report also lists open joints, unconverged contacts and solves, cavitated oil and jumps, with the fix.
         """
         reported = [*self.runtime.capacity.report(), *self.runtime.accuracy.report()]
         if not reported or self.runtime.quarantine.stopped.any():

@@ -17,10 +17,10 @@ class Transform:
 
     Args:
         position: origin of the frame in the parent frame (m).
-        rotation: quaternion (x, y, z, w). It is normalized.
+        rotation: quaternion (x, y, z, w), which the constructor normalizes.
 
     Raises:
-        ModelError: ``position`` is not three finite numbers, or ``rotation`` is not four, or all four are zero.
+        ModelError: ``position`` is not three finite numbers, or ``rotation`` is not four finite numbers or is zero.
     """
 
     __slots__ = ("position", "rotation")
@@ -80,7 +80,7 @@ class Transform:
 
     @classmethod
     def from_matrix(cls, matrix: Vector | Array) -> Transform:
-        """Return a transform from a 4x4 homogeneous or a 3x3 rotation matrix (proper and orthonormal within 1e-6)."""
+        """Return a transform from a 4x4 homogeneous or a 3x3 rotation matrix (det = +1, orthonormal within 1e-5)."""
         m = np.asarray(matrix, dtype=float)
         if m.shape not in ((4, 4), (3, 3)):
             raise ModelError(f"Transform.from_matrix: shape {m.shape}; give a 4x4 homogeneous or a 3x3 rotation matrix")
@@ -135,7 +135,7 @@ def _numbers(what: str, value: Vector, count: int) -> Array:
 
 
 def _quaternion_from_matrix(r: Array) -> Array:
-    """Return the quaternion of a rotation matrix by Shepperd's method, which divides by the largest component."""
+    """Return the quaternion of a rotation matrix by Shepperd's method, which starts from the largest component."""
     trace = float(np.trace(r))
     candidates = np.array([r[0, 0], r[1, 1], r[2, 2], trace])
     k = int(np.argmax(candidates))

@@ -1,4 +1,4 @@
-"""Checks of user input. Every message names the element, the broken rule and the fix, and most also the value."""
+"""Checks of user input. Error messages name the element, the broken rule, the fix, and usually the value."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ GREATEST = 1e100
 DENSEST = 22590.0
 """Density of osmium, kg/m3."""
 ROUND_OFF = 1e-6
-"""Minimum moment of inertia, as a fraction of an osmium ball's. Smaller values are round-off or wrong units."""
+"""Minimum moment of inertia, relative to an osmium ball of the same mass. Smaller values are round-off or wrong."""
 UNUSABLE = 1e-9
-"""Below this fraction of an osmium ball's inertia, round-off makes the joints of a link separate."""
+"""Relative moment of inertia, as for ROUND_OFF, below which round-off makes the joints of a link separate."""
 
 
 def fail(element: str, rule: str, hint: str) -> ModelError:
-    """Return the error ``element: rule; fix``."""
+    """Return a ModelError with the message ``element: rule; hint``."""
     return ModelError(f"{element}: {rule}; {hint}")
 
 
 def shortened(text: str) -> str:
-    """Shorten a user's text for a message."""
+    """Return a user's text in quotes for an error message, shortened if it has more than 80 characters."""
     return repr(text) if len(text) <= 80 else f"{text[:60]!r}... ({len(text)} letters)"
 
 
@@ -43,7 +43,7 @@ def _number_fix(name: str, value: Any) -> str:
 
 
 def number(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
-    """Return a float. It is never NaN, and it may be infinite only with ``infinite``."""
+    """Return the value as a float. NaN is an error. Infinity is an error without ``infinite``."""
     try:
         if isinstance(value, str | bytes | bool):
             raise TypeError
@@ -103,7 +103,7 @@ def transform(element: str, name: str, value: Any) -> None:
 
 
 def numbers(element: str, name: str, value: Any, count: int, *, infinite: bool = False) -> Array:
-    """Return exactly ``count`` numbers, none NaN, as a float64 array."""
+    """Return ``count`` numbers as a float64 array. NaN is an error. Infinity is an error without ``infinite``."""
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError):
@@ -173,8 +173,8 @@ def body_inertia(element: str, value: Any, mass: float) -> Array:
     """Return the inertia tensor of a body of ``mass`` kg, kg m2.
 
     Raises:
-        ModelError: as in :func:`inertia`, or a principal moment below UNUSABLE times the moment of an osmium
-            ball of this mass.
+        ModelError: as in :func:`inertia`, or a principal moment is below UNUSABLE times the moment of inertia of an
+            osmium ball of this mass.
     """
     tensor = inertia(element, value)
     smallest, ball = float(np.linalg.eigvalsh(tensor)[0]), least_moment(mass) / ROUND_OFF
@@ -190,11 +190,11 @@ def body_inertia(element: str, value: Any, mass: float) -> Array:
 
 
 def inertia(element: str, value: Any) -> Array:
-    """Return the 3x3 inertia tensor (kg m2) from 3 (diagonal), 6 (xx, yy, zz, xy, xz, yz) or 9 numbers.
+    """Return the 3x3 inertia tensor (kg m2) from 3 (diagonal), 6 (xx, yy, zz, xy, xz, yz) or 3x3 numbers.
 
     Raises:
-        ModelError: wrong shape, NaN, not symmetric, not positive definite, or a principal moment above the sum of the
-            other two.
+        ModelError: the value has a wrong shape or is not finite, or the tensor is too large, not symmetric or not
+            positive definite, or a principal moment exceeds the sum of the other two or is far below the largest one.
     """
     try:
         given = np.array(value, dtype=float)

@@ -1,4 +1,4 @@
-"""OpenGL viewer that draws simulations. It imports gpusim, and gpusim never imports it.
+"""OpenGL viewer that draws simulations. The viewer imports gpusim, and gpusim never imports the viewer.
 
 Packages. Each package imports only the packages above it:
 

@@ -49,15 +49,15 @@ class Offscreen:
         overlays: one or several names of overlays (docs/guides/viewer.md).
         glass: draw world shapes as glass if they hide bodies, and ignore these shapes in depth and segmentation. False:
             world shapes hide bodies.
-        decoration: also draw joints, springs, cylinders, stands, and solids for bodies without shapes and visuals.
-            False: draw only shapes, visuals, ropes and rods. This applies to color, depth and segmentation.
-        visuals: draw the visuals of bodies that have visuals. False: draw the collision shapes. This applies to color,
-            depth and segmentation.
+        decoration: also draw joints, springs, cylinders, posts, and solids for bodies without shapes and visuals.
+            False: draw only shapes, visuals, ropes and rods. The setting applies to color, depth and segmentation.
+        visuals: draw the visuals of bodies that have visuals. False: draw the collision shapes. The setting applies to
+            color, depth and segmentation.
 
     Attributes:
         worlds: indices of the worlds that are drawn.
         stage: everything that is drawn.
-        camera: camera of the next picture, before it is moved to follow a body.
+        camera: camera of the next picture, without the motion of a followed body.
         timings: times for the overlay "profile".
         sketches: functions of a Frame and a Canvas that draw over the pictures (``gpusim.viewer.overlays``).
 
@@ -182,7 +182,8 @@ class Offscreen:
     def depth(self) -> Array:
         """Return distances along the view axis, float32 (height, width) in m; inf where nothing is visible.
 
-        Planes of the model are included. The floor that the viewer adds is not included.
+        Planes of the model are included. The floor that the viewer adds, and objects with an opacity below 0.5, are not
+        included.
         """
         from OpenGL import GL
 

@@ -58,7 +58,7 @@ class Film:
 
     Args:
         path: must end in .mp4.
-        width, height: frame size in pixels. Both must be even.
+        width, height: frame size in pixels, even numbers.
         fps: frames per second.
 
     Raises:

@@ -1,11 +1,11 @@
-"""Cavitation: oil cannot pull. At its absolute vapor pressure p_v it boils, and a void of volume v opens in it.
+"""Cavitation: oil cannot pull. At the absolute vapor pressure p_v, oil boils, and a void of volume v opens in it.
 
 A step of h s changes the pressure p and the void v of a node or chamber:
 
     v+ = v + C (p+ - p) - h (sum of inflows(p+) - S u+),   v+ >= 0,   p+ >= p_v,   v+ (p+ - p_v) = 0
 
 C is the compliance, and S u+ is the flow that a piston of area S takes at the velocity u+. So the pressure stays at p_v
-until oil or the piston has filled the void. No oil is lost. Hopsan and Simscape use the same law, with massless vapor.
+until oil or the piston has filled the void. The vapor has no mass, so no oil is lost.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
 
 
 def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Array]:
-    """Return Newton's step, limited to ``most``, and a mask of the limited nodes.
+    """Return Newton's step, at most ``most`` for each node, and a mask of the nodes at this bound.
 
-    All nodes start at their bounds, and each round releases more of them. ``matrix`` must be an M-matrix
-    (Chandrasekaran, A special case of the complementary pivot problem, 1970).
+    All nodes with a finite bound start at the bound, and each round releases more of them. ``matrix`` must be an
+    M-matrix (Chandrasekaran, A special case of the complementary pivot problem, 1970).
     """
     held, own = np.isfinite(most), np.eye(error.shape[1])
     while True:
@@ -92,15 +92,16 @@ def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Arra
 
 
 def stiffening(slope: Array, change: Array, less: Array) -> Array:
-    """Return the increase of the force slopes D for a step back towards the previous guess, (num_worlds, rows, rows).
+    """Return an increase of the force slopes D, so that the velocity guesses do not cycle, (num_worlds, rows, rows).
 
     At velocities where voids open, the slopes D are almost zero, so the guesses could cycle. The BFGS update D' = D -
-    (D c)(D c)^T/(c D c) + f f^T/(f c) is positive definite and satisfies D' c = f.
+    (D c)(D c)^T/(c D c) + f f^T/(f c) is positive definite and satisfies D' c = f. The increase is zero unless
+    f c > c D c > 0.
 
     Args:
         slope: D at the guess, (num_worlds, rows, rows).
         change: c, the guess minus the previous velocities, (num_worlds, rows).
-        less: f, the decrease of the forces over this change.
+        less: f, the decrease of the forces over the change c.
     """
     along = np.matmul(slope, change[..., None])[..., 0]
     bent, whole = _sums(change * along), _sums(change * less)

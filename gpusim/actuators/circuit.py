@@ -57,7 +57,7 @@ OVERSHOOT, MOST_SECANTS, SECANT_MARGIN = 0.5, 12, 0.1
 
 @register
 class OilCircuit(ActuatorType):
-    """Hydraulic circuit. Its node pressures are solved together with the rows of its cylinders and motors."""
+    """Hydraulic circuit. The solver finds the node pressures together with the velocities of cylinders and motors."""
 
     name: ClassVar[str] = "oil_circuit"
     kernel_file: ClassVar[str] = "circuit.cuh"
@@ -81,7 +81,10 @@ class OilCircuit(ActuatorType):
         return [maker.actuator_axis(actuator) for actuator in spec.params["consumers"]]
 
     def check_model(self, specs: list[ActuatorSpec], builder: Elements) -> None:  # type: ignore[override]
-        """Raise ModelError if a circuit has no consumer, is too large, or has a pump that feeds nothing."""
+        """Raise ModelError if a circuit has no consumer, is too large, or has a pump that feeds nothing.
+
+        An initial pressure below the vapor pressure also raises ModelError.
+        """
         numbers = {id(spec): k for k, spec in enumerate(builder.actuators)}
         for spec in specs:
             own = [a for a in builder.actuators if a.params.get("circuit") == numbers[id(spec)]]
@@ -108,7 +111,7 @@ class OilCircuit(ActuatorType):
         return np.stack([CircuitNow(group, now, k).stored() for k in range(len(group.specs))], axis=1)
 
     def works(self, group: Group, now: StateReader, h: float) -> Callable[[StateReader], dict[str, Array]] | None:
-        """Return a function that computes the work of pumps, valves and edges."""
+        """Return a function that computes the work of the components of all circuits."""
         before = [CircuitNow(group, now, k) for k in range(len(group.specs))]
 
         def after(now: StateReader) -> dict[str, Array]:
@@ -246,7 +249,7 @@ class CircuitSolve:
         return np.where(speed > 0.0, ends[0], ends[1])
 
     def _stroke(self, work: StepBuffers, row: int, n: int) -> tuple[Array, Array]:
-        """Return the geometric stroke and the integrated stroke, which defines the oil volume (m)."""
+        """Return the geometric stroke and the integrated stroke (m). The integrated one defines the oil volume."""
         group = work.groups["oil_cylinder"]
         stroke = work.axis_position[:, group.axis[n]] - work.broadcast(group.params["length_offset"])[:, n]
         oil = group.state["oil_stroke"][:, n].astype(np.float64)
@@ -254,7 +257,7 @@ class CircuitSolve:
         return self.oil[row]
 
     def fit(self, start: Array, speed: Array, active: Array | None) -> None:
-        """Solve for p and its slopes at given velocities by Newton's method. Only ``active`` worlds change."""
+        """Solve for the pressures and their slopes at given velocities. Only ``active`` worlds change."""
         load = self._load(speed)
         p = np.where(self.fixed, self.pressure, start)
         going = np.ones(self.worlds, bool)
@@ -321,7 +324,7 @@ class CircuitSolve:
         return np.where(self.fixed, 0.0, error)
 
     def share(self, p: Array, move: Array, error: Array, load: Array) -> Array:
-        """Return the step length along -``move``, 0 to 1, (num_worlds,). It limits the overshoot of Newton's method."""
+        """Return the step length along -``move``, 0 to 1, (num_worlds,). Lengths below 1 prevent overshoot."""
 
         def slope(share: Array) -> Array:
             ahead = self.error(p - share[:, None] * move, load)

@@ -24,6 +24,7 @@ class HydraulicCircuit:
 
     Pressures are absolute (Pa). Each part has a unique label, and signals ``node.<label>...``, ``valve.<label>...``,
     ``edge.<label>...``, ``pump.<label>...``, ``cylinder.<label>...`` or ``hydraulic_motor.<label>...``.
+    ``add_cylinder`` and ``add_motor`` return a :class:`Consumer`, which holds three indices.
 
     Attributes:
         index: index of the circuit among the actuators.
@@ -152,9 +153,9 @@ class HydraulicCircuit:
             drain_gain: K of the edges to the tank. Default: ``flow_gain``.
             tank: node of the return line. Default: the circuit's tank.
             overlap_supply: overlap c1 of the supply edges, from 0 to below 1.
-            overlap_drain: underlap c2 of the drain edges, above -1. A closed-center valve has a negative c2.
-            compensator_pressure: drop over a supply edge that a pressure compensator maintains (Pa). The flow then
-                depends only on the command, not on the load.
+            overlap_drain: underlap c2 of the drain edges, between -1 and 1. A closed-center valve has a negative c2.
+            compensator_pressure: pressure drop over a supply edge (Pa) above which a pressure compensator keeps the
+                flow constant, so that the flow depends only on the command.
             load_check: True: check valves prevent flow from the working ports back to the supply.
             frequency, damping: natural frequency (rad/s) and damping ratio of the spool.
             transition_pressure: pressure drop below which the flow through an edge is laminar (Pa).
@@ -239,7 +240,7 @@ class HydraulicCircuit:
         Args:
             a: node.
             time_constant: time constant of this lag (s).
-            volume: volume behind the orifice (m3). It takes oil from node ``a``.
+            volume: volume behind the orifice (m3). Node ``a`` supplies the oil for this volume.
             label: label of the new node. The laminar orifice is the edge ``<label>_orifice``.
         """
         element = self._builder.element("actuator", label, "oil_node")
@@ -304,7 +305,7 @@ class HydraulicCircuit:
 
         The valve shuts at the pressure drop at which the open valve would pass ``flow_limit``. It stays shut until the
         drop is below ``transition_pressure``. The flow from ``line`` to ``load`` is free, and lifting the load opens
-        the valve. The valve shuts with the time constant ``time_constant`` (s) and opens with ``opening_time`` (s). Set
+        the valve. The time constants are ``time_constant`` (s) for shutting and ``opening_time`` (s) for opening. Set
         ``flow_limit`` to 1.5 times the greatest working flow, because the load speed overshoots after a sudden
         change of the command.
         """
@@ -352,11 +353,11 @@ class HydraulicCircuit:
             stroke_min, stroke_max: strokes at the end stops (m).
             length_offset: distance between the pins minus the stroke (m).
             dead_volume: minimum volume of a chamber, lines included (m3). One number, or a pair for A and B.
-            pressure: initial pressure of both chambers (Pa). Default: the tank's pressure.
+            pressure: initial pressures of the chambers (Pa), one number or a pair. Default: the tank's pressure.
             viscous_friction: viscous friction (N s/m).
             dry_friction, brake_force: dry friction, and the additional friction at full brake command (N).
-            piston_mass: moving mass along the axis (kg), without weight.
-            cushion_stiffness, cushion_damping, cushion_length: end cushions: N/m, N s/m and m.
+            piston_mass: mass that moves along the axis (kg). It adds inertia, but no weight.
+            cushion_stiffness, cushion_damping, cushion_length: of the end cushions, in N/m, N s/m and m.
             label: unique name. The nodes are ``<label>_a`` and ``<label>_b``.
 
         Returns:
@@ -409,7 +410,7 @@ class HydraulicCircuit:
             displacement: m3 per rad of the coordinate, gears included. Pressure at port A rotates the motor forward.
             axis: index of the joint's coordinate.
             volume: volume of each side of the motor with its lines (m3).
-            pressure: initial pressure of both ports (Pa). Default: the tank's pressure.
+            pressure: initial pressures of the ports (Pa), one number or a pair. Default: the tank's pressure.
             leakage: leakage between the ports (m3/s/Pa).
             viscous_friction: viscous friction (N m s/rad).
             dry_friction, brake_torque: dry friction, and the additional friction at full brake command (N m).
@@ -494,6 +495,6 @@ def add_hydraulic_circuit(
         vapor_pressure: absolute pressure (Pa) at which the oil cavitates and voids open (``void`` signals).
 
     Returns:
-        The circuit. Its methods add nodes, valves, pumps, cylinders and motors.
+        The circuit, with methods that add nodes, valves, pumps, cylinders and motors.
     """
     return HydraulicCircuit(self, label, tank_pressure, bulk_modulus, vapor_pressure)

@@ -76,7 +76,7 @@ class CircuitNow:
         return found
 
     def stored(self) -> Array:
-        """Return C p^2/2 over the nodes whose pressure is not fixed (J), (num_worlds,)."""
+        """Return the sum of C p^2/2 over all nodes without a fixed pressure (J), (num_worlds,)."""
         stored = 0.5 * self.volume / self.bulk_modulus * self.pressure**2
         return np.asarray(np.sum(np.where(self.fixed, 0.0, stored), axis=1))
 

@@ -1,4 +1,4 @@
-"""Flows of a hydraulic circuit and their slopes, which circuit.py sums at the nodes.
+"""Flows of a hydraulic circuit, and their derivatives with respect to the node pressures.
 
 A *branch* is one flow path between two nodes. A valve has four branches, an edge has one. The flow of a branch depends
 on its pressure drop d, gain K or G, opening a, set pressure p_set and transition pressure p_tr:
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Branch:
-    """Flow path from node i to j: gain times opening in each direction, (num_worlds,), and opening pressure drop."""
+    """Flow path from node i to j. ``forth`` and ``back`` are gain times opening in the two directions, (num_worlds,).
+
+    ``start`` is the pressure drop at which the path opens in the direction i to j.
+    """
 
     i: int
     j: int
@@ -168,10 +171,11 @@ class Flows:
 
 
 def poppet_target(work: StepBuffers, group: Group, n: int, place: Array, p: Array, branch: Branch) -> Array:
-    """Return the target opening of a poppet: set by the pressures, or 0 while the drop is too high.
+    """Return the opening (0 to 1) that a poppet approaches.
 
-    A spring holds the poppet of a pipe-break valve open up to the drop at which the open valve would pass the flow
-    limit. Once less than half open, the poppet keeps closing until the drop is below ``transition_pressure``.
+    The poppet of a counterbalance valve follows the load pressure and the pilot pressure. A spring holds the poppet of
+    a pipe-break valve open up to the drop at which the open valve would pass the flow limit. Once less than half open,
+    the poppet keeps closing until the drop is below ``transition_pressure``.
     """
     q = {name: work.broadcast(array)[:, n] for name, array in group.params.items()}
     a, b = (p[:, place[int(q[f"node_{end}"][0])]] for end in "ab")

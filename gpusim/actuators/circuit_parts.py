@@ -96,7 +96,7 @@ class OilNode(ActuatorType):
         _check_signs(group, ("bulk_modulus",), ())
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
-        """Raise ModelError if a volume is not positive."""
+        """Raise ModelError if the minimum oil volume of a node is not positive."""
         nodes = {id(spec): k for k, spec in enumerate(builder.actuators)}
         cylinders = [spec for spec in builder.actuators if spec.kind == OilCylinder.name]
         added = {c.params["node_a"]: c.params["area_a"] * c.params["stroke_min"] for c in cylinders}
@@ -226,7 +226,8 @@ class OilPump(ActuatorType):
                                                 power/p                                          (power limit)
                                                 max_flow clamp((p_LS + margin - p)/band, 0, 1)  (load sensing)
 
-    p_LS is the greatest pressure at the working ports of open valves. The shuttle line transmits it with a lag.
+    p_LS is the greatest pressure at the working ports of open valves with ``senses``. The load-sensing line transmits
+    p_LS with a lag.
     """
 
     name: ClassVar[str] = "oil_pump"
@@ -371,7 +372,7 @@ class Consumer(ActuatorType):
         )
 
     def end_stops(self, group: Group, work: StepBuffers) -> tuple[Array | float, Array | float]:
-        """Add the end stops, and return P and D of the cushions."""
+        """Add the end stops, and return P and D of the cushions' impulse law P - D u."""
         return 0.0, 0.0
 
 

@@ -11,7 +11,8 @@ because an explicit scheme is unstable for steps above 2 t_m. The torque after a
     s = M_s (u - w/w_idle)
 
 The weight theta makes tau exact for a constant s. A command that changes at t_n acts only in the second half of the
-velocity update (kick). There, the mean torque rises by 1 - (1 - exp(-z))/z of the change of M_s u, z = h/(2 T_e).
+velocity update (kick). In this half, the mean torque rises by the share 1 - (1 - exp(-z))/z of the change of M_s u,
+with z = h/(2 T_e).
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ class DcMotor(ActuatorType):
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a datasheet value is not positive."""
+        """Raise ModelError if a datasheet value or the gear ratio is out of range."""
         for name in ("stall_torque", "no_load_speed", "mechanical_time_constant"):
             if np.any(group.params[name] <= 0.0):
                 raise validate.fail(group.specs[0].element, f"{name} must be above zero", f"write {name} > 0")
@@ -212,7 +213,7 @@ def add_dc_motor(
     Args:
         joint: joint index.
         stall_torque: stall torque M_s at the rotor (N m).
-        no_load_speed: no-load speed w_idle of the rotor (rad/s). If infinite, the torque does not fall with the speed.
+        no_load_speed: no-load speed w_idle of the rotor (rad/s). Infinite: the torque does not fall with the speed.
         mechanical_time_constant: time constant t_m of the rotor alone (s). The rotor's inertia is M_s t_m/w_idle.
         electrical_time_constant: time constant T_e of the winding (s). 0: no electrical lag.
         gear_ratio: r, rotor angle per joint angle, or rotor angle per m on a translation (rad/m).

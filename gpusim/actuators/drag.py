@@ -104,7 +104,7 @@ def _columns(p: dict[str, Array], name: str, components: str = "xyz") -> Array:
 
 
 def _resistance(viscous: Array, quadratic: Array, response: Array, box: Array, last: Array, change: Array) -> Array:
-    """Return force or torque, world frame.
+    """Return the force or the torque of the fluid in the world frame.
 
     Args:
         viscous, quadratic: factors of the velocity and of its square, along the box's axes.
@@ -164,7 +164,7 @@ def add_drag(
         The actuator's index.
 
     Raises:
-        ModelError: an unknown body, or a negative number.
+        ModelError: an unknown body, or a negative density, viscosity or size.
     """
     element = self.element("actuator", label, "drag")
     index = self.check_body(element, "body", body)

@@ -149,7 +149,7 @@ def add_force(
     label: str | None = None,
     at: Vector | None = None,
 ) -> int:
-    """Apply a force to a body. ``sim.control[label]`` scales it (initially 1).
+    """Apply a force to a body. ``sim.control[label]`` scales the force (initially 1).
 
     Args:
         body: body index.
@@ -172,7 +172,7 @@ def add_force(
 
 @builder_method
 def add_torque(self: ModelBuilder, body: int, torque: Vector, frame: str = "world", label: str | None = None) -> int:
-    """Apply a torque to a body. ``sim.control[label]`` scales it (initially 1).
+    """Apply a torque to a body. ``sim.control[label]`` scales the torque (initially 1).
 
     Args:
         body: body index.

@@ -99,7 +99,7 @@ def add_hydraulic_cylinder(
         dry_friction: dry friction (N).
         brake_force: additional dry friction at full brake command (N).
         overlap_supply: overlap c1 of the supply edges, from 0 to below 1.
-        overlap_drain: underlap c2 of the drain edges, above -1. A closed-center valve has a negative c2.
+        overlap_drain: underlap c2 of the drain edges, between -1 and 1. A closed-center valve has a negative c2.
         valve_gain: spool position at command 1.
         valve_order: order 2 (uses ``valve_frequency``, rad/s, ``valve_damping``) or 1 (``valve_time_constant``, s).
         transition_pressure: pressure drop below which the flow through an edge is laminar (Pa).
@@ -122,7 +122,7 @@ def add_hydraulic_cylinder(
         The actuator's index.
 
     Raises:
-        ModelError: a value breaks a rule. The message names the value.
+        ModelError: an unknown body, or a value out of range. The message names the value.
     """
     given = dict(locals())
     element = self.element("actuator", label, "cylinder")

@@ -1,9 +1,9 @@
 """Hydraulic cylinder with spool valve, brake and stroke stops.
 
 With ``coupling="implicit"``, the pressures after the step are linear in the piston velocity (hydraulics.py). So oil
-force, friction and stops form one row, which the solver treats together with the mechanism. With ``coupling="papers"``,
-the piston moves in sub-steps of 0.1 ms without its load. Then an impulse couples the piston to the load. This coupling
-exists for comparison only. At the vapor pressure, a void opens in a chamber (cavitation.py).
+force, friction and stops form one row, which the solver solves together with the mechanism. With ``coupling="papers"``,
+the piston moves in sub-steps of at most 0.1 ms without its load. Then an impulse couples the piston to the load. This
+coupling exists for comparison only. At the vapor pressure, a void opens in a chamber (cavitation.py).
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ class HydraulicCylinder(ActuatorType):
         return group.params["piston_mass"]
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Move the valve once per step, and fit the law at the guessed velocity."""
+        """Move the valve spool once per substep, and fit the force law at the guessed velocity."""
         if velocity is None:
             self._begin(group, work)
         else:
@@ -343,7 +343,7 @@ class HydraulicCylinder(ActuatorType):
 
 
 def cushions(group: Group, work: StepBuffers, x: Array) -> tuple[Array, Array]:
-    """Return P and D (num_worlds, n) of one-sided springs in the last ``cushion_length`` of the stroke x."""
+    """Return P and D (num_worlds, n) of the cushions: one-sided springs within ``cushion_length`` of each stop."""
     p = group.params
     impulse, slope = np.zeros_like(x), np.zeros_like(x)
     if not np.any(p["cushion_stiffness"] + p["cushion_damping"] > 0.0):
@@ -388,10 +388,11 @@ def circuit(group: Group, openings: tuple[Array, Array, Array, Array], start: St
 
 @dataclass
 class Circuit:
-    """Valve edges of both chambers (edge, chamber, worlds, n): K times opening, and reference pressure.
+    """Valve edges and oil of both chambers of the cylinders.
 
-    The other fields are (chamber, ...). ``pressure``, ``void`` and ``compliance`` hold the values at the start of a
-    step.
+    ``opened`` (K times the opening) is (edge, chamber, worlds, n). ``reference`` (pressure behind each edge) is
+    (3, 1, worlds, n). ``area``, ``pressure``, ``void`` and ``compliance`` are (chamber, worlds, n). ``pressure``,
+    ``void`` and ``compliance`` hold the values at the start of a step.
     """
 
     opened: Array
@@ -409,7 +410,7 @@ class Circuit:
     """Velocity of the last guess, (worlds, n)."""
 
     def lines(self, guess: Array, slope: Array) -> tuple[Array, Array]:
-        """Return both pressures after the step as linear functions ``p+ = a - b v`` (b_B < 0, and 0 at vapor pressure).
+        """Return both pressures after the step as linear functions ``p+ = a - b v``. In chamber B, b is not positive.
 
         Args:
             guess: pressures at which the chord conductances are computed, (2, worlds, n).
@@ -444,7 +445,7 @@ class Circuit:
         return np.asarray(stored / self.h - (inflow - total * p) + self.area * velocity)
 
     def begin(self, pressure: Array) -> tuple[Array, Array]:
-        """Return the first guesses: the pressures at the start of the step."""
+        """Return the pressures at the start of the step as first guesses, and the slopes b as in :meth:`refit`."""
         return self.refit(pressure, np.full_like(pressure, np.inf), self.speed)
 
     def refit(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:

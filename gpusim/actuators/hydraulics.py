@@ -1,6 +1,6 @@
 """Building blocks of hydraulics: valve, edge (orifice), chamber.
 
-Each function works on arrays (1 or num_worlds, n), so that all edges and volumes can share it.
+Except for ``orifice_gain``, the functions work on arrays (1 or num_worlds, n). One call computes all edges or chambers.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def first_order_valve(
 def edge_openings(spool: Array, overlap_supply: Array, overlap_drain: Array) -> tuple[Array, Array, Array, Array]:
     """Return the openings (0 to 1) of the edges supply to A, A to tank, supply to B, and B to tank.
 
-    At the spool position x, an open supply edge has the opening max(0, (x - c1)/(1 - c1)), and an open drain edge
-    max(0, (x + c2)/(1 + c2)). A closed-center valve has c2 < 0.
+    At the spool position x, the edge supply to A has the opening max(0, (x - c1)/(1 - c1)), and the edge B to tank
+    max(0, (x + c2)/(1 + c2)). The other two edges have the same laws with -x. A closed-center valve has c2 < 0.
     """
     x = np.clip(spool, -1.0, 1.0)
 
@@ -154,8 +154,8 @@ def compliances(p: dict[str, Array], x: Array) -> Array:
 def free_piston(group: Group, work: StepBuffers, x: Array) -> Array:
     """Return the unloaded piston's velocity with ``coupling="papers"``, and pressures and voids after the step.
 
-    The piston starts with the velocity of its load, and only the piston's mass resists the oil force. The impulse ``m_p
-    (v_piston - u+)`` then joins piston and load again.
+    The piston starts with the velocity of its load. Only the piston's mass and viscous friction resist the oil force.
+    Afterwards, the impulse ``m_p (v_piston - u+)`` couples piston and load again.
 
     Args:
         group: the cylinders.

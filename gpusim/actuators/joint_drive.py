@@ -193,7 +193,7 @@ def add_joint_force(
     delay: float = 0.0,
     max_delay: float | None = None,
 ) -> int:
-    """Add a torque or force on a joint coordinate. ``sim.control[label]`` sets it, in N m or N.
+    """Add a torque or force on a joint coordinate. ``sim.control[label]`` is its value in N m or N.
 
     Args:
         joint: joint index.
@@ -201,7 +201,8 @@ def add_joint_force(
         axis: index of the joint's coordinate.
         label: unique name, for signals ``force.<label>.command`` (after the delay) and ``.force``.
         delay: time from a command to its effect (s), rounded to whole steps.
-        max_delay: greatest delay (s). If given, the delay may differ per world, as signal ``force.<label>.delay``.
+        max_delay: greatest delay (s), default ``delay``. Up to this limit, the delay may differ per world, as signal
+            ``force.<label>.delay``.
 
     Returns:
         The actuator's index.
@@ -243,7 +244,8 @@ def add_tracking_servo(
         axis: index of the joint's coordinate.
         label: unique name, for signals ``servo.<label>.target`` (after the delay) and ``.force``.
         delay: time from a command to its effect (s), rounded to whole steps.
-        max_delay: greatest delay (s). If given, the delay may differ per world, as signal ``servo.<label>.delay``.
+        max_delay: greatest delay (s), default ``delay``. Up to this limit, the delay may differ per world, as signal
+            ``servo.<label>.delay``.
 
     Returns:
         The actuator's index.

@@ -2,7 +2,8 @@
 
     F = -K q - C q',   K, C (6, 6) symmetric,   q: coordinates of the joint
 
-Each matrix entry acts like a spring or a damper (spring.py), so the law is second-order accurate and stable for any K.
+Each matrix entry acts like a spring or a damper (spring.py), so the law is second-order accurate. It is stable for any
+positive semidefinite K and C.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ and passive curves (mju_muscleGain and mju_muscleBias). The activation follows t
     a' = (u - a)/tau,   tau = tau_act (0.5 + 1.5 a) where u > a,   tau_deact/(0.5 + 1.5 a) where u < a
 
 With ``tausmooth`` the time constant changes smoothly where abs(u - a) is small. The activation is integrated by the
-Runge-Kutta method of order 4. It never overshoots u, at any step size.
+Runge-Kutta method of order 4, and never overshoots u, at any step size.
 
 The force is implicit in the velocity, so a short and strong muscle is stable at any step size. The passive force is the
 mean over the motion in a velocity update (kick), which conserves the elastic energy.
@@ -71,7 +71,7 @@ def force_length(p: Params, length: Array) -> tuple[Array, Array]:
 
 
 def force_velocity(p: Params, velocity: Array) -> tuple[Array, Array]:
-    """Return FV and dFV/dV at a normalized velocity, negative while the muscle shortens."""
+    """Return FV and dFV/dV at a normalized velocity V. V is negative while the muscle shortens."""
     most = p["fvmax"]
     end = most - 1.0
     safe, x, y = np.where(end > 0.0, end, 1.0), velocity + 1.0, end - velocity
@@ -288,16 +288,16 @@ def add_muscle(
         joint: joint or tendon index.
         peak_force: active force at full activation, optimum length and zero velocity (N).
         length_range: (least, greatest) length that the joints allow (m), like MuJoCo's ``lengthrange``.
-        gear: length per coordinate. On a rotation: the moment arm, m/rad. If negative, the muscle pulls towards larger
-            coordinates.
+        gear: length per coordinate. On a rotation: the moment arm, m/rad. With a negative gear, the muscle pulls
+            towards larger coordinates.
         operating_range: (least, greatest) normalized length (length divided by optimum length), at the ends of
             ``length_range``.
         timeconst: time constants of a rising and a falling activation (s).
         tausmooth: width of the smooth change between the two time constants, in u - a. 0: an abrupt change.
-        lmin, lmax: normalized lengths between which there is an active force, lmin < 1 < lmax.
+        lmin, lmax: normalized lengths between which the muscle has an active force, lmin < 1 < lmax.
         vmax: shortening speed at which the active force is zero, optimum lengths per second.
         fpmax: scale of the passive force, divided by the peak force. The passive force begins at the optimum length.
-            Midway between this length and lmax it is half of ``fpmax``.
+            Midway between the optimum length and lmax, it is half of ``fpmax`` times the peak force.
         fvmax: active force at fast lengthening, divided by the peak force, 1 or more.
         activation: initial activation, 0 to 1.
         axis: index of the joint's coordinate.

@@ -1,7 +1,7 @@
 """Prescribed motion: a joint coordinate follows a path x(t). The force has no limit.
 
-Commands hold over a step. They describe the path at the start of the step: position x, velocity v and acceleration a.
-In a substep from s to s + h after the start, the coordinate q moves at the rate u*. u* is the mean rate of the path
+The commands of a step describe the path at the start of this step: position x, velocity v and acceleration a. In a
+substep from s to s + h after the start, the coordinate q moves at the rate u*. u* is the mean rate of the path
 plus a correction over the remaining n substeps:
 
     u* = v + a (s + h/2) + (x + v s + a s^2/2 - q)/(n h)
@@ -153,7 +153,7 @@ def add_motion(self: ModelBuilder, joint: int, axis: int = 0, position: float = 
     ``<label>.acceleration`` are the first and second time derivatives of x at that time. Write all three before each
     step, or drive them by a diagram (block ``trajectory`` has these outputs) or by
     ``gpusim.command_schedule.follow_paths``. Errors are second order in dt. A jump (a change that needs more than 20
-    m/s or rad/s) happens in one step, with the force that it needs. A warning names the motion.
+    m/s or rad/s) happens in one step, with the force that it needs. The simulation warns of the first jump.
 
     Args:
         joint: joint index. With a prismatic joint to the world, a body moves like a kinematic body, but its sensors

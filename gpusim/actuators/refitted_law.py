@@ -1,8 +1,9 @@
 """Force laws that are nonlinear in the row velocity u+ after the step.
 
-The solver refits a line P - D u+ at each better guess of u+. First it solves the row alone. The line goes through this
-solution and has the law's slope there. If the previous slope is close enough, the line keeps it. The factorization of
-the direct solver then stays valid. If several rows oscillate together, the line goes through the last two guesses.
+The solver refits a line P - D u+ at each better guess of u+. Each refit first solves the row alone, without the other
+rows. The line goes through the solution of the row alone, and has the slope of the law there. If the previous slope is
+close enough, the line keeps the previous slope, so that the factorization of the direct solver stays valid. If the
+guesses of a row oscillate, the line goes through the last two guesses.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class RefittedLaw(ActuatorType, ABC):
             group, work: actuators with this law, and the running step.
             guess: row velocity from the solver, (num_worlds, n).
             given: impulse of the row in the solution ``guess``.
-            others: slope of the other laws on the row. It reduces the response of the row.
+            others: slope of the other laws on the row, which reduces the response of the row.
         """
         response = work.response[:, group.axis].astype(np.float64)
         response = response / (1.0 + response * others)

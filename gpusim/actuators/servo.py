@@ -173,7 +173,7 @@ def add_servo(
     label: str | None = None,
     command_range: tuple[float, float] | None = None,
 ) -> int:
-    """Add a servo on a joint coordinate. ``sim.control[label]`` is its target.
+    """Add a servo on a joint coordinate. ``sim.control[label]`` is the target of the servo.
 
     Args:
         joint: joint index.
@@ -185,8 +185,8 @@ def add_servo(
         axis: index of the joint's coordinate.
         label: unique name.
         command_range: (least, greatest) target. Targets are clamped to this range. Default: no clamping. Panels then
-            offer the joint's limits, or without limits half a turn or 1 m around the initial target. For a velocity,
-            panels offer half a turn per second or 1 m/s.
+            offer the joint's limits (without limits: +-pi rad or +-1 m), extended to the initial target. For a
+            velocity, panels offer +-pi rad/s or +-1 m/s, or twice the initial target if this is more.
 
     Returns:
         The actuator's index.

@@ -40,11 +40,11 @@ def add_spring(
         point_a, point_b: attachment points in the body frames (m). Default: their origins.
         stiffness: spring stiffness (N/m).
         damping: damping coefficient (N s/m), or a pair (bound, rebound) of coefficients for shortening and lengthening.
-            Or a table of 2 to 16 rows (lengthening velocity in m/s, force against the motion in N). Both columns rise,
-            and the table goes through (0, 0).
+            Or a table of 2 to 16 rows (lengthening velocity in m/s, force against the motion in N). Velocities rise,
+            forces do not fall, and one row is (0, 0).
         rest_length: length without force (m). Default: 0.
         label: unique name, for signals ``spring.<label>.length`` and ``.force``.
-        preload: force that pushes the points apart in the initial poses of the bodies (N). It sets ``rest_length``.
+        preload: alternative to ``rest_length``: force that pushes the points apart in the bodies' current poses (N).
         table: alternative to the stiffness: 2 to 16 rows (length in m, force that pushes the points apart in N).
             Lengths rise, and forces do not rise. The force is linear between rows, and extrapolated beyond the ends.
         bump: soft stop that pushes when the spring is short.
@@ -95,7 +95,7 @@ def add_torsion_spring(
         rest_angle: coordinate without torque, rad (m). Default: 0.
         axis: index of the joint's coordinate.
         label: unique name.
-        preload: torque along the coordinate at coordinate zero, N m (N). It sets ``rest_angle``.
+        preload: alternative to ``rest_angle``: torque along the coordinate at coordinate zero, N m (N).
         table: rows (coordinate, torque along it), as in ``add_spring``.
         bump, droop: soft stops at the lower and the upper end of the coordinate.
 
@@ -139,7 +139,10 @@ def _free_length(element: str, stiffness: float, rest: float | None, preload: An
 def _law(
     element: str, stiffness: float, damping: Any, rest: float, table: Any, bump: Any, droop: Any, given: bool
 ) -> dict[str, float]:
-    """Return the parameters of a linear spring, or of a strut if needed. ``given``: whether a rest length is given."""
+    """Return the parameters of a linear spring, or of a strut if needed.
+
+    ``given``: whether the user gave a rest length or a preload.
+    """
     plain = np.ndim(np.array(damping, dtype=object)) == 0
     if plain and table is bump is droop is None:
         damping = validate.not_negative(element, "damping", damping)
@@ -182,7 +185,7 @@ def _damping(element: str, damping: Any, plain: bool) -> tuple[float, float, Arr
 
 
 def _table(element: str, name: str, value: Any) -> Array:
-    """Return checked rows of two numbers, the first ones rising."""
+    """Return the checked rows of a table: two numbers per row. The first numbers rise from row to row."""
     rows = validate.array(element, value)
     if rows.ndim != 2 or rows.shape[1] != 2 or not 2 <= rows.shape[0] <= MOST_POINTS:
         rule = f"{name} has the shape {rows.shape}"

@@ -106,7 +106,7 @@ class BumpStop:
 
 
 def pieces(group: Group) -> tuple[Array, Array]:
-    """Return the force pieces of the springs and dampers of a group. They are cached until a parameter is written."""
+    """Return the force pieces of springs and dampers of a group. The pieces are cached until a parameter is written."""
     if "springs" not in group.derived:
         p = group.params
         springs: list[Piece] = [(p["rest_length"], -np.inf, np.inf, 0.0, -p["stiffness"], 0.0)]
@@ -212,7 +212,7 @@ class Strut(RefittedLaw):
         return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a constant is negative or the stops are out of order, which would be unstable."""
+        """Raise ModelError if a constant is negative, a stop has no length, or the stops are out of order."""
         p, element = group.params, group.specs[0].element
         for name in ("stiffness", "bound_damping", "damping", "bump_stiffness", "droop_stiffness"):
             if np.any(p[name] < 0.0):

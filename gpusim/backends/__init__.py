@@ -38,7 +38,7 @@ def choose_backend(
 
     Args:
         name: one of BACKENDS.
-        model: model of the simulation. "auto" depends on it, on ``config`` and on ``num_worlds``. None: choose the
+        model: model of the simulation. "auto" depends on ``model``, ``config`` and ``num_worlds``. None: choose the
             fastest backend for many worlds.
         config: settings of the step.
         num_worlds: number of worlds.
@@ -83,7 +83,7 @@ def worlds_for_gpu() -> int:
 def _few_for_gpu(model: Model, config: SolverConfig, num_worlds: int) -> str:
     """Return why there is too little work for a GPU, or an empty string.
 
-    Many worlds are enough work. A large pair capacity is also enough, unless the model has directly solved joints.
+    Many worlds are enough work. A large pair capacity is also enough, unless a direct solver solves the joints.
     """
     if num_worlds >= worlds_for_gpu():
         return ""

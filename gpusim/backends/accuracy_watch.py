@@ -58,7 +58,7 @@ class AccuracyWatch:
             warnings.warn(f"world {worst}: {self._reported(kind, worst)}{others}", stacklevel=callers_level())
 
     def resume(self, worlds: Array) -> None:
-        """Suppress warnings of limits that restored worlds exceeded before they were saved."""
+        """Suppress further warnings of the kinds of problems that the restored worlds already have."""
         self._warned |= int(np.bitwise_or.reduce(self.word[worlds].astype(np.int64), initial=0))
 
     def report(self) -> list[str]:

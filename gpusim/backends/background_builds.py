@@ -25,10 +25,10 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 class BackgroundBuild:
-    """A build in the background.
+    """Build of a kernel library or cubin in the background.
 
     Attributes:
-        path: the compiled file when it is ready. It stays None if the build fails.
+        path: the compiled file when it is ready, else None. ``path`` stays None if the build fails.
         ended: whether the build is ready or has failed.
     """
 
@@ -61,7 +61,7 @@ def waiting_builds() -> queue.SimpleQueue[BackgroundBuild]:
 
 
 def compile_apart(compiler: Callable[..., Path], *given: Any) -> Path:
-    """Run the function ``compiler`` in a separate process. Its arguments must be JSON values.
+    """Run the function ``compiler`` in a separate process. All arguments of the function must be JSON values.
 
     Raises:
         CompileError: the function raised this error, or the process failed.

@@ -46,7 +46,7 @@ class Backend(Protocol):
 
     @property
     def state(self) -> State:
-        """Return the state. The caller may change it."""
+        """Return the state, which the caller may change."""
 
     @property
     def work(self) -> StepBuffers:
@@ -64,8 +64,8 @@ class Backend(Protocol):
     def step_loop(self, plan: StepPlan) -> Callable[[int, int, float], bool] | None:
         """Return a function that runs many steps in one call, or None if the caller runs the steps one by one.
 
-        The function takes the number of the first step, the number of steps and the step size (s). It returns True if a
-        world failed.
+        The function takes the number of the first step, the number of steps and the step size (s). The function
+        returns True if a world failed.
         """
 
     def run_forward(self, h: float) -> StepBuffers:

@@ -224,7 +224,7 @@ class CapacityWatch:
         self._seen[worlds] = 0
 
     def resume(self, worlds: Array) -> None:
-        """Suppress warnings of pairs that restored worlds lost before they were saved."""
+        """Suppress further warnings if the restored worlds had lost pairs before they were saved."""
         self._seen[worlds] = self.backend.read_state().arrays["pair_overflow"][worlds]
         self._warned |= bool(self._seen[worlds].any())
 
@@ -299,7 +299,7 @@ class KernelQuarantine:
         return np.asarray(self._backend.read_health() != 0)
 
     def check(self) -> None:
-        """Warn of worlds that failed since the last call. The first worlds get separate warnings."""
+        """Warn of worlds that failed since the last call. At most _WARNED_EACH worlds get separate warnings."""
         failed = [int(world) for world in np.flatnonzero(self._backend.read_health())]
         new = [world for world in failed if world not in self._reported]
         if new:
@@ -313,7 +313,7 @@ class KernelQuarantine:
             warnings.warn(message, stacklevel=callers_level())
 
     def release(self, worlds: Array | None) -> None:
-        """Let worlds run again after a reset. None: a mask on the device selected them."""
+        """Let worlds run again after a reset. None: a mask on the device selected the worlds."""
         if worlds is None:
             self._reported.clear()
             return

@@ -47,7 +47,7 @@ STAGED_ABOVE_A_LEVEL = 1 << 18
 
 
 def use_staged(launch: str, world_bytes: int, levels: int = 0) -> bool:
-    """Return whether a world of this size runs by staged launches.
+    """Return whether a world of this size runs in staged launch.
 
     Args:
         launch: as in ``Simulation``.
@@ -150,7 +150,7 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def lanes(self) -> int:
-        """Return how many manifold records are side by side in memory. Results do not depend on it."""
+        """Return how many manifold records are side by side in memory. Results do not depend on this number."""
 
     @abstractmethod
     def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
@@ -212,11 +212,11 @@ class KernelBackend(ABC):
         return self.control
 
     def hold_overridden(self) -> None:
-        """Set overridden commands to their held values."""
+        """Set overridden commands to the values that override them."""
         hold_overridden(self.control, self._state)
 
     def write_commands(self, columns: Any, values: Any) -> None:
-        """Write commands of all worlds from (num_worlds, n). ``columns``: a slice or indices."""
+        """Write n commands of all worlds from ``values`` (num_worlds, n) to ``columns``, a slice or indices."""
         given = values if type(values) is np.ndarray else on_host(values).reshape(self.num_worlds, -1)
         self.control[:, columns] = given
 
@@ -229,7 +229,7 @@ class KernelBackend(ABC):
         """Write poses and velocities in chosen worlds (reference/signals/writes.py)."""
 
     def rows_of(self, worlds: Array) -> Array:
-        """Return the index of every world among the chosen ones, -1 for the others."""
+        """Return the position of each world in ``worlds``, or -1 for all other worlds, (num_worlds,)."""
         rows = np.full(self.num_worlds, -1, np.int32)
         rows[worlds] = np.arange(len(worlds))
         return rows
@@ -243,7 +243,7 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
-        """Return a function that samples a diagram. The array ``name`` of the state holds its state variables."""
+        """Return a function that samples a diagram, whose state variables are in the state array ``name``."""
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
         """Return columns of a state array, (worlds, n)."""
@@ -296,7 +296,7 @@ class KernelBackend(ABC):
         return {g.type.name: g for g in self._state.groups}
 
     def _pack_actuators(self) -> None:
-        """Pack the variables of each kind into one array (num_worlds, variables, n). The groups hold views of it."""
+        """Pack the variables of each kind into one array (num_worlds, variables, n), with views in the groups."""
         self.packed_state: dict[str, Array] = {}
         for group in self._state.groups:
             if not group.type.variables:
@@ -306,7 +306,7 @@ class KernelBackend(ABC):
             group.state = {v.name: self.packed_state[group.type.name][:, k] for k, v in enumerate(group.type.variables)}
 
     def kept_array(self, name: str) -> Array:
-        """Return a state array by field name. It is empty for actuator kinds that the model does not use."""
+        """Return a state array by field name. The array is empty for actuator kinds that the model does not use."""
         if name in self._state.arrays:
             return self._state.arrays[name]
         return self.packed_state.get(name.removesuffix("_state"), np.zeros(0))
@@ -366,7 +366,7 @@ class KernelBackend(ABC):
         self.sync_arguments()
 
     def parameter_written(self, name: str, worlds: Array) -> None:
-        """Update a parameter that was written in some worlds, and everything derived from it."""
+        """Update a parameter that was written in some worlds, and everything derived from this parameter."""
         before = self.arguments.tobytes()
         if name in BOUNCING and self.arguments["bounces"] != self._setting("bounces"):
             self.arguments["bounces"] = self._setting("bounces")

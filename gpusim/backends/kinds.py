@@ -1,7 +1,7 @@
 """Kinds of actuators in a build of the kernels, and the source text of custom kinds.
 
-A build contains the common kinds of the package, so that many models share one build. It also contains the extra and
-custom kinds that its model uses.
+A build contains the common kinds of the package, so that many models share one build. The build also contains the extra
+and custom kinds that its model uses.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def check_kernels(kinds: Kinds) -> None:
 
 
 def _check_functions(kind: ActuatorType) -> None:
-    """Check that the kind declares a kernel function for each Python method, and that its text defines all of them."""
+    """Check that the kind declares and defines a kernel function for each of its Python methods."""
     done = [f for f in ("push", "evaluate", "advance") if getattr(type(kind), f) is not getattr(ActuatorType, f)]
     done += ["relinearize"] if kind.nonlinear else []
     if kind.coupled:

@@ -25,7 +25,7 @@ def version_key(version: str) -> tuple[int, ...]:
 
 
 def check_numpy() -> None:
-    """Check that NumPy has the functions that every backend calls.
+    """Check that NumPy is new enough for all backends.
 
     Raises:
         ModelError: NumPy is too old.

@@ -1,4 +1,4 @@
-"""Random commands for timed simulations. They are the same in every run."""
+"""Random commands for timed simulations. The commands are the same in every run."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def command(sim: Simulation, number: int, motors: bool = False) -> None:
-    """Give every valve in every world a new random command. With ``motors``, give the motors random commands too.
+    """Give every valve in every world a new random command. With ``motors``, all other commands become random too.
 
-    ``number`` is the seed of the random values.
+    ``number`` and the label of a command are the seed of its random values.
     """
     driven = valve_labels(sim.model) | (motor_labels(sim.model) if motors else set())
     for label in sim.control:
@@ -38,12 +38,12 @@ def run_driven(sim: Simulation, steps: int, hold: int = 0) -> None:
 
 
 def valve_labels(model: Model) -> set[str]:
-    """Return the labels of actuators with a valve spool. Their commands are fractions of the spool's travel."""
+    """Return the labels of actuators with a valve spool, whose commands are fractions of the spool's travel."""
     return {spec.label for group in model.groups if "spool" in group.state for spec in group.specs}
 
 
 def motor_labels(model: Model) -> set[str]:
-    """Return the labels of the humanoid's motors. Their commands are fractions of the maximum torque."""
+    """Return the labels of all commands that are not valves, such as those of the humanoid's motors."""
     return set(model.controls) - valve_labels(model)
 
 

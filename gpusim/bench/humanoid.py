@@ -35,7 +35,7 @@ class Hinge(NamedTuple):
     """Hinge with its motor.
 
     ``axis`` is in link axes. Units: ``range`` degrees, ``armature`` kg m2, ``stiffness`` N m/rad, ``damping``
-    N m s/rad, ``gear`` (maximum torque) N m.
+    N m s/rad, ``gear`` (torque at command 1 in gymnasium) N m.
     """
 
     name: str
@@ -146,7 +146,7 @@ LINKS = (
 def humanoid(lying: bool = False) -> ModelBuilder:
     """Return the humanoid on a floor with all hinges at zero, standing or ``lying`` on its back.
 
-    The commands of its motors (``right_knee``, ...) are fractions of the maximum torques, -1 to 1.
+    The commands of its motors (``right_knee_motor``, ...) are fractions of the maximum torques, -1 to 1.
     """
     b = gpusim.ModelBuilder()
     floor = b.add_shape_plane(-1, label="floor")
@@ -181,7 +181,7 @@ def _add_geom(b: ModelBuilder, body: int, geom: Geom) -> int:
 
 
 def _along(middle: Any, axis: Any) -> Transform:
-    """Return a frame whose z axis is ``axis``, a unit vector that is not -z."""
+    """Return a frame at ``middle`` whose z axis is parallel to the unit vector ``axis``, in either direction."""
     if axis[2] < -0.5:  # a capsule is symmetric, so its axis may be reversed
         axis = -axis
     x, y, z = (float(c) for c in axis)

@@ -37,7 +37,7 @@ def bench(names: Sequence[str], options: Options, json: Path | None = None) -> i
 
     Raises:
         UnknownNameError: a workload does not exist.
-        ModelError: an option breaks a rule, or the backend does not work here.
+        ModelError: an option is invalid, or the backend does not work here.
     """
     if json is not None:
         check_output_file(json, (".json",), "--json")
@@ -57,7 +57,7 @@ def run_workloads(names: Sequence[str], options: Options) -> tuple[dict[str, Any
 
     Raises:
         UnknownNameError: a workload does not exist.
-        ModelError: an option breaks a rule, or the backend does not work here.
+        ModelError: an option is invalid, or the backend does not work here.
     """
     cases = chosen_cases(list(names), options.quick)
     if options.threads is not None and options.threads < 1:

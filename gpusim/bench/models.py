@@ -16,9 +16,10 @@ MASS = 0.1
 
 
 def joint_grid(columns: int, rows: int) -> ModelBuilder:
-    """Return a net of ``columns`` x ``rows`` plates with ball joints between neighbors. The first column is fixed.
+    """Return a net of ``columns`` x ``rows`` plates with ball joints between neighbors.
 
-    Each joint has 3 constraint rows. A large grid has about two joints per plate.
+    Ball joints connect the first column to the world. Each joint has 3 constraint rows. A large grid has about two
+    joints per plate.
 
     Raises:
         ModelError: there is no column or no row.

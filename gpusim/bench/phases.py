@@ -43,7 +43,7 @@ def twin_of(sim: Any, launch: str) -> Any:
 
 
 def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
-    """Return the time of a step (microseconds) by stage and by kernel. The simulation runs ``steps`` further steps.
+    """Return the time of a step (microseconds) by stage and by kernel. The simulation runs at least ``steps`` steps.
 
     In staged launch, each kernel launch is timed. The stages are those of solver/schedule.py. In addition, "start" and
     "store" load and store the state. On a CPU, "calls" is the time that Python takes between the kernels. In fused
@@ -89,7 +89,7 @@ def _fused(sim: Any, steps: int) -> tuple[Times, Times]:
 
 
 class _Timer:
-    """Sum of the time of each kernel, s, by stage and by kernel."""
+    """Total time (s) of the launches of each stage and of each kernel."""
 
     def __init__(self) -> None:
         self.stages: defaultdict[str, float] = defaultdict(float)

@@ -1,7 +1,7 @@
 """Piles for timing contacts: layers of boxes and spheres with small gaps, which settle on each other.
 
-Every box is 1 m wide and weighs 1 kg. Every second layer is shifted by 0.3 m. Small random rotations and shifts with a
-fixed seed break the symmetry. Benchmarks of other simulators use the same poses.
+Every object is 1 m wide and weighs 1 kg. Every second layer is shifted by 0.3 m. Small random rotations and shifts with
+a fixed seed break the symmetry. Benchmarks of other simulators use the same poses.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def overlap(sim: Simulation) -> float:
 
 
 def found_figures(manifolds: int, points: int, step_us: float, velocity: Any) -> dict[str, float]:
-    """Return the results except the penetration. ``velocity``: velocities of the centers of mass (n, 3)."""
+    """Return the results of :func:`figures` without ``overlap``. ``velocity``: of the centers of mass, (n, 3)."""
     speed = np.linalg.norm(np.asarray(velocity, float), axis=1)
     return {
         "manifolds": float(manifolds),

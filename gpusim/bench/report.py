@@ -30,7 +30,7 @@ LEGEND = "us/step: median time of a step of all worlds; +-: its interquartile ra
 
 
 def cells(record: Record) -> tuple[str, ...]:
-    """Return one line of the table."""
+    """Return the cells of one line of the table."""
     first = (record.workload, record.case, str(record.worlds), f"{_how(record)} {record.solver}".strip())
     if record.error:
         return (*first, "failed", "", "")
@@ -61,7 +61,7 @@ def pile_rows(records: Sequence[Record]) -> list[tuple[str, ...]]:
 
 
 def pile_cells(case: str, how: str, step_us: float, extra: dict[str, float]) -> tuple[str, ...]:
-    """Return one line of the table of piles. ``extra`` is from :func:`gpusim.bench.piles.figures`."""
+    """Return the cells of one line of the table of piles. ``extra`` is from :func:`gpusim.bench.piles.figures`."""
     return (
         case,
         how,

@@ -35,8 +35,8 @@ def clock_routines(sim: Any, steps: int = 10) -> dict[str, float]:
     STEP.
 
     Args:
-        sim: simulation in fused launch on the CUDA or the native backend. It advances in calls of ``steps`` steps
-            until LEAST_SECONDS have passed.
+        sim: simulation in fused launch on the CUDA or the native backend. The simulation advances in calls of ``steps``
+            steps until LEAST_SECONDS have passed.
         steps: number of steps per call.
 
     Raises:

@@ -108,7 +108,7 @@ def run_cases(
     Args:
         cases: cases to run.
         options: settings of the benchmarks.
-        enough: function that is called before each case. If it returns True, the remaining cases are left out.
+        enough: function that is called before each case. If ``enough`` returns True, no more cases run.
         done: function that is called with the record of each case as soon as the case ends.
     """
     from gpusim.backends import choose_backend
@@ -168,7 +168,7 @@ def run_case(case: Case, model: Model, backend: str, options: Options, record: R
 
 
 def _profile(sim: Simulation, case: Case, record: Record) -> None:
-    """Profile a case. After a failure, keep the measured parts."""
+    """Profile a case. If the profile fails, keep the other results and the reason."""
     if case.restart:
         sim.reset()
         command(sim, 0)

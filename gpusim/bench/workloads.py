@@ -35,7 +35,7 @@ PAIRS_OF_A_THING = 8
 
 @dataclass(frozen=True)
 class Case:
-    """One line of the table.
+    """Case of a benchmark, one line of the table of results.
 
     Attributes:
         workload: name of the workload that contains the case.
@@ -78,7 +78,7 @@ class Workload:
 
     Attributes:
         description: description in one line.
-        cases: function that returns the cases. Its argument selects a short run.
+        cases: function that returns the cases. The argument of the function selects a short run.
         unasked: backend on which the workload runs if the user names no workload. Empty: any.
     """
 

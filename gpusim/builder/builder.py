@@ -62,7 +62,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         gravity_scale: float = 1.0,
         conveyor: bool = False,
     ) -> int:
-        """Add a rigid body. Its shapes provide missing mass properties at finalize.
+        """Add a rigid body. The shapes of the body provide missing mass properties at finalize.
 
         Args:
             mass: kg, above zero. Default: density times volume, summed over the body's shapes.
@@ -75,16 +75,16 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
             linear_velocity: velocity of the center of mass in the world frame (m/s).
             angular_velocity: angular velocity in the world frame (rad/s).
             kinematic: True: the body keeps its velocities, and forces do not change them.
-            gravity_scale: share of gravity that acts on the body, 0 for none. It may differ per world, as
-                ``body.<label>.gravity_scale``.
-            conveyor: True: the kinematic body does not move. Its velocities are the velocities of its surface: a belt,
-                or a turntable with an angular velocity. Write these velocities to change the speed.
+            gravity_scale: fraction of gravity that acts on the body, 0 for none. The fraction may differ per world, as
+                signal ``body.<label>.gravity_scale``.
+            conveyor: True: the kinematic body does not move. The velocities of the body are those of its surface, such
+                as a belt, or a turntable with an angular velocity. Write these velocities to change the speed.
 
         Returns:
             The body's index, for ``parent=``, ``child=``, ``body=``.
 
         Raises:
-            ModelError: a value breaks a rule. The message names it.
+            ModelError: a value is invalid. The message names the value.
         """
         name = self._new_label("body", label, len(self.bodies))
         element = f"body '{name}'"
@@ -169,8 +169,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
 
         Args:
             joints: joint indices. One joint of each connected group is enough.
-            solver: "direct" solves all joints of the group at once. Use it for arms, loops and suspensions. "colored"
-                sweeps over joints and contacts. Use it for long chains on the ground. None: automatic. Only
+            solver: "direct" solves all joints of the group at once, and suits arms, loops and suspensions. "colored"
+                sweeps over joints and contacts, and suits long chains on the ground. None: automatic. Only
                 ``SolverConfig(joint_solver="auto")`` uses this choice.
 
         Raises:
@@ -184,7 +184,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
             self.joints[joint].solver = solver
 
     def add_coupling(self, spec: CouplingSpec) -> int:
-        """Add a checked coupling (made by ``add_gear``, ``add_mimic`` or ``add_differential``)."""
+        """Add a checked coupling (made by ``add_gear``, ``add_mimic`` or ``add_linear_coupling``)."""
         if not isinstance(spec, CouplingSpec):
             rule = f"{spec!r} is no coupling"
             raise validate.fail("ModelBuilder.add_coupling", rule, "use add_gear, add_mimic or add_linear_coupling")
@@ -197,7 +197,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         """Add a checked actuator (made by the methods in actuators/).
 
         Raises:
-            ModelError: unknown kind of actuator, or an index parameter that the kind's ``references`` do not declare.
+            ModelError: unknown kind of actuator, or a parameter that looks like an index or a point, but is not in
+                ``references`` or ``parameters`` of the kind.
         """
         type_ = actuator_type(kind)
         spec = ActuatorSpec(kind, self._new_label("actuator", label, len(self.actuators), prefix=kind), params)
@@ -207,7 +208,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         return len(self.actuators) - 1
 
     def set_operator_commands(self, names: Iterable[str]) -> None:
-        """Mark operator commands of the actuators added so far. All their other commands become internal.
+        """Mark operator commands of the actuators added so far. All other commands of actuators become internal.
 
         Panels, keys and joysticks offer only operator commands. ``sim.command`` also accepts internal commands by name,
         and by wildcards that match no operator command. Without marks, all commands with an effect are operator
@@ -218,7 +219,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
 
         Raises:
             ModelError: ``names`` is not a list of names.
-            UnknownNameError: no such command. The message names the closest ones.
+            UnknownNameError: no such command. The message names the closest commands.
         """
         mark_operator_commands(self, names)
 
@@ -228,20 +229,22 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         """Copy another builder's content into this builder. The copy is fixed to this builder's world or to a body.
 
         Elements on the world of ``other`` (ends of joints and actuators, shapes, visuals, sites, cameras, lights) move
-        to ``parent``. ``xform`` places them in the frame of ``parent``. The copied bodies are displaced in the same
-        way, and start with the motion of ``parent``. ``references`` of an actuator kind list the parameters that are
-        indices. The copy renumbers these indices. Labels must stay unique, so use a different prefix for each copy.
+        to ``parent``. ``xform`` places these elements in the frame of ``parent``. The copied bodies are displaced in
+        the same way, and start with the motion of ``parent``. ``references`` of an actuator kind list the parameters
+        that are indices. The copy renumbers these indices. Labels must stay unique, so use a different prefix for each
+        copy.
 
         Args:
-            other: the builder to copy. It is not changed.
+            other: the builder to copy, which does not change.
             xform: pose of the other builder's world in the frame of ``parent``.
             label_prefix: prefix of all copied labels and collision group names. Copies with different prefixes have
                 separate groups with their own rules.
-            parent: body index, -1 for the world. Shapes that move to that body count towards its mass.
+            parent: body index, -1 for the world. The copied shapes of the world count towards the mass of
+                this body, if its mass comes from shapes.
 
         Raises:
-            ModelError: an unknown body, a duplicate label, a plane or height field on a dynamic body, or a rotating
-                ``parent`` while a center of mass still depends on shapes.
+            ModelError: an unknown body, a duplicate label, a plane or height field on a dynamic body, a diagram with
+                ``label_prefix``, or a rotating ``parent`` while a center of mass still depends on shapes.
         """
         where = "ModelBuilder.add_builder"
         if not isinstance(other, ModelBuilder):
@@ -309,11 +312,11 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
     def add_diagram(self, diagram: DiagramSpec) -> None:
         """Add a block diagram (:class:`gpusim.control.Diagram`), which sets commands while the simulation runs.
 
-        The operator inputs of the diagram become commands of the model. Diagrams run before each step, in the order in
-        which you added them.
+        The operator inputs of the diagram become commands of the model. Diagrams that are due run before a step, in the
+        order in which you added them.
 
         Args:
-            diagram: the diagram. You can still change it until you call :meth:`finalize`.
+            diagram: the diagram. You can still change the diagram until you call :meth:`finalize`.
 
         Raises:
             ModelError: not a diagram, a duplicate label, an open port, or an algebraic loop.
@@ -365,7 +368,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         """Check the whole model and convert it to arrays.
 
         Raises:
-            ModelError: names the element, the broken rule and the fix.
+            ModelError: the model is invalid. The message names the element, the rule and the fix.
         """
         try:
             gravity = validate.numbers("ModelBuilder", "gravity", self.gravity, 3)
@@ -441,7 +444,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
 
 
 def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any, kinematic: bool) -> dict[str, Any]:
-    """Check mass, inertia and center of mass of a body. NaN marks values that its shapes provide at finalize."""
+    """Check mass, inertia and center of mass of a body. NaN marks values that the body's shapes provide."""
     if mass is None and inertia is not None:
         raise validate.fail(
             element,

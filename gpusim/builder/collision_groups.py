@@ -26,7 +26,7 @@ def shapes_with_bits(shapes: Sequence[ShapeSpec], rules: GroupRules) -> list[Sha
     """Return copies of the shapes whose groups are bits instead of names.
 
     Each group name with a rule gets a bit that no number in ``group=`` uses, from the highest bit down. The mask of a
-    shape in this group loses the bits of the groups that the rules exclude.
+    shape in such a group loses the bits of the groups that the rules exclude.
 
     Raises:
         ModelError: a rule for a name without shapes, or more names than free bits.

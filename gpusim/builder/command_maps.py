@@ -44,9 +44,10 @@ def set_command_map(
         factor: factor of the map, not zero, in the actuator's unit divided by the command's unit.
         offset: offset of the map, in the actuator's unit.
         lower, upper: range of the command, like MuJoCo's ``ctrlrange``.
-        initial: initial command. Default: the command that maps to the initial value of the actuator.
+        initial: initial command. Default: the command that maps to the initial value of the actuator, or 0 with
+            ``integrate``.
         time_constant: time constant of a first-order lag of the clipped command (s), like MuJoCo's activation with
-            ``dyntype="filterexact"``. 0: no lag. It may differ per world, as signal ``<prefix>.<label>.time_constant``.
+            ``dyntype="filterexact"``. 0: no lag. A lag may differ per world: ``<prefix>.<label>.time_constant``.
         integrate: True: the clipped command is the rate of the activation, like MuJoCo's ``dyntype="integrator"``. An
             emergency stop then sends the rate 0.
         activation_range: (lower, upper) limit of the activation, like MuJoCo's ``actrange``. Default: no limits.

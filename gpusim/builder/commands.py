@@ -31,7 +31,7 @@ def command_names(spec: ActuatorSpec) -> list[str]:
 
 
 def applied_names(spec: ActuatorSpec) -> list[str]:
-    """Return the names of the values that the actuator gets: ``command_names``, with ``.applied`` for late commands."""
+    """Return the names of the values that the actuator gets. Names of late commands end in ``.applied``."""
     return [f"{name}{APPLIED}" if is_late(spec) else name for name in command_names(spec)]
 
 
@@ -52,8 +52,8 @@ def command_steering(model: Elements) -> dict[str, UiHints]:
 def operator_commands(model: Elements, ui_hints: Mapping[str, UiHints]) -> list[str]:
     """Return the labels of the operator commands: inputs of diagrams, and marked commands of actuators.
 
-    If no command of an actuator is marked (``ModelBuilder.set_operator_commands``), all its commands that have an
-    effect count. A command that a diagram sets is internal.
+    Without marks (``ModelBuilder.set_operator_commands``), all commands of an actuator that have an effect are operator
+    commands. A command that a diagram sets is internal.
 
     Args:
         model: model with the actuators and diagrams.
@@ -154,7 +154,7 @@ def checked_delay(element: str, delay: Any, max_delay: Any) -> dict[str, Any]:
     """Return the actuator parameter ``delay`` from the arguments of a builder method.
 
     Raises:
-        ModelError: ``delay`` is not a time, or is above the maximum.
+        ModelError: ``delay`` is negative or above ``max_delay``, or ``max_delay`` is not positive.
     """
     time = validate.not_negative(element, "delay", delay)
     most = time if max_delay is None else validate.positive(element, "max_delay", max_delay)

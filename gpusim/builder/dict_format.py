@@ -22,7 +22,7 @@ Self = TypeVar("Self", bound="DictFormat")
 
 
 class DictFormat:
-    """Part of ModelBuilder that converts it to a dictionary and back."""
+    """Part of ModelBuilder that converts the builder to a dictionary and back."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole content as JSON types: strings, numbers, lists and dictionaries.
@@ -46,8 +46,8 @@ class DictFormat:
             data: the result of :meth:`to_dict`, or the same data read from a JSON file.
 
         Raises:
-            ModelError: ``data`` is not such a dictionary, is of a newer version, or has an invalid entry. The message
-                names the entry.
+            ModelError: ``data`` is not such a dictionary, has another format version, or has an invalid entry. The
+                message names the entry.
         """
         made = cls()
         _check_head(data)

@@ -265,7 +265,7 @@ def _group(
 
 
 def _place_clamped(groups: list[Group]) -> None:
-    """Assign indices to clamped terms of each axis row by kind, then by order of adding, as in the kernels."""
+    """Number the clamped terms of each axis row as the kernels do: by kind, then in the order of the actuators."""
     count: Counter[int] = Counter()
     for group in sorted(groups, key=lambda g: g.type.name):
         if not group.type.clamped:
@@ -283,7 +283,7 @@ def _place_clamped(groups: list[Group]) -> None:
 
 
 def _number_coupled(groups: list[Group], axes: dict[str, list[list[int]]]) -> None:
-    """Assign indices to coupled laws in the order of their constraints: by kind, then by order of adding."""
+    """Number the coupled laws like their constraints: by kind, then in the order of the actuators."""
     count = 0
     for group in sorted(groups, key=lambda g: g.type.name):
         if group.type.coupled:
@@ -381,7 +381,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
 
 
 def _body_sides(bodies: Array, dynamic: Array) -> Array:
-    """Return the indices of the constraint sides on each body. Unused entries contain the number of sides."""
+    """Return the indices of the constraint sides on each dynamic body. Unused entries contain the number of sides."""
     count, slots = bodies.shape
     sides: list[list[int]] = [[] for _ in dynamic]
     for c in range(count):

@@ -30,7 +30,7 @@ def check_solver(element: str, solver: str | None) -> None:
 
 
 def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverConfig]:
-    """Return the model with the choice of swept constraints, and the config with one solver for all joints if possible.
+    """Return the model with its swept constraints, and the config. If all are swept, use the colored solver.
 
     Raises:
         ModelError: joints of one connected group have different values of ``solver``.

@@ -1,7 +1,7 @@
 """Conversion of the builder's values to JSON types and back, without loss.
 
-JSON has numbers, strings, lists and mappings with string keys. Everything else is a mapping whose first key begins with
-``$``:
+JSON has numbers, strings, lists and mappings with string keys. All other values become mappings whose first key begins
+with ``$``:
 
 | value | JSON |
 | --- | --- |
@@ -9,7 +9,7 @@ JSON has numbers, strings, lists and mappings with string keys. Everything else 
 | tuple | ``{"$tuple": [...]}`` |
 | array | ``{"$array": nested lists, "dtype": "float64", "shape": [3, 3]}`` with "inf", "-inf" and "nan" as strings |
 | array with more than 1000 numbers | the same with its compressed bytes (little-endian, zlib, base64) as a string |
-| read-only array that several elements share | ``{"$shared": number of the array in the table}`` |
+| read-only array of more than 32 numbers | ``{"$shared": number of the array in the table}`` |
 | bytes | ``{"$bytes": base64}`` |
 | mapping with keys that are no plain strings | ``{"$pairs": [[key, value], ...]}`` |
 | record (a dataclass of ``_PACKAGES``) | ``{"$type": "contact.material.Material", field: value, ...}`` |
@@ -50,7 +50,7 @@ _MOST_DEPTH = 100
 
 
 class Encoder:
-    """Encoder of one builder. ``arrays`` is its table of shared arrays."""
+    """Encoder of one builder. ``arrays`` is the table of arrays that several elements can share."""
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
@@ -128,7 +128,7 @@ def _with_texts(listed: Any) -> Any:
 
 
 class Decoder:
-    """Decoder of one file. ``arrays`` is its table of shared arrays."""
+    """Decoder of one file. ``arrays`` is the table of arrays that several elements can share."""
 
     def __init__(self, arrays: Any) -> None:
         if not isinstance(arrays, list):
@@ -216,7 +216,7 @@ def _array(value: dict[str, Any]) -> Array:
 
 
 def restored(element: str, cls: type, given: dict[str, Any]) -> Any:
-    """Return a record with these fields. Do not call its constructor, which may round values.
+    """Return a record with these fields, without a call of the constructor, which may round values.
 
     Raises:
         ModelError: an unknown or missing field, or a value of another type.
@@ -272,7 +272,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 @functools.cache
 def _record_type(place: str) -> type | None:
-    """Return the dataclass with a path such as "contact.material.Material", or None if there is none."""
+    """Return the dataclass with a path such as "contact.material.Material", or None if it does not exist."""
     module, _, name = place.rpartition(".")
     if module.partition(".")[0] not in _PACKAGES:
         return None

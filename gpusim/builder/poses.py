@@ -26,7 +26,7 @@ def add_pose(
     commands: Mapping[str, float] | None = None,
     activations: Mapping[str, float] | None = None,
 ) -> None:
-    """Add a named posture. ``sim.reset(pose=label)`` starts worlds in it.
+    """Add a named posture. ``sim.reset(pose=label)`` starts worlds in this posture.
 
     Everything that the posture does not name keeps its initial value, including velocities. Joint coordinates are set
     from parent to child. Each joint moves its child and the child's descendants. In closed loops, give the
@@ -39,7 +39,7 @@ def add_pose(
         bodies: poses of body frames in the world, by body label.
         commands: values of ``sim.control`` by label.
         activations: activations of muscles, and of commands with a lag or an integrator, by the command's label.
-            Muscles, lags and integrators that are not named keep their initial value.
+            Activations that are not named keep their initial value.
 
     Raises:
         ModelError: a joint, body, command or activation does not exist, or a value has the wrong shape for its joint.

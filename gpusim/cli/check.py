@@ -27,7 +27,7 @@ SECONDS = 2.0
 _WALL = 60.0
 """Maximum wall time of the run, s."""
 _GAP = 0.01
-"""Joint gap above which the run fails, m or rad."""
+"""Joint gap above which the run fails, m."""
 _ACTS = ("motion", "contact")
 """Severities that fail a strict check."""
 _MOST = 20
@@ -45,7 +45,7 @@ class CheckOptions:
 
 @dataclass
 class Run:
-    """Result of the run: simulated time (s), maximum joint gap (m or rad), and problems as text."""
+    """Result of the run: simulated time (s), maximum joint gap (m), and problems as text."""
 
     time: float = 0.0
     steps: int = 0
@@ -83,7 +83,7 @@ class CheckResult:
 
     @property
     def verdict(self) -> str:
-        """Return "fine", "fine, 3 findings" or "failed"."""
+        """Return a text such as "fine, no findings" or "failed, 3 findings"."""
         count = len(self.imported) + len(self.lint)
         findings = f"{count} finding{'s' * (count != 1)}" if count else "no findings"
         return f"{'failed' if self.failures else 'fine'}, {findings}"
@@ -93,7 +93,7 @@ def check_target(options: CheckOptions) -> int:
     """Run one ``gpusim check`` command line. Return the exit code: 0 fine, 1 failed.
 
     Raises:
-        GpusimError: the file cannot be read, or an option breaks a rule.
+        GpusimError: the file cannot be read, or an option is invalid.
     """
     check(options.run)
     if options.against not in (None, "mujoco"):
@@ -106,7 +106,7 @@ def check_target(options: CheckOptions) -> int:
 
 
 def examine(options: CheckOptions) -> CheckResult:
-    """Load the target of a check, lint it, run it, and compare it with MuJoCo.
+    """Load the target of a check, lint it, run it, and, with ``against``, compare it with MuJoCo.
 
     Raises:
         GpusimError: the file cannot be read.

@@ -49,7 +49,7 @@ def convert_command(
         bool | None, typer.Option("--fixed-base/--floating", help="Fix or free the base (default: as in the file).")
     ] = None,
 ) -> None:
-    """Convert a model file, a machine or a scene to MJCF (MuJoCo) or USD, and report what the format cannot say."""
+    """Convert a model file, a machine or a scene to MJCF (MuJoCo) or USD, and report what is lost."""
     convert(ConvertOptions(source, out, json, strict, fixed_base))
 
 

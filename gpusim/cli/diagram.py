@@ -109,7 +109,7 @@ def _chosen(options: DiagramOptions, found: list[Diagram]) -> list[Diagram]:
 
 
 def _show(found: list[Diagram], target: str) -> None:
-    """Print the inputs and commands of the diagrams."""
+    """Print a table of the diagrams: sample rate, number of blocks, inputs, signals and commands."""
     table = Table(title=f"Diagrams of {target}", title_justify="left")
     table.add_column("diagram", style="bold", no_wrap=True)
     for name in ("samples a second", "blocks", "operator inputs", "signals", "commands"):

@@ -29,7 +29,7 @@ BACKENDS = {
 
 
 def doctor() -> int:
-    """Print the findings, and simulate a falling body on every backend.
+    """Print the setup of this computer, and simulate a falling body on every backend.
 
     Returns:
         Exit code: 0 if at least one backend works, otherwise 1.

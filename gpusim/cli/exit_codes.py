@@ -1,4 +1,4 @@
-"""Exit codes and error sentences: 0 success, 1 run or checks failed, 2 invalid input, 130 interrupted."""
+"""Exit codes and error sentences: 0 success, 1 failed run, checks or file access, 2 invalid input, 130 interrupted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class OptionError(GpusimError, ValueError):
-    """Error for a command-line option or argument that breaks a rule."""
+    """Error for an invalid command-line option or argument."""
 
 
 class BadRun(GpusimError):
@@ -95,7 +95,7 @@ def _given(error: BaseException) -> str:
 
 
 class CommandGroup(TyperGroup):
-    """Group of the gpusim commands. It prints expected errors as one sentence on stderr and sets the exit code.
+    """Group of the gpusim commands, which prints expected errors as one sentence on stderr and sets the exit code.
 
     Other errors cause a traceback, which means a bug in gpusim.
     """

@@ -72,7 +72,7 @@ class Outcome:
         reading: wall-clock time for taking samples (s).
         steps: number of steps that ran.
         energy_start, energy_end: kinetic plus potential energy of world 0 (J).
-        drift: maximum joint error in any world (m).
+        drift: maximum joint gap in any world (m), over the readings during the run.
         interrupted: whether the user pressed Ctrl-C.
         failure: the error that ended the run early, or None.
         all_failed: whether every world failed.
@@ -190,7 +190,7 @@ def _command(sim: Simulation, scene: Scene, operator: Operator | None, count: in
 
 
 class _Pace:
-    """Limiter of the steps per call. It keeps Ctrl-C and the progress display responsive.
+    """Limit of the steps per call of ``sim.step``, which keeps Ctrl-C and the progress display responsive.
 
     Attributes:
         steps: maximum number of steps per call.
@@ -214,7 +214,7 @@ class _Pace:
 
 
 class _ClockPace(_Pace):
-    """Limiter that runs single steps, each at its deadline."""
+    """Runner of single steps, each at its deadline in real time."""
 
     def __init__(self, clock: StepClock) -> None:
         super().__init__()
@@ -227,7 +227,7 @@ class _ClockPace(_Pace):
 
 
 def _time(sim: Simulation) -> float:
-    """Return the time of the running worlds, s."""
+    """Return the simulated time (s) of the world that has run longest."""
     return float(np.max(sim.read("sim.time", numpy=True)))
 
 

@@ -1,4 +1,4 @@
-"""``gpusim``: the commands and their options. The other files of this folder implement them."""
+"""``gpusim``: the commands and their options. The other files of this folder implement the commands."""
 
 from __future__ import annotations
 
@@ -118,11 +118,12 @@ def _run(
     clock: Annotated[bool, typer.Option("--clock", help="Run in real time, and report how late steps began.")] = False,
     udp: UdpOption = None,
 ) -> None:
-    """Simulate a scene or a file; show a summary, record signals, draw plots.
+    """Simulate a scene or a file, show a summary, record signals, and draw plots.
 
-    The scene's checks run if you simulate one world for the full duration with the scene's own commands and signals.
-    Otherwise the summary says why they did not. Exit code: 0 done, also with warnings; 1 a world failed, joints came
-    1 cm apart or a scene as shipped fails its checks; 2 bad input; 130 interrupted.
+    The scene's checks run if you simulate one world for the full duration, from the start, with the scene's own
+    parameters, commands and signals. Otherwise the summary says why the checks did not run. Exit code: 0 done,
+    also with warnings; 1 a world failed, joints came apart by more than 1 cm, or checks of the scene failed; 2 bad
+    input; 130 interrupted.
     """
     from gpusim.cli.options import RunOptions
     from gpusim.cli.run import run
@@ -188,8 +189,8 @@ def _sweep(
 ) -> None:
     """Simulate a scene with many values of its parameters, and write a table.
 
-    Points whose models differ only in numbers run together, with the same bits as alone. If the command is interrupted,
-    give it again: it continues.
+    Points whose models differ only in numbers run together. The results are the same as for separate runs, bit for
+    bit. To continue after an interruption, give the same command again.
     """
     from gpusim.cli.options import RunOptions
     from gpusim.cli.sweep import SweepOptions, sweep
@@ -429,7 +430,7 @@ def _diagram(
     ] = None,
     settings: SettingsOption = None,
 ) -> None:
-    """Draw a block diagram, or list those of a scene."""
+    """Draw a block diagram, or list the diagrams of a scene."""
     from gpusim.cli.diagram import DiagramOptions, diagram
 
     diagram(DiagramOptions(target, label, out, tuple(settings or ())))
@@ -487,7 +488,7 @@ def _doctor(
 
 
 def main() -> None:
-    """Run the ``gpusim`` command. Exit by SystemExit with a code of :mod:`gpusim.cli.exit_codes`."""
+    """Run the ``gpusim`` command. It raises SystemExit with a code of :mod:`gpusim.cli.exit_codes`."""
     app()
 
 

@@ -26,7 +26,7 @@ _FILES = "a machine's .yaml or .py, or a model's .urdf, .xml, .sdf or .usd"
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of one ``gpusim run`` command line. None means that the scene's value is used."""
+    """Options of one ``gpusim run`` command line. None: the option is not given, so the scene's value applies."""
 
     target: str
     settings: tuple[str, ...] = ()
@@ -131,7 +131,7 @@ def check(options: RunOptions) -> None:
     """Check every option that can be checked without the model.
 
     Raises:
-        OptionError: an option breaks a rule.
+        OptionError: an option is invalid.
         ModelError: an output file cannot be written.
     """
     check_duration(options.duration)

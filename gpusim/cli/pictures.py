@@ -63,7 +63,7 @@ class PictureOptions:
         return picture_size(self.size, least, "640x360")
 
     def overlay_names(self) -> frozenset[str]:
-        """Return the names of the overlays. Each option may list several, separated by commas.
+        """Return the names of the overlays. Each ``--overlay`` option may list several names, separated by commas.
 
         Raises:
             UnknownNameError: there is no such overlay.
@@ -77,7 +77,7 @@ class PictureOptions:
         return scene.camera if eye == SCENE_VIEW else eye
 
     def decorated(self, scene: Scene) -> bool:
-        """Return whether to draw joints and other objects without shapes."""
+        """Return whether to draw joints, springs, cylinders, and bodies without shapes."""
         return scene.decoration if self.decoration is None else self.decoration
 
     def _eye(self) -> PinholeCamera | str:
@@ -122,7 +122,7 @@ class PictureOptions:
             raise OptionError(f"--world {self.world} {rule}")
 
     def drawn_worlds(self, numbers: Sequence[int]) -> list[int]:
-        """Return the indices into ``numbers`` of the worlds to draw. Print a note if some are left out.
+        """Return the indices into ``numbers`` of the worlds to draw. Print a note if some worlds are not drawn.
 
         Raises:
             OptionError: there is no such world.

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 def with_policy(options: RunOptions) -> RunOptions:
     """Return the options with the scene parameters and time step of the policy's task.
 
-    Values that the command line gives are kept.
+    Options on the command line take precedence.
 
     Raises:
-        OptionError: the policy is for another scene, or another option contradicts the policy's task.
+        OptionError: the policy is for another scene, or ``--replay`` or ``--resume`` is also given.
         ModelError: the file cannot be read, or Gymnasium is missing.
     """
     if options.policy is None:
@@ -39,7 +39,7 @@ def with_policy(options: RunOptions) -> RunOptions:
 
 
 def driven_by_policy(options: RunOptions, scene: Scene) -> Scene:
-    """Return the scene with the policy as schedule, the episode's length as duration, and no checks."""
+    """Return the scene driven by the policy, with the episode's length as duration and without checks."""
     if options.policy is None:
         return scene
     schedule = _schedule(options)

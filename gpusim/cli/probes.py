@@ -1,4 +1,7 @@
-"""Probes of ``gpusim doctor``. Graphics are probed in child processes, which may crash."""
+"""Probes of ``gpusim doctor``.
+
+Child processes probe the display and the drawing, because a graphics driver may crash.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +97,7 @@ class Finding:
         name: the component that was probed.
         good: whether it works.
         detail: version or path, or the problem.
-        hint: how to fix the problem. Empty if the component works.
+        hint: how to fix the problem, or empty if the component works.
     """
 
     name: str
@@ -140,9 +143,9 @@ def probe_package(name: str, purpose: str = "", hint: str = "", module: str = ""
 
     Args:
         name: name of the distribution.
-        purpose: purpose of an optional package. Empty: gpusim needs the package.
-        hint: how to install the package. Empty: ``pip install`` with its name.
-        module: name of the module to import. Empty: the name of the distribution.
+        purpose: purpose of an optional package, or empty if gpusim needs the package.
+        hint: how to install the package, by default ``pip install --upgrade`` with the distribution's name.
+        module: name of the module to import, by default the name of the distribution.
     """
     least = LEAST.get(name, "0")
     hint = hint or ("pip install --upgrade " + (f'"{name}>={least}"' if name in LEAST else name))
@@ -284,7 +287,7 @@ def run_child(code: str) -> tuple[str, str]:
     """Run Python code in a child process.
 
     Returns:
-        The problem (empty without one), and the last line that the child process printed.
+        The problem (empty after a success), and the last line that the child process printed (empty after a problem).
     """
     home = str(Path(__file__).parents[2])  # gpusim itself may not be installed
     path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))

@@ -20,7 +20,7 @@ clock: Callable[[], float] = time.perf_counter
 
 
 class Report:
-    """Rate limiter that calls ``show(done, wall)``: first after ``first`` s of wall time, then every ``every`` s."""
+    """Rate limiter that calls ``show(done, wall)`` after ``first`` s, then at most every ``every`` s of wall time."""
 
     def __init__(self, show: Callable[[int, float], None], first: float, every: float) -> None:
         self._show, self._every = show, every

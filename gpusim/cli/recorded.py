@@ -17,7 +17,7 @@ from gpusim.scene import Scene, scene_values
 
 
 def recorded_target(options: RunOptions) -> str:
-    """Return the name of the scene, or the absolute path of its file."""
+    """Return the target that a recording stores: the name of the scene, or the absolute path of its file."""
     if not options.is_file() or is_module(options.target):
         return options.target
     path, function = split(options.target)
@@ -33,7 +33,7 @@ def check_recording(options: RunOptions, more: Sequence[str] = (), allowed: Sequ
         allowed: names of options that apply to recordings too.
 
     Raises:
-        OptionError: such an option is given.
+        OptionError: an option that only applies to simulations is given.
     """
     plain = RunOptions(target=options.target)
     names = [field.name for field in dataclasses.fields(options) if field.name not in allowed]
@@ -44,7 +44,7 @@ def check_recording(options: RunOptions, more: Sequence[str] = (), allowed: Sequ
 
 
 def recorded_motion(path: str) -> Motion:
-    """Load a recording. Print a note with its duration if it is incomplete.
+    """Load a recording. Print a note with the duration of an incomplete recording.
 
     Raises:
         ModelError: the file cannot be read.
@@ -60,10 +60,11 @@ def scene_of(motion: Motion, path: str) -> Scene:
 
     Args:
         motion: the recorded motion.
-        path: path of the recording. Its folder is also searched for the robot file.
+        path: path of the recording. If the file of the scene is missing, the function looks for it next to the
+            recording.
 
     Raises:
-        ModelError: the motion names no scene, its robot file is missing, or its scene has changed since.
+        ModelError: the motion names no scene, the file of the scene is missing, or the scene rejects its parameters.
     """
     header = motion.header
     if not header.target:

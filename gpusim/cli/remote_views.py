@@ -75,7 +75,7 @@ def stream_to_rerun(options: ViewOptions, live: Live) -> StreamRecorder:
 
 
 def run_alone(options: ViewOptions, session: Session) -> tuple[Pacer, Jitter]:
-    """Run a session in real time without a window or page, until Ctrl-C or the end of ``--duration``.
+    """Run a session without a window or page, until Ctrl-C or the end of ``--duration``.
 
     Raises:
         SimulationError: the simulation failed.

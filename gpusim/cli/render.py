@@ -40,7 +40,7 @@ _LEAST = 1
 
 @dataclass(frozen=True)
 class RenderOptions:
-    """Options of one ``gpusim render`` command line. ``gpusim run`` also has the options in ``run``."""
+    """Options of one ``gpusim render`` command line. ``run`` contains the options that ``gpusim run`` also has."""
 
     run: RunOptions
     out: Path
@@ -196,7 +196,7 @@ def _film_recording(options: RenderOptions, name: str, player: MotionPlayer, pai
 def _painter(
     options: RenderOptions, scene: Scene, source: Model | Simulation | MotionPlayer, worlds: Sequence[int]
 ) -> Offscreen:
-    """Return a renderer for the chosen worlds of a source. ``worlds`` are the numbers of all its worlds."""
+    """Return a renderer for the chosen worlds of a source. ``worlds``: numbers of all worlds of the source."""
     drawn = options.picture.drawn_worlds(worlds)
     from gpusim.viewer.offscreen import Offscreen
 

@@ -33,15 +33,15 @@ class Replay:
 
     @property
     def duration(self) -> float:
-        """Simulated time from the first step of the recording to its last (s)."""
+        """Simulated duration of the recording (s)."""
         return self.recording.steps * self.recording.dt
 
     def check(self, options: RunOptions, scene: Scene) -> None:
         """Raise an error if the run cannot repeat the recording.
 
         Raises:
-            OptionError: the recording was made with another scene, other parameters or another number of worlds, or
-                does not begin at the start of a run.
+            OptionError: the recording was made with another scene, other parameters or another number of worlds, does
+                not begin at the start of a run, or has no steps.
         """
         recording, element = self.recording, f"--replay: {str(self.path)!r}"
         if recording.scene != scene.name:

@@ -161,7 +161,7 @@ def make_simulation(options: RunOptions, scene: Scene, config: Any, model: Model
 
 
 def _plots(options: RunOptions, scene: Scene, sim: Simulation) -> list[Plot]:
-    """Return the scene's own panels, or for ``--signals`` one panel per kind of signal and unit."""
+    """Return the scene's plots, or with ``--signals`` one plot for each kind of signal and unit."""
     patterns = options.signal_patterns()
     if patterns is None:
         if not scene.plots and (options.out is not None or options.plot is not None):

@@ -28,11 +28,11 @@ def show_summary(
 
     Args:
         scene: the scene that was run.
-        sim: the simulation, at its end.
+        sim: the simulation after the run.
         outcome: times, energies and joint error of the run.
         files: the files that were written.
         values: final values in world 0 of the signals in ``--signals``.
-        checks: result of the scene's checks. None: the table omits it.
+        checks: result of the scene's checks, or None to omit the row.
     """
     table = Table(title=Text(scene.name), show_header=False, title_justify="left")
     table.add_column(style="bold", no_wrap=True)
@@ -76,14 +76,14 @@ def _pairs(sim: Simulation) -> str:
 
 
 def parted(outcome: Outcome) -> str:
-    """Describe the joints that came apart, or return an empty string."""
+    """Return an error text if a joint came apart, else an empty string."""
     if outcome.drift <= DRIFT_TOO_FAR:
         return ""
     return f"joints came {outcome.drift:.3g} m apart; take a smaller --dt or more --substeps"
 
 
 def _health(sim: Simulation, outcome: Outcome) -> str:
-    """Describe the health of a run. "warned" does not change the exit code."""
+    """Describe the health of a run. The result "warned" does not change the exit code."""
     good, worlds = int(np.count_nonzero(sim.health())), sim.num_worlds
     if outcome.failure is not None or not good:
         return "failed"

@@ -26,9 +26,9 @@ class SweepOptions:
 
     Attributes:
         run: target, settings, duration, signals, backend and number type.
-        out: the .parquet file.
-        rate: samples per second of simulated time. None: only the end of the run.
-        sample: number of random points. None: use all combinations of values.
+        out: path of the .parquet file.
+        rate: samples per second of simulated time, or None to record only the end of the run.
+        sample: number of random points, or None to use all combinations of values.
         seed: seed of the random points.
         together: maximum number of points that run in one simulation.
         ray: address of a Ray cluster, or None.

@@ -45,7 +45,7 @@ _TURNING = ("revolute", "continuous")
 
 
 def kind_of(target: str) -> str | None:
-    """Return the type of the file that a target names, or None if the target is a scene or something else."""
+    """Return MODEL, MACHINE or PYTHON for a target that names a file or module, else None."""
     path, _ = split(target)
     suffix = Path(path).suffix.lower()
     if suffix in _MODELS:
@@ -85,14 +85,14 @@ def model_scene(
 
     Args:
         path: path of the file.
-        hold: hold the joints of a URDF or xacro file without actuators at position zero with position servos.
-        fixed_base: True fixes the base to the world, and False lets it float. None: as the file specifies.
-        pose: named posture of the file to start in. An SRDF file next to the URDF file, with the same name, can define
-            more postures.
+        hold: if a URDF or xacro file has no actuators, add position servos that hold its joints in the imported pose.
+        fixed_base: whether the base is fixed to the world (True), floats (False), or is as in the file (None).
+        pose: name of the starting posture. An SRDF file next to the URDF file, with the same name, can define more
+            postures.
         arguments: arguments of a xacro file.
         floor: add a horizontal plane below the model.
         visuals: also read the visual shapes, which pictures show.
-        reports: list to which the report of the import is added. None: the findings are printed on stderr.
+        reports: list to which the report of the import is added, or None to print the findings on stderr.
         still: accept a file in which nothing can move.
 
     Raises:
@@ -195,7 +195,7 @@ def _energy_panel() -> Plot:
 
 
 def machine_scene(path: str, parameters: Mapping[str, str]) -> Scene:
-    """Read a machine file. ``parameters`` are values as text that replace values of the file.
+    """Read a machine file. ``parameters``: new values, as text, for parameters of the file.
 
     Raises:
         ModelError: the file is missing or broken.
@@ -260,7 +260,7 @@ def python_function(target: str) -> Callable[..., Any]:
 
 
 def _module_of(path: Path) -> ModuleType:
-    """Run a Python file as a module. Files of its folder can be imported."""
+    """Run a Python file as a module. The file can import other files in its folder."""
     spec = importlib.util.spec_from_file_location(f"gpusim_file_{path.stem}", path)
     assert spec is not None and spec.loader is not None  # the suffix is .py
     module = importlib.util.module_from_spec(spec)
@@ -273,10 +273,10 @@ def _module_of(path: Path) -> ModuleType:
 
 
 def _run(target: str, action: Callable[[], Any]) -> Any:
-    """Run user code. An error becomes one sentence with the line of the user's file.
+    """Run user code. Convert an error to one sentence with the line number in the user's file.
 
     Raises:
-        OptionError: the code raised an error that is not an error of gpusim.
+        OptionError: the code raised an error other than a GpusimError.
     """
     try:
         return action()
@@ -302,7 +302,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _plain(text: str) -> Any:
-    """Convert text to a number or a truth value, if possible."""
+    """Convert text to a bool, an int or a float, if possible."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     for kind in (int, float):

@@ -45,8 +45,8 @@ def load_target(
     Args:
         options: options of the command line.
         visuals: also read a robot's visual shapes, which pictures show.
-        reports: list to which the reports of imports are added. None: the findings are printed on stderr.
-        still: accept a file in which nothing can move. Its scene gets a kinematic body without shapes.
+        reports: list to which the reports of imports are added, or None to print the findings on stderr.
+        still: accept a file in which nothing can move, and add a kinematic body without shapes to the scene.
     """
     from gpusim.importers.report import combined
 
@@ -110,7 +110,7 @@ def _package_scene(options: RunOptions, given: Mapping[str, str]) -> Scene:
 def target_parameters(options: RunOptions) -> dict[str, Any]:
     """Return the parameters that a recording stores to rebuild the scene.
 
-    For a scene of the package, these are all parameters, because defaults may change between releases.
+    For a scene of the package, the function returns all parameters, because defaults may change between releases.
     """
     if options.kind() == MODEL:
         given = {name: getattr(options, name) for name in _MODEL_OPTIONS if getattr(options, name)}

@@ -57,7 +57,7 @@ def view(options: ViewOptions) -> None:
 
 
 def _check(options: ViewOptions) -> None:
-    """Check everything that can be checked before anything is loaded."""
+    """Check the options before the command loads a scene or a recording."""
     options.picture.check(_LEAST)
     if not SPEEDS[0] <= options.speed <= SPEEDS[-1]:
         raise OptionError(f"--speed must be from {SPEEDS[0]:g} to {SPEEDS[-1]:g}, got {options.speed:g}; give e.g. 0.5")
@@ -130,7 +130,7 @@ def _run(options: ViewOptions) -> None:
 
 
 class _Maker:
-    """Factory of a command line's simulation. A restart calls it with other parameters."""
+    """Factory of a command line's simulation. A restart of the simulation calls :meth:`make` with other parameters."""
 
     def __init__(self, options: RunOptions, max_dt: float | None = None) -> None:
         self._options, self._max_dt = options, max_dt

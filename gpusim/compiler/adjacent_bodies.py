@@ -49,7 +49,7 @@ def _ordered(a: int, b: int) -> tuple[int, int]:
 
 
 def _parts(welds: Sequence[JointSpec]) -> dict[int, int]:
-    """Return the lowest body that each welded body is welded to."""
+    """Return, for each welded body, the lowest body index in its welded part."""
     touching: dict[int, set[int]] = {}
     for joint in welds:
         for a, b in (_ends(joint), _ends(joint)[::-1]):
@@ -65,7 +65,7 @@ def _parts(welds: Sequence[JointSpec]) -> dict[int, int]:
 
 
 def _neighbors(holding: Sequence[JointSpec], part_of: dict[int, int], shaped: set[int]) -> Iterator[tuple[int, int]]:
-    """Yield parts that a joint connects, and parts with shapes that a chain of shapeless parts connects."""
+    """Yield pairs of parts that a joint connects, or that a chain of parts without shapes connects."""
     children: dict[int, set[int]] = {}
     for joint in holding:
         parent, child = (part_of.get(end, end) for end in _ends(joint))

@@ -1,4 +1,7 @@
-"""Graph coloring of constraints. Constraints of one color share no dynamic body. The overflow has no color."""
+"""Graph coloring of constraints.
+
+Constraints of one color share no dynamic body. Constraints without a color form the overflow.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +33,14 @@ def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among
     """Color the constraints greedily, largest degree first, equal degrees by index.
 
     Args:
-        bodies: (constraints, slots) bodies of every constraint.
-        dynamic: (bodies,) True for bodies that can move. Static bodies never conflict.
+        bodies: bodies of every constraint, (constraints, slots).
+        dynamic: array (bodies,), True for bodies that can move. Constraints on the same static body do not conflict.
         max_colors: largest number of colors, 1 to 62.
         among: constraints to color, in ascending order, or None for all.
 
     Returns:
-        Constraints of each color, in ascending order. Constraints that fit into no color, such as those of a body with
-        more than ``max_colors`` joints, form the overflow.
+        Constraints of each color, in ascending order. Constraints that fit into no color form the overflow, for example
+        if a body has more than ``max_colors`` joints.
     """
     among = np.arange(bodies.shape[0]) if among is None else among
     own = bodies[among]

@@ -33,7 +33,7 @@ grid cell. LARGE is the maximum number of such shapes."""
 
 @dataclass
 class ContactTopology:
-    """Index arrays of shapes. Body numbers are those of Topology (the world is the last body)."""
+    """Index arrays of shapes. Body indices are as in Topology: the world is the last body."""
 
     labels: list[str]
     kind: Array
@@ -257,7 +257,7 @@ def own_pairs(pairs: Sequence[PairSpec]) -> list[PairSpec]:
 
 
 def _excluded(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Sequence[JointSpec]) -> list[set[int]]:
-    """Return pairs that do not collide: excluded ones, and shapes of welded bodies or neighbors at a joint."""
+    """Return pairs that do not collide: excluded pairs, and shapes of welded bodies or of neighbors at a joint."""
     excluded: list[set[int]] = [set() for _ in shapes]
     for pair in pairs:
         if not pair.collide:
@@ -306,7 +306,7 @@ def _candidates(may: _Filter, manifolds: Array) -> list[list[int]]:
 
 
 def _cell(radius: Array) -> float:
-    """Return the cell size of the grid, from all shapes except the few largest ones."""
+    """Return the grid's cell size (m): 2.5 times the largest bounding radius, ignoring the few largest shapes."""
     finite = np.sort(radius[np.isfinite(radius)])
     if not finite.size:
         return 1.0

@@ -13,9 +13,9 @@ from gpusim.typing import Array
 class Elimination:
     """Block operations of an LDL^T factorization, in a valid order.
 
-    The list of blocks starts with the diagonal blocks, one per constraint. The blocks of L (edges) follow. Within a
-    level, no operation reads a block that another operation of the level writes. In a round of ``update`` or
-    ``forward``, every target occurs only once, so sums have a fixed order.
+    The list of blocks contains the diagonal blocks, one per constraint, and then the blocks of L (edges). The pivots of
+    one level do not depend on each other. In a round of ``updates``, ``forward`` or ``backward``, every target occurs
+    only once, so sums have a fixed order.
     """
 
     num_blocks: int
@@ -45,7 +45,10 @@ class Level:
 
 @dataclass
 class Assembly:
-    """Rounds of products that sum to the blocks of J M^-1 J^T. A product is (block, side of i, side of j)."""
+    """Rounds of products that sum to the blocks of J M^-1 J^T.
+
+    Each product is stored as (block, side of constraint i, side of constraint j).
+    """
 
     rounds: list[tuple[Array, Array, Array]]
 
@@ -66,10 +69,10 @@ def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination,
     """Compute the symbolic factorization.
 
     Args:
-        bodies: (constraints, slots) bodies of every constraint.
-        dynamic: (bodies,) True for bodies that can move.
-        swept: (constraints,) True for constraints that sweeps solve. They share no movable body with the other
-            constraints and are not part of the factorization.
+        bodies: bodies of every constraint, (constraints, slots).
+        dynamic: array (bodies,), True for bodies that can move.
+        swept: array (constraints,), True for constraints that sweeps solve. Swept constraints share no movable body
+            with the other constraints and are not part of the factorization.
 
     Returns:
         The operations of the factorization, and the products that fill its blocks.

@@ -17,7 +17,7 @@ def constraints_in_loops(bodies: Sequence[Iterable[int]], dynamic: Array) -> Arr
 
     Args:
         bodies: bodies that each constraint connects, including the world.
-        dynamic: (bodies,) True for bodies that impulses move.
+        dynamic: array (bodies,), True for bodies that impulses move.
     """
     count, ground = len(bodies), int(dynamic.size)
     joined = [sorted({b if dynamic[b] else ground for b in row}) for row in bodies]

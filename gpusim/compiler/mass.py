@@ -17,14 +17,14 @@ from gpusim.typing import Array
 def mass_properties(shapes: list[ShapeSpec]) -> tuple[float, Array, Array]:
     """Return mass, center of mass and inertia of rigidly connected shapes. Each shape has uniform density.
 
-    Overlapping shapes both count with their full volume. Shapes without volume have no effect.
+    Overlapping shapes each count with their full volume. Shapes without volume have no effect.
 
     Args:
         shapes: shapes of one body.
 
     Returns:
         Mass (kg), center of mass (m), (3,), and inertia about the center of mass (kg m2), (3, 3), in the body frame.
-        All are zero if the shapes have no volume.
+        All three values are zero if the shapes have no volume.
     """
     parts = [(s.density * shape_type(s.kind).volume(s.params), s) for s in shapes]
     parts = [(mass, s) for mass, s in parts if mass > 0.0]

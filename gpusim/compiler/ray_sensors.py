@@ -22,7 +22,9 @@ frame, range (m). For every sensor: the start of its shapes in ``ray_shape``."""
 
 
 def with_shapes(sensor: SensorSpec, model: Elements) -> SensorSpec:
-    """Return the sensor, with the shapes that its rays see. Call this while collision groups still have names.
+    """Return the sensor, with the shapes that its rays see.
+
+    Call this function before finalize replaces the names of collision groups by bits.
 
     Raises:
         ModelError: a group has no shapes, or a shape is of a kind that rays do not see.

@@ -47,7 +47,7 @@ AXIS_PARAMETERS = ("limit_lower", "limit_upper", "damping", "friction", "armatur
 
 @dataclass
 class Axis:
-    """An axis row that has no index yet: its joint coordinate and its element."""
+    """An axis row: its element, its parameters and its joint coordinate (``joint`` is -1 for a line)."""
 
     element: tuple[str, int]
     label: str
@@ -58,7 +58,7 @@ class Axis:
 
 @dataclass
 class Constraint:
-    """Rows of a joint, a line or a coupling. One thread solves them together."""
+    """Rows of a joint, a line, a coupling or a coupled law. One thread solves all rows of a constraint together."""
 
     label: str
     bodies: list[int]
@@ -87,7 +87,7 @@ class RowCollector:
 
     Args:
         builder: complete and checked elements.
-        asked: additional joint coordinates, each (joint, coordinate), that get an axis row.
+        asked: pairs (joint, coordinate) that get an axis row even if the joint does not need one.
     """
 
     def __init__(self, builder: Elements, asked: Set[tuple[int, int]] = frozenset()) -> None:
@@ -119,7 +119,7 @@ class RowCollector:
     # Methods for actuators (AxisMaker).
 
     def joint_axis(self, joint: int, coordinate: int) -> int:
-        """Return the axis row of a joint coordinate. The first call creates it."""
+        """Return the axis row of a joint coordinate. The first call creates the row."""
         key = (joint, coordinate)
         if key not in self._joint_axes:
             spec = self.builder.joints[joint]
@@ -135,7 +135,7 @@ class RowCollector:
     def line_axis(
         self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0
     ) -> int:
-        """Add an axis row of a line between two points, always with a new constraint, and return its index."""
+        """Add an axis row, with a new constraint, for a line between two points. Return the index of the row."""
         element = self._line(body_a, point_a, body_b, point_b, 0.0)
         free = dict.fromkeys(AXIS_PARAMETERS, 0.0) | {"limit_lower": -np.inf, "limit_upper": np.inf}
         free["limit_restitution"] = limit_restitution
@@ -148,7 +148,10 @@ class RowCollector:
     # Methods for finalize.
 
     def collect(self) -> None:
-        """Collect the constraints of all joints, lines and couplings. Call this after actuators have requested axes."""
+        """Collect the constraints of all joints, lines and couplings.
+
+        Call this method after all actuators have requested their axes.
+        """
         for index, joint in enumerate(self.builder.joints):
             for k in range(len(self.coordinates[index])):
                 if (index, k) in self._asked or _needs_row(joint, k):
@@ -199,7 +202,7 @@ class RowCollector:
         return len(self.mixes) - 1
 
     def _wrapped(self, path: WrappedPath, wrap: int) -> int:
-        """Add the line elements of a wrapped path, and return the index of their sum."""
+        """Add the line elements of a wrapped path, and return the index of the sum of these elements."""
         center, terms = path.wrap.xform.position, []
         lines = (
             (path.body_a, path.point_a, path.wrap.body, center),
@@ -230,7 +233,7 @@ class RowCollector:
         )
 
     def coordinate_element(self, joint: int, coordinate: int) -> tuple[str, int]:
-        """Return the element of a joint coordinate. The first call creates it."""
+        """Return the element of a joint coordinate. The first call creates the element."""
         key = (joint, coordinate)
         if key not in self._coordinates:
             self._coordinates[key] = self._coordinate(self.builder.joints[joint], key)
@@ -309,13 +312,13 @@ class RowCollector:
         return "line", len(rows) - 1
 
     def _arm(self, body: int, point: Array) -> Array:
-        """Return a point relative to the center of mass, body axes."""
+        """Return a point relative to the body's center of mass, in body axes (m)."""
         return np.asarray(point) if body < 0 else np.asarray(point) - self.builder.bodies[body].com
 
     # Tables.
 
     def tables(self) -> tuple[DotTable, SpinTable, LineTable, AngleTable]:
-        """Return the tables of all elements. In them, the world is body ``num_bodies``."""
+        """Return the tables of all elements. The tables contain the world as body ``num_bodies``."""
         world = len(self.builder.bodies)
         dot, spin, line = (_columns(self.elements[k], _SHAPES[k], world) for k in ("dot", "spin", "line"))
         return (
@@ -341,21 +344,21 @@ class RowCollector:
 
     @cached_property
     def _mix_places(self) -> dict[int, int]:
-        """Return the index of each mix that has a row: couplings, then axes, then coupled laws.
+        """Return the index of each sum (:class:`Mix`) that has a row, in the order couplings, axes, coupled laws.
 
-        Call this only after all rows exist, because the result is cached.
+        Read this property only after all rows exist, because its value is cached.
         """
         rigid = [c.mix for c in self.constraints if c.mix >= 0]
         of_axes = [a.element[1] for a in self.axes if a.element[0] == "mix"]
         return {mix: k for k, mix in enumerate(rigid + of_axes + [m for c in self.constraints for m in c.coupled])}
 
     def coupling_table(self, rows: dict[int, int], block: int, bodies: Array) -> CouplingTable:
-        """Make the table of the mixes that have a row.
+        """Return the table of the sums (:class:`Mix`) that have a row.
 
         Args:
-            rows: row of each mix, by the index of the mix.
+            rows: row of each sum, by the index of the sum.
             block: number of rows per constraint.
-            bodies: (constraints, slots) bodies of every constraint. The world is the last body.
+            bodies: bodies of every constraint, (constraints, slots). The world is the last body.
         """
         world, order = len(self.builder.bodies), list(self._mix_places)
         terms = [term for mix in order for term in self.mixes[mix].terms]

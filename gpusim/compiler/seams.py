@@ -24,7 +24,7 @@ SEAM_CONE = 0.985
 
 
 def seam_reach(shapes: Sequence[ShapeSpec]) -> Array:
-    """Return each tile's tolerance (m) for gaps to its neighbors, (shapes,), 0 for other shapes."""
+    """Return the tolerance (m) for gaps between each tile and its neighbors, (shapes,), or 0 for other shapes."""
     half = [shape_type(s.kind).tile(s.params) for s in shapes]
     return np.minimum(SEAM_REACH, SEAM_SHARE * np.array(half, dtype=np.float64))
 

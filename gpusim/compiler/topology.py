@@ -1,8 +1,8 @@
 """Constant data of a finalized model: constraint rows and the bodies that they connect, as index arrays.
 
 *Elements* are scalar geometric functions (dot, spin, line, see reference/joints/elements.py). A rigid row is an element
-that must stay zero. An axis row is an element with a law. A coupling row is a sum of elements. Every constraint has
-``block`` rows and ``slots`` bodies. Unused rows are empty. Body ``num_bodies`` is the world.
+that must stay zero. An axis row is an element on which a force law acts. A coupling row is a sum of elements. Every
+constraint has ``block`` rows and ``slots`` bodies. Unused rows are empty. Body ``num_bodies`` is the world.
 """
 
 from __future__ import annotations
@@ -37,12 +37,14 @@ class DotTable:
 
 @dataclass
 class SpinTable:
-    """Elements that measure a rotation. Their rate is ``u . (w_b - w_a)`` with u fixed in body ``owner``.
+    """Elements that measure a rotation.
 
-    ``angle`` is the index of the joint angle, or -1. With -1, the element is a component (0 to 2) or the length (3) of
-    the rotation vector between ``frame_a`` and ``frame_b`` (quaternions in the bodies). The components OUTER and MIDDLE
-    are rotations about gimbal axes (model/euler_angles.py). ``other`` is an axis that is fixed in the body that is
-    not ``owner``.
+    The rate of an element is the component of the relative angular velocity along u, an axis fixed in body ``owner``.
+
+    ``angle`` is the index of the joint angle, or -1. If ``angle`` is -1, the element is a component (0 to 2) or the
+    length (3) of the rotation vector between ``frame_a`` and ``frame_b`` (quaternions in the bodies). The components
+    OUTER and MIDDLE are rotations about gimbal axes (model/euler_angles.py). ``other`` is an axis that is fixed in the
+    body that is not ``owner``.
     """
 
     body_a: Array
@@ -121,7 +123,10 @@ class AngleTable:
 
 @dataclass
 class CouplingTable:
-    """Rows ``sum of factor * element - offset``. Rigid rows come first, then axis rows of tendons."""
+    """Rows ``sum of factor * element - offset``.
+
+    Rigid rows come first, then axis rows of tendons, then rows of coupled laws.
+    """
 
     row: Array
     offset: Array
@@ -198,14 +203,14 @@ class Topology:
 
     @property
     def articulated(self) -> Array:
-        """Return (bodies,) True for bodies with directly solved joints or couplings."""
+        """Return True for movable bodies with directly solved joints or couplings, (bodies,)."""
         on = np.zeros(self.num_bodies + 1, dtype=bool)
         on[self.constraint_bodies[~self.swept]] = True
         return on & self.dynamic
 
     @cached_property
     def systems(self) -> Array:
-        """Return (bodies,) the lowest body index among all bodies that joints connect to each body."""
+        """Return, for each body, the lowest index of all bodies in its group of directly solved joints, (bodies,)."""
         first, joined = np.arange(self.num_bodies + 1), self.constraint_bodies[~self.swept]
         moves = self.dynamic[joined]
         while True:
@@ -219,19 +224,19 @@ class Topology:
 
     @cached_property
     def free(self) -> Array:
-        """Return (bodies,) True for movable bodies without constraints."""
+        """Return True for movable bodies without joints and couplings, (bodies,)."""
         joined = np.zeros(self.num_bodies + 1, dtype=bool)
         joined[self.constraint_bodies] = True
         return self.dynamic & ~joined
 
     @cached_property
     def in_loop(self) -> Array:
-        """Return (constraints,) True for constraints in a closed loop."""
+        """Return True for constraints in a closed loop, (constraints,)."""
         return constraints_in_loops(self._joined, self.dynamic)
 
     @cached_property
     def in_stiff_loop(self) -> Array:
-        """Return (constraints,) True for constraints in a loop that has no bushing."""
+        """Return True for constraints in a loop that has no bushing, (constraints,)."""
         axes, rigid = (
             np.bincount(rows // self.block, minlength=self.num_constraints) for rows in (self.axis_row, self.rigid_row)
         )
@@ -254,12 +259,12 @@ class Topology:
 
     @cached_property
     def loops(self) -> Array:
-        """Return (constraints,) True for directly solved constraints in a closed loop."""
+        """Return True for directly solved constraints in a closed loop, (constraints,)."""
         return self.in_loop & ~self.swept
 
     @cached_property
     def may_depend(self) -> Array:
-        """Return (constraints,) True for constraints of :attr:`loops` whose rows may be linearly dependent.
+        """Return True for constraints of :attr:`loops` whose rows may be linearly dependent, (constraints,).
 
         All values are False if no axis row is in a loop.
         """
@@ -271,7 +276,10 @@ class Topology:
 
     @property
     def elimination(self) -> Elimination:
-        """Return the symbolic factorization, which the first call computes. The colored solver never needs it."""
+        """Return the symbolic factorization, computed on first use.
+
+        The colored solver does not use the factorization.
+        """
         return self._factorization[0]
 
     @property
@@ -296,7 +304,7 @@ class Topology:
 
 
 def axes_in_loops(t: Topology, ropes: Array) -> Array:
-    """Return the axis rows in directly solved loops, except those of ropes, because the limits of ropes change.
+    """Return the axis rows in directly solved loops, except the rows of ropes, because the limits of ropes change.
 
     A bushing does not count as part of a loop.
     """

@@ -1,4 +1,4 @@
-"""Contact constants that the reference and the kernels share."""
+"""Contact constants that the reference implementation and the kernels share."""
 
 from __future__ import annotations
 

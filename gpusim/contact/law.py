@@ -1,9 +1,10 @@
 """Contact laws: normal force, damping and friction of a contact.
 
-A contact law has four sockets (Kosenko et al. 2015): geometry, normal force, damping and friction. The shapes give the
-geometry. You choose the other three by name. Each socket is a small registry. To add a law, add an entry here and a
-branch in the kernels, which identify the law by its number. Symbols: penetration depth d (m), its rate d' (m/s), radius
-of relative curvature R (m). A tire (:class:`Tire`) is also a contact law. Its friction acts in the wheel's frame.
+A contact law has four parts (Kosenko et al. 2015): geometry, normal force, damping and friction. The shapes give the
+geometry. You choose the other three parts by name. Each part has a registry of choices. To add a choice, add an entry
+here and a branch in the kernels, which identify the choice by its number. Symbols: penetration depth d (m), its rate d'
+(m/s), radius of relative curvature R (m). A tire (:class:`Tire`) is also a contact law. The friction of a tire acts in
+the wheel's frame.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from gpusim import validate
 
 @dataclass(frozen=True)
 class Choice:
-    """One entry of a socket: its number in the kernels, its effect, its equation, and a publication."""
+    """One choice for a part of a contact law: number in the kernels, effect, equation, and publication."""
 
     name: str
     number: int
@@ -131,17 +132,17 @@ class ContactLaw:
     """Law for a contact's forces as functions of penetration and velocities.
 
     Args:
-        normal: "rigid", "hertz", "volumetric" or "spring".
-        damping: "none", "linear" or "hunt_crossley". The last two need a soft normal law. A rigid contact loses energy
-            by its restitution.
-        friction: "coulomb", "regularized", "contensou" or "tire".
+        normal: one of "rigid", "hertz", "volumetric" and "spring".
+        damping: one of "none", "linear" and "hunt_crossley". "linear" and "hunt_crossley" need a soft normal law. A
+            rigid contact loses energy by its restitution.
+        friction: one of "coulomb", "regularized", "contensou" and "tire".
         stiffness: in N/m^1.5 for "hertz" (default: 4/3 E* sqrt(R) from materials and shapes), in N/m^3 for
             "volumetric", in N/m for "spring". "volumetric" needs a round shape, because R is undefined between flat
-            shapes. So does "hertz" without a stiffness.
+            shapes. Without a stiffness, "hertz" also needs a round shape.
         damping_coefficient: in N s/m for "linear", in s/m for "hunt_crossley".
         regularization_speed: sliding speed above which "regularized" friction reaches its full force, m/s.
-        patch_radius: radius of the contact patch for "contensou", m. Default: sqrt(R d), with the radius R of relative
-            curvature and the penetration depth d. Required with normal="rigid".
+        patch_radius: radius of the contact patch for "contensou", m. The default is sqrt(R d), with the radius R of
+            relative curvature and the penetration depth d. You must give ``patch_radius`` with normal="rigid".
         pressure: distribution of the pressure over the patch, "uniform" (default) or "hertz".
         slip_stiffness, relaxation_length, friction_ellipse, rolling_resistance, width: parameters of friction "tire".
             See :class:`Tire`. ``width`` needs normal="spring".
@@ -189,7 +190,7 @@ class ContactLaw:
             )
 
     def _check_parameters(self, choices: list[Choice]) -> None:
-        """Check that the given parameters are positive and used by a chosen law, and that none is missing."""
+        """Check that the given parameters are positive and used, and that no required parameter is missing."""
         used = {name for choice in choices for name in choice.uses}
         for name in (*FLOATS, *PAIRS, "pressure"):
             value = getattr(self, name)
@@ -226,7 +227,7 @@ class ContactLaw:
 
 
 class Tire(ContactLaw):
-    """Contact law of a tire, for the material of a wheel shape: ``Material(friction=1.0, law=Tire(...))``.
+    """Contact law of a tire, for the material of a wheel shape, as in ``Material(friction=1.0, law=Tire(...))``.
 
     A brush of bristles carries the force along and across the wheel (Pacejka 2012, chapter 3). The deflection s of the
     bristles follows ``s' = v - |V| s/l``. v is the slip velocity, V the rolling speed, and l the relaxation length
@@ -237,15 +238,15 @@ class Tire(ContactLaw):
         slip_stiffness: force per slip at small slip, N, one number or (along, across).
         relaxation_length: rolling distance over which the force follows a change of slip, m, one number or (along,
             across).
-        radial_stiffness: stiffness of the tire in radial direction, N/m. Default: a rigid wheel.
+        radial_stiffness: stiffness of the tire in radial direction, N/m, or None for a rigid wheel.
         radial_damping: damping of the tire in radial direction, N s/m.
         friction_ellipse: friction along and across the wheel, as factors of the materials' friction.
-        rolling_resistance: torque against rolling, divided by radius and load. It replaces the material's rolling
-            friction. The ``spinning_friction`` of the materials also applies to tires.
-        width: tread width, m. Springs across this width support a leaning wheel at its edge. 0: no such support.
+        rolling_resistance: torque against rolling, divided by radius and load. This value replaces the material's
+            rolling friction. The ``spinning_friction`` of the materials also applies to tires.
+        width: tread width, m. If the width is above 0, springs across the width support a leaning wheel at its edge.
 
     Raises:
-        ModelError: a parameter is out of range, or the tire has a width but no radial stiffness.
+        ModelError: a parameter is out of range, or the tire has a width or a radial damping but no radial stiffness.
     """
 
     def __init__(
@@ -284,7 +285,7 @@ class Tire(ContactLaw):
 
 
 def _pair(element: str, name: str, value: Any) -> tuple[float, float]:
-    """Return two positive numbers, from a pair or from one number for both."""
+    """Return two positive numbers: the given pair, or the given number twice."""
     if isinstance(value, tuple | list):
         if len(value) != 2:
             raise validate.fail(

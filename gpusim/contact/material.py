@@ -22,24 +22,24 @@ class Material:
     """Surface and bulk properties of a shape.
 
     For two shapes in contact, ``combine`` and ``priority`` determine the friction. The larger restitution applies.
-    ``add_collision_pair`` gives a pair its own material instead.
+    ``add_collision_pair`` can give a pair its own material.
 
     Args:
         friction: coefficient of sliding friction, >= 0.
         rolling_friction: arm of the rolling resistance, m. The torque of the resistance is at most this arm times the
-            normal force. 0: the other material's value applies.
-        spinning_friction: arm of the torque against spin about the normal, m. 0: the other material's value applies.
-            The Contensou friction law has its own spinning torque.
-        restitution: speed after a central impact over the speed before it, 0 to 1, for the rigid normal law.
+            normal force. If one material has 0, the other material's value applies.
+        spinning_friction: arm of the torque against spin about the normal, m. If one material has 0, the other
+            material's value applies. The Contensou friction law has its own spinning torque.
+        restitution: ratio of the speeds after and before a central impact, 0 to 1, for the rigid normal law.
         density: kg/m3, for bodies without a given mass.
-        young_modulus: Young's modulus for the Hertz normal law, Pa.
-        poisson_ratio: Poisson's ratio for the Hertz normal law, above -1 and at most 0.5.
-        law: contact law of this material. Default: rigid with Coulomb friction.
-        combine: rule for the three friction values of a pair: "mean" (geometric), "min", "multiply" or "max". If the
-            rules of the two materials differ, the later rule in this order applies. For rolling and spinning friction,
-            "multiply" takes the geometric mean.
-        priority: whole number. If the priorities of two materials differ, all friction values come from the material
-            with the higher priority, even the value 0.
+        young_modulus: modulus of elasticity for the Hertz normal law, Pa.
+        poisson_ratio: Poisson's ratio for the Hertz normal law, -0.999 to 0.5.
+        law: contact law of this material (default: rigid with Coulomb friction).
+        combine: rule for the three friction values of a pair, one of "mean" (geometric), "min", "multiply" and "max".
+            If two materials have different rules, the order of precedence is "max", "multiply", "min", "mean". For
+            rolling and spinning friction, "multiply" takes the geometric mean.
+        priority: whole number from -1e6 to 1e6. If the priorities of two materials differ, all friction values come
+            from the material with the higher priority, even the value 0.
 
     Raises:
         ModelError: a value is out of range.
@@ -83,9 +83,9 @@ class Material:
 
     @property
     def contact_modulus(self) -> float:
-        """Return Hertz's effective modulus E* (Pa) of two bodies of this material: E/(2 (1 - nu^2)).
+        """Return Hertz's effective modulus E* (Pa) of two bodies of this material, E/(2 (1 - nu^2)).
 
-        For a material from :func:`combine`, it is the modulus of the pair.
+        For a material from :func:`combine`, this value is the modulus of the pair.
         """
         return self.young_modulus / (2.0 * (1.0 - self.poisson_ratio**2))
 
@@ -105,7 +105,7 @@ def contact_modulus(a: Material, b: Material) -> float:
 
 
 def combine(a: Material, b: Material, element: str = "Material") -> Material:
-    """Return the material of a contact between ``a`` and ``b``. The order does not matter.
+    """Return the material of a contact between ``a`` and ``b``. The order of ``a`` and ``b`` does not matter.
 
     ``combine`` and ``priority`` determine the friction. The larger restitution and the larger density apply. If only
     one material has a contact law, the pair uses this law. Young's modulus and Poisson's ratio of the result give the

@@ -2,7 +2,7 @@
 
 Symbols: sliding speed v, spin w, patch radius a, eps = v/(a w). The force mu N f(eps) opposes the sliding, the torque
 mu N a t(eps) opposes the spin. At every point of the patch, the friction mu p opposes the velocity. p is the pressure.
-A ring of radius rho a gives, as means over the angle x,
+For a ring of radius rho a, f and t are means over the angle x around the ring:
 
     f = mean (eps + rho sin x)/q,  t = rho mean (rho + eps sin x)/q,  q^2 = eps^2 + rho^2 + 2 eps rho sin x
 
@@ -48,7 +48,7 @@ def ring_friction(eps: Array, rho: Array) -> tuple[Array, Array]:
 
 
 def patch_friction(eps: Array, pressure: str) -> tuple[Array, Array]:
-    """Return f and t of a patch with "uniform" or "hertz" pressure. Their errors are about 1e-7.
+    """Return f and t of a patch with "uniform" or "hertz" pressure. The errors of f and t are about 1e-7.
 
     Args:
         eps: (n,) sliding speed divided by a w, at least 0 and finite.

@@ -39,7 +39,7 @@ class Context:
     """Tracing context of one block.
 
     Attributes:
-        period: sample period (s). It is a traced number if it differs between worlds.
+        period: sample period (s). The period is a traced number if it differs between worlds.
         shortest: the shortest possible sample period (s).
         kinds: shapes and units (:class:`Kind`) of the inputs by port, and of the outputs as soon as they are known.
     """
@@ -62,7 +62,7 @@ class Context:
         return found
 
     def places(self, name: str, initial: Sequence[float]) -> list[Place]:
-        """Return the state variables with this name in the block. Allocate them on the first call."""
+        """Return the state variables with this name in the block. The first call allocates the variables."""
         if name not in self.memory:
             self.memory[name] = [self.trace.place(value) for value in initial]
         found: list[Place] = self.memory[name]
@@ -112,7 +112,7 @@ class Block(ABC):
         waits: inputs that do not affect the outputs of the same sample. A loop of wires through such an input is not
             algebraic.
         optional: inputs that may stay without a wire, with their default values.
-        host: True if the block runs Python on the host.
+        host: whether the block runs Python on the host.
     """
 
     kind: ClassVar[str]
@@ -135,7 +135,7 @@ class Block(ABC):
         """Return shapes and units of the outputs. ``given`` has the inputs' shapes and units, if known.
 
         Raises:
-            ModelError: the inputs do not fit together. The caller adds the block's name to the message.
+            ModelError: the shapes or units of the inputs do not match. The caller adds the block's name to the message.
         """
         shape = common_shape(given)
         unit = common_unit(given) if self.same_units else None
@@ -201,11 +201,10 @@ def block_kinds() -> dict[str, type[Block]]:
 
 
 def make_block(element: str, kind: str, parameters: dict[str, Any]) -> Block:
-    """Make a block of a kind with its parameters.
+    """Make a block with the given kind and parameters.
 
     Raises:
-        UnknownNameError: no such kind of block, or no such parameter.
-        ModelError: a parameter is missing or breaks a rule.
+        ModelError: the kind or a parameter is unknown, or a parameter is missing or breaks a rule.
     """
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ModelError(f"{element}: {unknown_name('kind of block', kind, _KINDS)}")

@@ -24,7 +24,7 @@ _KINDS = {ANGLE: "turn", TRANSLATION: "slide"}
 def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
     """Return the joints between a body and a site, as parameters of the blocks ``chain`` and ``ik``.
 
-    Use it as ``d.add("ik", "arm", **chain(b, "torso", "l_grip"))``.
+    Use the result as ``d.add("chain", "arm", **chain(b, "torso", "l_grip"))``. The block ``ik`` also needs ``start``.
 
     Args:
         b: the builder.
@@ -36,7 +36,8 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
         ``kind``, limits and label.
 
     Raises:
-        ModelError: the body or site is unknown, or a joint between them is not a hinge, a slide or a fixed joint.
+        ModelError: the body or site is unknown, no hinge or slide connects them, or a joint between them is not a
+            hinge, a slide or a fixed joint.
     """
     found, places = _way(b, base, tip)
     joints: list[dict[str, Any]] = []
@@ -55,22 +56,22 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
 def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
     """Return :func:`chain` with masses and inertias for each joint, as parameters of the block ``inverse_dynamics``.
 
-    A joint carries its child and all bodies welded to this child. The function ignores bodies on other movable joints.
+    The mass of a joint includes its child and all bodies welded to the child, but not bodies on other movable joints.
 
     Args:
         b: the builder, with all masses and actuators of the chain.
-        base: label of the body that is the frame of reference. It must not move.
+        base: label of the body that is the frame of reference. The base must not move.
         tip: label of a site on the last body.
 
     Returns:
         ``joints`` and ``tip`` of :func:`chain`, and ``gravity`` (3,) (m/s2) in the frame of the base in its initial
         pose. Each joint also has the ``mass`` (kg), ``com`` (3,) (m) and ``inertia`` (6,) (kg m2: xx, yy, zz, xy, xz,
-        yz about the center of mass) that it carries, in the joint's frame on the child. ``armature`` is the inertia of
+        yz about the center of mass) of its bodies, in the joint's frame on the child. ``armature`` is the inertia of
         the joint and its motors along the joint coordinate (kg m2 or kg).
 
     Raises:
-        ModelError: as in :func:`chain`. Also: an incomplete model, a kinematic body in the chain, or
-            a gravity scale other than 1.
+        ModelError: as in :func:`chain`, or the model is incomplete, a body in the chain is kinematic, or any body has a
+            gravity scale other than 1.
     """
     found, _ = _way(b, base, tip)
     made, model = chain(b, base, tip), b.finalize()
@@ -88,7 +89,10 @@ def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
 
 
 def _way(b: ModelBuilder, base: str, tip: str) -> tuple[list[int], list[Transform]]:
-    """Return the movable joints, and the pose of each relative to the previous one. The last pose is the tip's."""
+    """Return the movable joints, and the pose of each joint relative to the previous joint.
+
+    The last pose is the tip's.
+    """
     element = f"chain from '{base}' to '{tip}'"
     bodies = {body.label: k for k, body in enumerate(b.bodies)}
     sites = {site.label: site for site in b.sites}

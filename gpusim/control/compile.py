@@ -1,4 +1,4 @@
-"""Compiler of diagrams to programs. It orders the blocks, finds the wires' shapes and units, and traces."""
+"""Compiler of diagrams to programs: orders the blocks, finds the wires' shapes and units, and traces the blocks."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def check(flat: Flat) -> None:
 def ordered(flat: Flat) -> list[str]:
     """Sort the blocks: each block comes after all blocks that affect it in the same sample.
 
-    Independent blocks stay in the order in which they were added.
+    The order depends only on the diagram.
 
     Raises:
         ModelError: the diagram has an algebraic loop, in which no block delays its input to the next sample.
@@ -80,7 +80,7 @@ def _kinds(flat: Flat, order: list[str], signals: Mapping[str, Any], period: flo
 
 
 def _given(flat: Flat, name: str, known: dict[Port, Kind]) -> dict[str, Kind]:
-    """Return the known kinds of a block's inputs."""
+    """Return the known shapes and units of a block's inputs."""
     found, given = flat.blocks[name], {}
     for port in found.inputs:
         source = flat.wires.get((name, port))
@@ -114,7 +114,7 @@ def _outputs(
 
 
 def _check_commands(flat: Flat, kinds: dict[Port, Kind], commands: Mapping[str, str]) -> None:
-    """Check that wires to commands have the unit of the command. Unitless and unknown wires fit any command.
+    """Check that wires to commands have the unit of the command. The check accepts unitless wires and unknown units.
 
     Raises:
         ModelError: the units differ.
@@ -210,7 +210,7 @@ def _wire_values(trace: Trace, flat: Flat, name: str, values: dict[Port, Wire], 
 
 
 def _kept_wire(flat: Flat, trace: Trace, name: str, port: str, kind: Kind, values: Wire) -> WireInfo:
-    """Allocate state for the value of a wire, so that it can be read between samples."""
+    """Allocate state for the value of a wire, so that signals can read the value between samples."""
     places = [trace.place(0.0) for _ in values]
     for place, value in zip(places, values, strict=True):
         trace.keep(place, value)

@@ -20,7 +20,7 @@ from gpusim.renamed import NamesMoved, checks_old_names
 
 @dataclass(frozen=True)
 class Handle:
-    """Handle of a block, for wiring: ``d.connect(a, b)`` or ``d.connect(a["velocity"], b["rate"])``."""
+    """Handle of a block, for wiring as in ``d.connect(a, b)`` or ``d.connect(a["velocity"], b["rate"])``."""
 
     diagram: Diagram
     name: str
@@ -34,7 +34,7 @@ class Handle:
 
 @dataclass
 class Subsystem:
-    """A diagram that is a block of another diagram. Its blocks of kinds ``inport`` and ``outport`` are the ports."""
+    """A diagram that is a block of another diagram. The ``inport`` and ``outport`` blocks inside are the ports."""
 
     diagram: Diagram
 
@@ -54,13 +54,14 @@ class Diagram(NamesMoved):
         builder.add_diagram(d)
 
     Args:
-        label: name of the diagram. Each wire is a signal ``diagram.<label>.<block>.<port>``.
-        rate: samples per second. None: one sample per configured step. Commands are constant between samples. Samples
-            follow simulated time, not the number of steps. After a longer step (``step(dt=...)``), the diagram runs all
-            samples that were due during the step.
+        label: name of the diagram. Each output is a signal ``diagram.<label>.<block>.<port>``, or
+            ``diagram.<label>.<block>`` for the port ``out``.
+        rate: samples per second, or None for one sample every ``SolverConfig.dt``. Commands are constant between
+            samples. Samples follow simulated time, not the number of steps. After a longer step (``step(dt=...)``), the
+            diagram runs all samples that were due during the step.
         max_rate: maximum rate. The rate becomes the parameter ``diagram.<label>.clock.rate``, and each world may set a
-            different value. ``rate`` is then the initial value (default: ``max_rate``). With ``max_rate``, the
-            diagram cannot contain filters and transfer functions.
+            different value. ``rate`` is then the initial value, by default ``max_rate``. With ``max_rate``, the diagram
+            cannot contain filters, transfer functions, and delays by a fixed ``time``.
 
     Raises:
         ModelError: the label is invalid, or the rate is not positive or above the maximum.
@@ -102,7 +103,7 @@ class Diagram(NamesMoved):
         return Handle(self, name)
 
     def add_subsystem(self, name: str, diagram: Diagram) -> Handle:
-        """Add a diagram as a block. Its blocks of kinds ``inport`` and ``outport`` are the ports.
+        """Add a diagram as a block. The ``inport`` and ``outport`` blocks of the diagram are the ports.
 
         Raises:
             ModelError: the argument is not a diagram, it contains this diagram, or the name is already used.
@@ -125,9 +126,9 @@ class Diagram(NamesMoved):
         """Connect an output to one or more inputs.
 
         Args:
-            source: "block.port", or "block" if the block has only one output. "signal:NAME" adds a block that reads a
-                signal. A number adds a constant.
-            *targets: "block.port", or "block" if the block has only one input. "command:LABEL" adds a block that sets a
+            source: "block.port", or "block" for the output ``out`` or the only output. "signal:NAME" adds a block that
+                reads a signal. A number adds a constant.
+            *targets: "block.port", or "block" if only one input needs a wire. "command:LABEL" adds a block that sets a
                 command.
 
         Raises:
@@ -239,7 +240,7 @@ class Diagram(NamesMoved):
         return inlets, tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "outport")
 
     def port(self, name: str, output: bool) -> Port:
-        """Return the default output or input of a block or subsystem, as :meth:`connect` uses it.
+        """Return the output or input that :meth:`connect` uses for "block.port" or "block".
 
         Raises:
             ModelError: there is no such block or port, or the block has several ports and no default.
@@ -252,7 +253,7 @@ class Diagram(NamesMoved):
         """Write the diagram to a YAML file. After an error, an existing file is unchanged.
 
         Raises:
-            ModelError: a block runs Python, or the path does not end in .yaml or cannot be written.
+            ModelError: a block runs Python, or the path does not end in .yaml or .yml, or cannot be written.
             OSError: the disk fails while writing.
         """
         files.save(self, path)
@@ -278,7 +279,7 @@ class Diagram(NamesMoved):
 
     @property
     def operator_inputs(self) -> list[OperatorInput]:
-        """Operator inputs that the diagram reads, by their command labels in the simulation."""
+        """Operator inputs that the diagram reads, with their command labels in the simulation."""
         return self.flat().operator_inputs
 
     @property
@@ -293,10 +294,13 @@ class Diagram(NamesMoved):
         return out
 
     def _flatten(self, prefix: str, out: Flat, outer: dict[str, Port | None], names: dict[str, str]) -> None:
-        """Add the blocks to ``out``. ``outer`` maps inlets to sources. ``names`` maps undriven inlets to open ports."""
+        """Add all blocks to ``out``.
+
+        ``outer`` maps inports to sources. ``names`` maps undriven inports to open ports.
+        """
 
         def driver(end: Port) -> Port | None:
-            """Return the source of an input, through inlets and subsystems."""
+            """Return the source of an input, through inports and subsystems."""
             source = self.wires.get(end)
             if source is None:
                 return None
@@ -306,7 +310,10 @@ class Diagram(NamesMoved):
             return outer.get(source[0]) if found.kind == "inport" and prefix else (prefix + source[0], source[1])
 
         def open_port(end: Port) -> str:
-            """Return the input that needs a wire because nothing drives ``end``. It may belong to an outer diagram."""
+            """Return the input that needs a wire because nothing drives ``end``.
+
+            This input may belong to an outer diagram.
+            """
             source = self.wires.get(end)
             return f"{prefix}{end[0]}.{end[1]}" if source is None else names[source[0]]
 
@@ -321,7 +328,7 @@ class Diagram(NamesMoved):
                 out.wires |= {(prefix + name, port): source for port, source in given.items() if source is not None}
 
     def check(self) -> None:
-        """Check everything that does not need a simulation: open inputs, algebraic loops, wires that do not fit.
+        """Check everything that does not need a simulation: open inputs, algebraic loops, repeated commands and labels.
 
         Raises:
             ModelError: a check fails.
@@ -341,7 +348,7 @@ class Diagram(NamesMoved):
             commands: units of commands, by label, if known.
 
         Raises:
-            ModelError: a signal or command is unknown, shapes or units do not fit, or the sample period is shorter than
-                a step.
+            ModelError: a signal or command is unknown, shapes or units do not match, or the sample period is shorter
+                than a step.
         """
         return compile_flat(self.flat(), signals, controls, dt, commands)

@@ -70,7 +70,7 @@ def _layout(diagram: Any) -> dict[str, Any]:
 
 
 def _short(diagram: Any, port: tuple[str, str], output: bool) -> str:
-    """Return the block name alone if that identifies the port, else "block.port"."""
+    """Return the block name alone if the name identifies the port, else "block.port"."""
     try:
         alone = diagram.port(port[0], output) == port
     except ModelError:
@@ -117,7 +117,10 @@ def _plain(element: str, name: str, value: Any) -> Any:
 
 
 def load(make: Any, path: str | os.PathLike[str]) -> Any:
-    """Read a diagram, see :meth:`gpusim.control.Diagram.load`. ``make(label, rate, max_rate)`` makes an empty one."""
+    """Read a diagram, see :meth:`gpusim.control.Diagram.load`.
+
+    ``make(label, rate, max_rate)`` makes an empty diagram.
+    """
     file = Path(path)
     name = f"diagram file {str(file)!r}"
     try:
@@ -181,7 +184,7 @@ class _Loader:
         return made
 
     def _reported(self, line: int, path: str, act: Any) -> Any:
-        """Run an action. Prefix its error message with the position in the file."""
+        """Run an action. Prefix the message of a ModelError with the position in the file."""
         try:
             return act()
         except ModelError as error:

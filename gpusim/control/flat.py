@@ -1,4 +1,4 @@
-"""A diagram without subsystems, for checks and compilation: their blocks are part of the diagram."""
+"""A diagram with all subsystems flattened, for checks and compilation."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ CLOCK = "clock"
 
 @dataclass
 class Flat:
-    """All blocks by path, and for each input the output that drives it.
+    """All blocks by path, and for each input the output that drives the input.
 
     Attributes:
         label: label of the diagram.
-        rate: samples per second. None: one sample per step.
+        rate: samples per second, or None for one sample every ``SolverConfig.dt``.
         max_rate: maximum rate if worlds may have different rates, else None.
         prefix: prefix of the diagram's signals.
         open_ports: maps an input without a wire to the port that needs the wire, here or in an enclosing diagram.
@@ -47,7 +47,7 @@ class Flat:
 
     @property
     def operator_inputs(self) -> list[OperatorInput]:
-        """Operator inputs that the diagram reads, by their command labels in the simulation."""
+        """Operator inputs that the diagram reads, with their command labels in the simulation."""
         return [
             OperatorInput(
                 input_label(path, found), float(found.default), found.least, float(found.upper),
@@ -64,5 +64,5 @@ class Flat:
 
 
 def input_label(path: str, found: Input) -> str:
-    """Return the label of an operator input. The default is the path of its block, with dots as separators."""
+    """Return the label of an operator input. The default is the path of the block, with dots as separators."""
     return found.label or path.replace(SEPARATOR, ".")

@@ -1,8 +1,8 @@
 """A layered layout of boxes and wires from left to right.
 
-It follows K. Sugiyama, S. Tagawa, M. Toda, "Methods for visual understanding of hierarchical system structures", IEEE
-Trans. SMC 11 (1981). The steps are: open loops, assign boxes to columns, reserve lanes for long wires, and order each
-column by barycenters.
+The layout follows Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical system structures", IEEE
+Transactions on SMC 11, 1981. The steps are: open loops, assign boxes to columns, reserve lanes for long wires, and
+order each column by barycenters.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """A wire from an output of one box to an input of another, by their indices."""
+    """A wire from an output of one box to an input of another box. All entries are indices."""
 
     source: int
     out: int
@@ -190,7 +190,7 @@ class _Layout:
         self.y = [round(y - top, 2) for y in self.y]
 
     def _level_row(self, row: list[int], sides: tuple[int, ...]) -> None:
-        """Minimize the squared distances to the neighbors, with gaps between the items in their order."""
+        """Minimize squared vertical distances to the neighbors, with gaps between the items and in unchanged order."""
         apart = [0.5 * (self.heights[a] + self.heights[b]) for a, b in pairwise(row)]
         room = [GAP if max(pair) < len(self.nodes) else LANE for pair in pairwise(row)]
         offsets = np.array([0.0, *accumulate(a + b for a, b in zip(apart, room, strict=True))])

@@ -2,9 +2,8 @@
 
     h = mix(mix(mix(mix(seed) + world) + sample) + stream)
 
-mix is the finalizer of splitmix64 (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number
-generators", 2014). Two such numbers give a normal random number (G. E. P. Box, M. E. Muller, 1958).
-cuda_kernels/diagram.cu has the same code in C++.
+mix is the finalizer of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). Two
+uniform numbers give a normal random number (Box and Muller, 1958). cuda_kernels/diagram.cu has the same code in C++.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def _unit(element: str, name: str, value: Any) -> None:
 
 
 def _names(element: str, name: str, value: Any) -> None:
-    """Check for a list of names. A single name is also allowed."""
+    """Check that a value is a list of different names, or a single name."""
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list | tuple) or not all(isinstance(x, str) and x for x in listed):
         raise validate.fail(element, f"{name} = {value!r} is no list of names", 'give one, as ["a", "b"]')
@@ -75,7 +75,7 @@ def check_bounds(element: str, lower: float | None, upper: float | None) -> None
 
 
 def check_words(element: str, name: str, given: Sequence[str]) -> None:
-    """Check names of ports: they must be valid after a dot, as in "block.port"."""
+    """Check that names of ports consist of letters, digits and underscores, as in "block.port"."""
     for word in given:
         if not word.isidentifier():
             raise validate.fail(element, f"{name} has {word!r}, which is no word", "give letters, digits and _")

@@ -35,7 +35,7 @@ class Box:
     Attributes:
         path: names of the enclosing subsystems and of the block, such as "leg/pid".
         name: the last name of the path.
-        role: "input", "signal", "command", "port", "python", "subsystem" or "block".
+        role: one of "input", "signal", "command", "port", "python", "subsystem" and "block".
         lines: lines of text with the kind and the parameters.
         x, y, width, height: position and size of the frame. y points downwards.
         inputs, outputs: names of the ports, evenly spaced along the left side (inputs) and the right side (outputs).
@@ -78,7 +78,7 @@ class WirePath:
 
     Attributes:
         points: points of the curve: the first point, then three points for each cubic Bezier curve.
-        signal: name of the signal that the wire carries. None if no output drives the wire.
+        signal: name of the signal that the wire carries, or None if no output drives the wire.
     """
 
     source: Port
@@ -112,7 +112,7 @@ def picture(diagram: Diagram) -> Picture:
 
 
 def _shift(made: Picture, out: Picture, dx: float, dy: float) -> None:
-    """Add a part to a whole, shifted by (dx, dy)."""
+    """Add the boxes and wires of ``made`` to ``out``, shifted by (dx, dy)."""
     for path, box in made.boxes.items():
         out.boxes[path] = replace(box, x=box.x + dx, y=box.y + dy)
     for wire in made.wires:
@@ -120,7 +120,7 @@ def _shift(made: Picture, out: Picture, dx: float, dy: float) -> None:
 
 
 def _drawn(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], label: str) -> Picture:
-    """Lay out one level and all levels below. ``outer`` returns the signal at an inlet."""
+    """Lay out one level and all levels below. ``outer`` returns the signal name of an inport."""
 
     def signal_of(port: Port) -> str | None:
         """Return the name of the signal at an output of a block or subsystem."""
@@ -160,7 +160,7 @@ def _together(
     prefix: str, diagram: Diagram, boxes: list[Box], inside: dict[str, Picture], placed: Placed,
     signal_of: Callable[[Port], str | None],
 ) -> Picture:  # fmt: skip
-    """Place the parts of one level."""
+    """Place the boxes and wires of one level."""
     out = Picture(diagram.label, width=placed.width, height=placed.height)
     for box, (x, y) in zip(boxes, placed.corners, strict=True):
         out.boxes[box.path] = replace(box, x=x, y=y)
@@ -182,7 +182,7 @@ def _box(
     path: str, name: str, found: Block | Subsystem, inputs: tuple[str, ...], outputs: tuple[str, ...],
     inner: Picture | None, signals: dict[str, str],
 ) -> Box:  # fmt: skip
-    """Return a box with its size, not placed yet."""
+    """Return a box with its size, at position (0, 0)."""
     left, right = label_room(inputs, inner is not None), label_room(outputs, inner is not None)
     tall = PORT * max(len(inputs), len(outputs))
     if inner is not None:
@@ -213,7 +213,7 @@ def label_room(ports: tuple[str, ...], always: bool = False) -> float:
 
 
 def parameter_lines(found: Block) -> tuple[str, ...]:
-    """Return the main parameters and the other non-default ones, in a few lines of text."""
+    """Return the main parameters and the other non-default parameters, in a few lines of text."""
     bare = _BARE.get(found.kind, ())
     lines = [" ".join(shown(getattr(found, name)) for name in bare)] if bare else []
     for name, spec in found.parameters().items():

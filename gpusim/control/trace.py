@@ -4,7 +4,7 @@ Blocks compute in Python with :class:`Num` and :class:`Truth` in place of number
 diagram is traced once. The list of operations is then written as C++ for one world (the kernels) and as NumPy over all
 worlds. Both codes do the same operations on doubles in the same order. IEEE 754 defines the rounding of each operation,
 so both results have the same bits. Elementary functions (``exact_math.py``, ``cuda_kernels/math/detmath.cuh``) also
-consist of such operations.
+consist of operations with defined rounding.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Trace:
         initial: initial values of the state variables, in their order.
         parameters: numbers that may differ between worlds.
         tables: constant arrays by name.
-        calls: functions without traced operations, as (name, C++ definition, Python function).
+        calls: functions without traced operations, as (C++ definition, Python function) by name.
         rings: ring buffers of state variables.
     """
 
@@ -142,7 +142,7 @@ class Trace:
         return f"({text})" if number < 0.0 or text.startswith("-") else text
 
     def _make(self, kind: str, cpp: str, numpy: str, given: Sequence[Value | float]) -> str:
-        """Return the name of an operation's result. The same operation on the same operands is done once."""
+        """Add an operation and return the name of its result. Equal operations are added only once."""
         texts = tuple(self._text(v) for v in given)
         key = (kind, cpp, *texts)
         if key not in self._known:

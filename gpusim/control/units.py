@@ -1,6 +1,6 @@
-"""Units of wires: products of powers of base units. The text is as in signals ("kg m2/s", "N m", "-").
+"""Units of wires: products of powers of base units. Texts are as in signals ("kg m2/s", "N m", "-").
 
-A radian is unitless. A degree is a separate base unit. An unknown unit (None) fits every other unit.
+A radian is unitless. A degree is a separate base unit. An unknown unit (None) matches every other unit.
 """
 
 from __future__ import annotations

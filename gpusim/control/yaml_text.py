@@ -1,4 +1,7 @@
-"""Reader and writer of YAML 1.2 with ruamel.yaml. Functions import ruamel.yaml on first use, since this takes 60 ms."""
+"""Reader and writer of YAML 1.2 with ruamel.yaml.
+
+The import of ruamel.yaml takes 60 ms, so the functions import it on first use.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def parse(text: str, name: str) -> Any:
         name: name of the file, for messages.
 
     Raises:
-        ModelError: the text is not valid YAML, has equal names in a mapping or unknown tags, or is too large.
+        ModelError: the text is not valid YAML, has unknown tags or repeated names in a mapping, or is too large.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.constructor import RoundTripConstructor, SafeConstructor

@@ -32,7 +32,7 @@ class Spread:
 
     Attributes:
         min, mean, max: minimum, mean and maximum of all durations.
-        p99: upper bound of 99 % of the durations. It is at most 2.2 % too large.
+        p99: upper bound of 99 % of the durations. ``p99`` is at most 2.2 % too large.
     """
 
     min: float = 0.0
@@ -76,7 +76,7 @@ class ClockReport:
         period: time from one deadline to the next (s).
         cycles: number of cycles that ran.
         overruns: number of cycles that ended after the next deadline.
-        lost: number of deadlines without a cycle. It is 0 with ``overrun="catch_up"``.
+        lost: number of deadlines without a cycle, 0 with ``overrun="catch_up"``.
         late: statistics of the time from a deadline to the beginning of its cycle.
         work: statistics of the duration of a cycle, which runs the callback and the steps.
         wall: duration of the loop (s).
@@ -104,19 +104,19 @@ class ClockReport:
 
 
 class StepClock:
-    """Clock with deadlines at ``start + k * period``. Errors of single cycles do not accumulate.
+    """Clock with deadlines at ``start + k * period``. Timing errors of single cycles do not accumulate.
 
     Args:
         period: time from one deadline to the next (s).
         overrun: policy if a cycle ends after the next deadline. "catch_up": the next cycles begin at once until the
             delay is gone. "skip": missed deadlines have no cycle.
-        spin: duration (s) at the end of each wait. During it, the loop polls the clock and does not sleep.
+        spin: length (s) of the last part of each wait, which polls the clock and does not sleep.
         clock: function that returns a monotonic time (ns).
         sleep: function that waits for a number of seconds.
 
     Raises:
-        UnknownNameError: there is no such policy.
-        ModelError: the period or spin is not a positive time.
+        UnknownNameError: the overrun policy is unknown.
+        ModelError: the period is not positive, or the spin is negative.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class StepClock:
         self._began, self._open = now, True
 
     def end(self) -> None:
-        """End the current cycle. :meth:`wait` calls it too."""
+        """End the current cycle. The method :meth:`wait` also ends the current cycle."""
         if not self._open:
             return
         now, self._open = self._clock(), False
@@ -203,14 +203,15 @@ def run_clock(
 
     Args:
         sim: the simulation.
-        callback: function that is called with the simulation and its time (s) before the steps of a cycle. It writes
-            outputs to the hardware and reads commands from the hardware. If it returns False, the loop ends.
-        duration: duration of the loop in real time (s). None: the loop runs until the callback returns False.
-        rate: cycles per second. Each cycle runs the steps of one period. None: each cycle runs one step.
+        callback: function that is called with the simulation and its time (s) before the steps of a cycle. The callback
+            can write outputs to the hardware and read commands from the hardware. If the callback returns False, the
+            loop ends.
+        duration: duration of the loop in real time (s), or None to run until the callback returns False.
+        rate: cycles per second, or None for one step per cycle. Each cycle runs the steps of one period.
         overrun: policy if a cycle ends after the next deadline. "catch_up": the next cycles begin at once until the
             delay is gone, so simulated and real time agree in the long run. "skip": missed deadlines have no cycle,
             and the simulation falls behind.
-        spin: duration (s) at the end of each wait. During it, the loop polls the clock and does not sleep.
+        spin: length (s) of the last part of each wait, which polls the clock and does not sleep.
         realtime: use the scheduler SCHED_FIFO and lock the memory, if the system allows it.
         priority: priority of SCHED_FIFO, 1 to 99.
 
@@ -219,7 +220,7 @@ def run_clock(
 
     Raises:
         ModelError: the period is not a multiple of the time step, or an argument breaks a rule.
-        UnknownNameError: there is no such policy.
+        UnknownNameError: the overrun policy is unknown.
     """
     steps = steps_in_cycle("run_clock", sim, rate)
     period = steps * sim.config.dt

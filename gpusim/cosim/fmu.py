@@ -69,7 +69,7 @@ def write_fmu(
     stop_time: float = 10.0,
     description: str = "",
 ) -> None:
-    """Write a simulation as a co-simulation FMU (FMI 3.0). Install the library with ``pip install "gpusim[fmu]"``.
+    """Write a simulation as a co-simulation FMU (FMI 3.0). Install pythonfmu3 with ``pip install "gpusim[fmu]"``.
 
     The FMU starts in the current state of the simulation. The computer that runs the FMU needs Python with the same
     version of gpusim. The outputs of the FMU are bitwise identical to the signals of ``sim`` after the same steps.
@@ -79,17 +79,17 @@ def write_fmu(
         path: path of the file, which ends in .fmu. The file name without .fmu is the FMU's name.
         outputs: signals by name or wildcard. A vector becomes one variable per component, such as
             ``body.load.position[2]``.
-        inputs: names of commands or writable signals, such as applied forces. None: the commands that an operator can
-            set.
+        inputs: names of commands or writable signals, such as applied forces, or None for the commands that an operator
+            can set.
         parameters: writable signals by name or wildcard, such as ``body.load.mass``.
-        step: default communication step (s). None: the simulation's time step.
+        step: default communication step (s), or None for the simulation's time step.
         stop_time: default end time of a run (s).
         description: description in one line.
 
     Raises:
         UnknownNameError: there is no such signal or command.
         ModelError: pythonfmu3 is not installed, the file cannot be written, a signal cannot be written, ``sim`` has
-            several worlds, or its model has Python functions, which a file cannot store.
+            several worlds, or the model has Python functions, which a file cannot store.
     """
     file = check_output_file(path, (".fmu",), "FMU")
     builder = _library()
@@ -124,7 +124,7 @@ def _version() -> str:
 
 
 def _build(sim: Simulation, plan: dict[str, Any], builder: Any, folder: Path) -> Path:
-    """Return the FMU, built in a folder."""
+    """Build the FMU in ``folder`` and return the path of the .fmu file."""
     checkpoint = folder / CHECKPOINT
     sim.save(checkpoint)
     found = read_checkpoint(checkpoint)

@@ -1,4 +1,7 @@
-"""Bridge to ROS 2 over Zenoh. It publishes the state and receives commands, and needs no ROS installation."""
+"""Bridge to ROS 2 over Zenoh.
+
+The bridge publishes the state and receives commands. The bridge needs no ROS installation.
+"""
 
 from __future__ import annotations
 
@@ -40,19 +43,19 @@ class RosBridge:
 
     Call ``bridge(sim, sim.time)`` before each cycle, call :meth:`run`, or pass the bridge to :func:`gpusim.run_clock`
     as the callback. The bridge publishes ``/clock``, ``/tf`` and ``joint_states``. It subscribes to ``commands``. With
-    ``lockstep``, it waits in each cycle for commands or for a message on ``tick``. Use it in a ``with`` statement, or
-    call :meth:`close`.
+    ``lockstep``, the bridge waits in each cycle for commands or for a message on ``tick``. Use the bridge in a ``with``
+    statement, or call :meth:`close`.
 
     Args:
         sim: the simulation.
-        commands: labels or wildcards of commands. None: the commands that an operator can set.
+        commands: labels or wildcards of commands, or None for the commands that an operator can set.
         bodies: labels or wildcards of bodies in ``/tf``.
-        namespace: ROS namespace of ``joint_states``, ``commands`` and ``tick``, such as "/robot".
+        namespace: the ROS namespace of ``joint_states``, ``commands`` and ``tick``, such as "/robot".
         domain: value of ROS_DOMAIN_ID.
         lockstep: wait in each cycle for commands or for a message on ``tick``.
         timeout: maximum wait in a cycle (s).
-        connect: Zenoh endpoint of the router, as in rmw_zenoh. If no router answers within 1 s, the bridge warns.
-        session: an open ``zenoh.Session``. It replaces ``connect``. The bridge does not close it.
+        connect: the Zenoh endpoint of the router, as in rmw_zenoh. If no router answers within 1 s, the bridge warns.
+        session: an open ``zenoh.Session``. It replaces ``connect``. The bridge does not close this session.
         world: number of the world.
 
     Attributes:
@@ -114,7 +117,7 @@ class RosBridge:
     # Messages.
 
     def __call__(self, sim: Simulation, time: float) -> None:
-        """Publish the current state, then write the commands that arrived. With ``lockstep``, wait for these commands.
+        """Publish the current state, then write the commands that arrived. With ``lockstep``, wait for the commands.
 
         Raises:
             SimulationError: with ``lockstep``, no message arrived in time.
@@ -136,11 +139,11 @@ class RosBridge:
 
         Args:
             duration: simulated time (s).
-            rate: exchanges per second of simulated time. None: one exchange for each step.
+            rate: exchanges per second of simulated time, or None for one exchange per step.
 
         Raises:
             SimulationError: with ``lockstep``, no message arrived in time.
-            ModelError: an argument breaks a rule, or a message does not fit.
+            ModelError: an argument breaks a rule, or a message has wrong commands.
         """
         steps = steps_in_cycle("RosBridge.run", self._sim, rate)
         period = steps * self._sim.config.dt

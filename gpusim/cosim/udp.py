@@ -34,10 +34,11 @@ class UdpPoses:
 
     Args:
         sim: the simulation.
-        address: "HOST:PORT" of the receiver.
-        bodies: labels or wildcards of bodies. The packets keep this order.
-        rate: samples per second of simulated time, taken at the nearest steps. None: a sample for every step.
-        frame: "gpusim" (z up, right-handed, m), "unity" (y up, left-handed, m) or "unreal" (z up, left-handed, cm).
+        address: address of the receiver, "HOST:PORT".
+        bodies: labels or wildcards of bodies. The packets contain the bodies in this order.
+        rate: samples per second of simulated time, taken at the nearest steps, or None for a sample at every step.
+        frame: axes and unit, "gpusim" (z up, right-handed, m), "unity" (y up, left-handed, m) or "unreal" (z up,
+            left-handed, cm).
         dtype: type of the numbers, "float32" or "float64".
         world: number of the world.
 

@@ -6,7 +6,8 @@ points. With the velocity u of this motion, the impulse p of the row over one su
     p = P - D u  +  sum_j clamp(Ps_j - Ds_j u, -S_j, S_j)  -  F sign(u)  +  (impulse that keeps u in [u_min, u_max])
 
 P and D come from springs, dampers, motors and cylinders. Each actuator j with an effort limit, such as a servo, adds a
-clamped term. A row has at most MOST_CLAMPED such terms. F is dry friction. u_min and u_max come from limits and stops.
+clamped term. A row has at most MOST_CLAMPED clamped terms. F is dry friction. u_min and u_max come from limits and
+stops.
 
 A ``coupled`` kind of actuator acts on several axes at once. The force on each axis depends on the velocities of all
 these axes:
@@ -73,7 +74,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class StateVariable:
-    """A number that an actuator keeps from step to step. ``initial`` computes it from the parameters."""
+    """A number that an actuator keeps from step to step. ``initial`` computes the initial value from the parameters."""
 
     name: str
     unit: str
@@ -153,13 +154,19 @@ class StepBuffers(Protocol):
         """Return the mean command over the time of the velocity update (kick), (num_worlds, n)."""
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
-        """Set a group's contribution ``P - D u``. It replaces the group's earlier contribution in this substep."""
+        """Set a group's contribution ``P - D u``.
+
+        The new contribution replaces the group's earlier one in this substep.
+        """
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
-        """Add a group's terms ``clamp(Ps - Ds u, -S, S)``, one per actuator. Actuators without a limit have zeros."""
+        """Add a group's terms ``clamp(Ps - Ds u, -S, S)``, one per actuator.
+
+        Pass zeros for actuators without a limit.
+        """
 
     def add_coupled_law(self, group: Group, number: int, impulse: Array, slope: Array) -> None:
-        """Add the law ``P - D u`` of one coupled actuator over its axes: P (num_worlds, n), D (num_worlds, n, n)."""
+        """Add the law ``P - D u`` of one coupled actuator, with P (num_worlds, n) and D (num_worlds, n, n)."""
 
     def add_friction(self, group: Group, force: Array) -> None:
         """Add a group's dry friction (N or N m)."""
@@ -179,7 +186,7 @@ class StateReader(Protocol):
 
     @property
     def groups(self) -> list[Group]:
-        """Return all actuators by kind."""
+        """Return the groups of actuators, one for each kind."""
 
     @property
     def control(self) -> Array:
@@ -335,7 +342,10 @@ class ActuatorType:
         return -1
 
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
-        """Return the distinct axis rows of one actuator of a coupled kind. Other actuators may act on them too."""
+        """Return the distinct axis rows of one actuator of a coupled kind.
+
+        Other actuators may act on these rows too.
+        """
         return []
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
@@ -361,8 +371,8 @@ class ActuatorType:
         """Record the start of the coming step of ``h`` s, for an energy audit.
 
         Returns:
-            A function to call after the step. It returns the work (J) of the actuator's components by name, each
-            (num_worlds,). None: the audit uses the work on the axes.
+            A function to call after the step, or None to use the work on the axes. The function returns the work (J) of
+            the actuator's components by name, each (num_worlds,).
         """
         return None
 
@@ -376,7 +386,7 @@ class ActuatorType:
         """Update the state variables after the solve."""
 
     def jump(self, group: Group, work: StepBuffers) -> Array | None:
-        """Return the jump of each actuator in this step (m or rad), (num_worlds, n). None: the kind never jumps."""
+        """Return each actuator's jump in this step (m or rad), (num_worlds, n), or None if the kind never jumps."""
         return None
 
 
@@ -401,7 +411,7 @@ def actuator_kinds() -> list[ActuatorType]:
 def fitted_weight(ratio: Array | float) -> Array:
     """Return the weight of the new value that makes an implicit step of z' = -z/T exact. ``ratio`` is h/T.
 
-    For r = ``ratio``, the weight is 1/(1 - exp(-r)) - 1/r. It rises from 1/2 (slow modes) to 1 (fast modes).
+    For r = ``ratio``, the weight is 1/(1 - exp(-r)) - 1/r. The weight rises from 1/2 (slow modes) to 1 (fast modes).
     """
     r = np.asarray(ratio)
     safe = np.maximum(r, 1e-3)

@@ -20,28 +20,29 @@ MOST_COLORS = 62
 
 @dataclass(frozen=True)
 class SolverConfig(NamesMoved):
-    """Settings of a step, checked at creation. docs/guides/step_and_solver.md helps you choose them.
+    """Settings of a step, checked at creation. docs/guides/step_and_solver.md helps you choose values.
 
     Args:
         dt: step size (s). Collision detection runs once per step.
         substeps: substeps per step.
         iterations: number of sweeps per substep over the contacts, and with ``"colored"`` also over the joints. With
-            ``"direct"``, it also limits how often limits and friction change their state in a substep.
-        impulse_tolerance: sweeps end early when no impulse changes by more than this value (N s). 0: sweeps
-            that contain only contacts also end early when they have converged to round-off.
-        max_colors: colors of the colored solver, 1 to 62. Constraints without a color are solved first in each sweep,
-            by Jacobi with mass splitting.
-        joint_solver: "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by color) for all
-            joints. "auto" uses the ``solver`` of each group of connected joints: "direct" by default, or "colored" for
+            ``"direct"``, ``iterations`` also limits how often limits and friction change their state in a substep.
+        impulse_tolerance: sweeps end early when no impulse changes by more than this value (N s). With ``"direct"`` or
+            ``"auto"``, sweeps also end when no impulse changes by more than 1e-7 of the largest normal impulse
+            (float32: 3e-6).
+        max_colors: maximum number of colors of the colored solver, 1 to 62. Constraints without a color are solved
+            first in each sweep, by Jacobi with mass splitting.
+        joint_solver: solver of all joints, "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by
+            color). "auto" uses the ``solver`` of each group of connected joints, by default "direct", or "colored" for
             tracks.
-        scheme: "second_order" (default) or "semi_implicit" (semi-implicit Euler with split impulses, as in the VirSim
-            papers).
+        scheme: integration scheme, "second_order" (default) or "semi_implicit" (semi-implicit Euler with split
+            impulses, as in the VirSim papers).
         geometric_stiffness: stiffen light links under tension if the step would be unstable.
-        max_pairs: buffer capacity per world for pairs of close shapes. None: an estimate from the number of shapes. If
-            it overflows, the remaining pairs do not collide, and a warning gives the required value.
+        max_pairs: buffer capacity per world for pairs of close shapes, or None for an estimate from the number of
+            shapes. If the buffer overflows, the remaining pairs do not collide, and a warning gives the required value.
         strict: raise an error instead of a warning when ``max_pairs`` overflows.
-        contact_margin: distance at which shapes become candidates for contact (m). gpusim adds the distance that they
-            can move in a step.
+        contact_margin: distance at which shapes become candidates for contact (m). gpusim adds the distance that the
+            shapes can move in a step.
         contact_slop: penetration up to which no correction acts (m).
         max_depenetration_speed: largest speed of penetration correction (m/s). Each substep corrects 20 % of the
             penetration.
@@ -112,8 +113,8 @@ SolverConfig.__init__ = checks_old_names(SolverConfig.__init__)  # type: ignore[
 def work_dtype(dtype: str, config: SolverConfig, fast: bool) -> str:
     """Return the floating-point type in which a substep computes, for a state of type ``dtype``.
 
-    In float32, the direct solver's equations lose all digits if masses differ by 1e7 or a loop is overconstrained. It
-    therefore works in float64 for any state, unless ``fast`` is set. Sweeps correct their own errors, so they use the
-    state's type.
+    In float32, the direct solver's equations lose all digits if masses differ by 1e7 or a loop is overconstrained. The
+    direct solver therefore works in float64 for any state, unless ``fast`` is set. The sweeps of the colored solver
+    correct their own errors, so they use the state's type.
     """
     return "float64" if config.direct and not fast else dtype

@@ -1,8 +1,8 @@
 """Arrays of contacts, for the table in model/fields.py.
 
-Dimensions: shapes, pairs (capacity for pairs of shapes with overlapping boxes), 4 (points of a manifold). Forces and
-impulses act from shape A on shape B. All vectors are in the world frame. Shape A has the lower index, and normals point
-from A to B.
+Dimensions: shapes, pairs (capacity for pairs of shapes with overlapping boxes), 4 (points of a manifold). Shape A
+exerts the forces and impulses on shape B. All vectors are in the world frame. Shape A has the lower index, and normals
+point from A to B.
 """
 
 from __future__ import annotations

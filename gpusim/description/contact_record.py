@@ -30,7 +30,7 @@ _POINT: _Shapes = {
 
 
 def _offsets(shapes: _Shapes) -> tuple[dict[str, int], int]:
-    """Return the offset of each part, and the total number of values, which is even."""
+    """Return the offset of each part, and the total number of values, rounded up to an even number."""
     ends = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes.values())])
     return dict(zip(shapes, ends.tolist(), strict=False)), int(ends[-1] + ends[-1] % 2)
 
@@ -65,7 +65,7 @@ def by_place(records: Array, lanes: int) -> Array:
 
 
 def unpack(records: Array, names: Iterable[str]) -> dict[str, Array]:
-    """Return views of the named fields of records (n, RECORD): (n, ...), or (n, 4, ...) for contact points."""
+    """Return views of the named fields of records (n, RECORD), as (n, ...), or (n, 4, ...) for contact points."""
     points = records[:, _FIRST_POINT:].reshape(-1, POINTS, _POINT_SIZE)
     parts = {}
     for name in names:

@@ -1,9 +1,9 @@
 """Base class of the kinds of joint: constraint rows that lock motions, and coordinates for the remaining motions.
 
-Most locked motions of a joint are *dot rows*: ``C = u . w - c0 = 0``. u is fixed in the parent or in the world. If
+Most locked motions of a joint are *dot rows* ``C = u . w - c0 = 0``. u is fixed in the parent or in the world. If
 ``linear`` is False, w is a vector fixed in the child, and u and w stay perpendicular. If ``linear`` is True, w is the
 vector from the parent's point to the child's point, and the distance along u stays zero. A fixed distance is a *line
-row*: ``C = |w| - length``. Each joint's file defines its rows. The solver only knows rows.
+row* ``C = |w| - length``. The file of each kind of joint defines the rows. The solver only knows rows.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Coordinate:
     angle: angle about ``axis`` (fixed in the child if ``axis_on_child``), from ref_a (in the parent's axes) to ref_b
         (in the child's axes), counted over full rotations.
     distance: distance from point_a to point_b. With a ``path``, the length of a rope along this path.
-    rotation: ``component`` of the rotation vector along ``axis`` (in the parent's axes). ``frame_a`` and ``frame_b``
-        are the joint's axes in the bodies, 3x3.
+    rotation: the ``component`` of the rotation vector along ``axis`` (in the parent's axes). ``frame_a`` and
+        ``frame_b`` are the joint's axes in the bodies, 3x3.
     total_rotation: length of the rotation vector.
     sum: sum of ``terms``, coordinates of other joints with factors.
     outer_turn: first or last of three successive rotations (a gimbal), each of which rotates the next axis. ``axis`` is
@@ -121,7 +121,7 @@ class JointFrames:
         return DotRow(self.axes_a[:, a], np.zeros(3), self.axes_b[:, b], False)
 
     def parallel_axis_rows(self) -> list[DotRow]:
-        """Return rows that keep the child's third axis parallel to the parent's."""
+        """Return rows that keep the child's third axis parallel to the parent's third axis."""
         return [self.perpendicular_row(0, 2), self.perpendicular_row(1, 2)]
 
     def locked_rotation_rows(self) -> list[DotRow]:
@@ -199,16 +199,16 @@ class JointType(ABC):
         return []
 
     def moves(self, joint: JointSpec) -> int:
-        """Return the number of leading coordinates that are signals. The coordinates after them only have limits."""
+        """Return the number of leading coordinates that are signals. The other coordinates only have limits."""
         return len(self.kinds(joint))
 
     def unit(self, joint: JointSpec) -> str:
-        """Return the unit of all coordinates that are signals: "m", "rad", or "m, rad"."""
+        """Return the unit of all coordinates that are signals, either "m", "rad" or "m, rad"."""
         units = {self.unit_of(joint, axis) for axis in range(self.moves(joint))}
         return units.pop() if len(units) == 1 else "m, rad"
 
     def unit_of(self, joint: JointSpec, axis: int) -> str:
-        """Return the unit of one coordinate: "m" or "rad"."""
+        """Return the unit of one coordinate, "m" or "rad"."""
         return UNITS[self.kinds(joint)[axis]]
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
@@ -231,11 +231,14 @@ class JointType(ABC):
         ]
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Return whether the shapes of the two bodies collide. Default: only if one of the bodies is the world."""
+        """Return whether the shapes of the two bodies collide.
+
+        The default is True if one of the bodies is the world.
+        """
         return WORLD in (joint.parent, joint.child)
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Return changed parameters, with limits instead of the locked length. None: the joint locks no length."""
+        """Return parameters with limits in place of the locked length, or None if the joint locks no length."""
         return None
 
     def moved(
@@ -269,7 +272,7 @@ def joint_type(kind: str) -> JointType:
 
 
 def triad(axis: Array) -> Array:
-    """Return right-handed orthonormal columns (t1, t2, axis). For the z axis, they are the identity matrix."""
+    """Return right-handed orthonormal columns (t1, t2, axis). For the z axis, the columns form the identity matrix."""
     helper = np.array([1.0, 0.0, 0.0]) if abs(axis[0]) < 0.9 else np.array([0.0, 0.0, 1.0])
     t2 = np.cross(axis, helper)
     t2 /= np.linalg.norm(t2)

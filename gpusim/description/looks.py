@@ -1,4 +1,4 @@
-"""Appearance of visuals: images on surfaces, transparency and finish. It has no effect on the motion."""
+"""Appearance of visuals: images on surfaces, transparency and finish. Appearance has no effect on the motion."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PIXELS: weakref.WeakValueDictionary[str, Array] = weakref.WeakValueDictionary()
 class Texture:
     """Image on a surface. Equal images share one array, in memory and on the GPU.
 
-    A cube of six images surrounds the visual and is projected onto it from the frame's origin, as in MuJoCo.
+    A cube of six images surrounds the visual and is projected onto the visual from the frame's origin, as in MuJoCo.
 
     Args:
         pixels: sRGB. uint8 (height, width, 3 or 4) with the top row first, or the faces +x, -x, +y, -y, +z, -z of a
@@ -30,10 +30,10 @@ class Texture:
             Where the fourth channel (opacity) is below 128, the surface has a hole.
         repeat: number of repetitions of the image in both directions: per unit of the texture coordinates, or per m if
             projected.
-        mapping: "surface" uses the texture coordinates of the mesh or shape. Each side of a box and the side of a
-            cylinder show the whole image. "projected" projects the image along z, with its center on the z axis. Planes
-            and height fields are always projected. A cube of images is stretched to the box around a shape, except with
-            "projected".
+        mapping: how the image covers the visual. "surface" uses the texture coordinates of the mesh or shape. Each side
+            of a box and the side of a cylinder show the whole image. "projected" projects the image along z, with its
+            center on the z axis. Planes and height fields are always projected. A cube of images is stretched to the
+            box around a shape, except with "projected".
 
     Attributes:
         key: digest of the pixels.
@@ -81,7 +81,7 @@ class Texture:
 
 @dataclass(frozen=True)
 class Look:
-    """Surface appearance of a visual. None: the value from the mesh file, or the viewer's default.
+    """Surface appearance of a visual. None stands for the value from the mesh file, or the viewer's default.
 
     Attributes:
         alpha: opacity, 0 (invisible) to 1.
@@ -96,7 +96,7 @@ class Look:
     texture: Texture | None = None
 
     def over(self, other: Look) -> Look:
-        """Return this look with its None values replaced by those of another look."""
+        """Return this look with its None values replaced by the values of another look."""
         given = {name: value for name, value in vars(self).items() if value is not None}
         return replace(other, **given)
 
@@ -154,7 +154,7 @@ def reduced(pixels: Array) -> Array:
 
 
 def _shared(pixels: Array) -> tuple[str, Array]:
-    """Return the digest of pixels, and one read-only array for all equal ones."""
+    """Return the digest of pixels, and one read-only array for all equal images."""
     data = np.ascontiguousarray(pixels)
     found = hashlib.blake2b(repr(data.shape).encode(), digest_size=12)
     found.update(data.data)

@@ -84,16 +84,16 @@ class Program:
     """A compiled diagram.
 
     A sample reads the input signals (worlds, inputs), the parameters (1 or worlds, parameters), the persistent values
-    (worlds, values) and the commands (worlds, controls). It changes persistent values and commands. program_clock.py
-    describes the first persistent values. The last persistent values are the previous values of the input signals.
-    ``cpp`` is the code for one world. ``run`` computes bit-identical results for all worlds in NumPy.
+    (worlds, values) and the commands (worlds, controls). A sample changes persistent values and commands.
+    program_clock.py describes the first persistent values. The last persistent values are the previous values of the
+    input signals. ``cpp`` is the code for one world. ``run`` computes bit-identical results for all worlds in NumPy.
 
     Attributes:
         label: label of the diagram.
         period: time between samples (s), or the shortest time if it differs between worlds.
         signals: names of the input signals, in order.
         initial: initial persistent values, without the values of input signals.
-        parameters: parameter values. ``tuned`` names the writable ones.
+        parameters: parameter values. ``tuned`` names the writable parameters.
         rate_at: index of the parameter with the sample rate (Hz), if the rate may differ per world.
         width: number of input values. rings: buffers of delays. wires: readable wires.
         inputs: operator commands that the diagram reads. ``drives``: labels of the commands that the diagram sets.
@@ -125,7 +125,7 @@ class Program:
         return np.concatenate([self.initial, np.zeros(self.width)])
 
     def periods(self, parameters: Array) -> Any:
-        """Return the time between samples (s): one number, or one for each row of parameters."""
+        """Return the time between samples (s): one number, or one number for each row of parameters."""
         return self.period if self.rate_at is None else 1.0 / parameters[:, self.rate_at]
 
 

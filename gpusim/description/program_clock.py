@@ -1,10 +1,10 @@
 """Clock of programs (compiled diagrams): sample times, and the input values for each sample, at steps of any size.
 
 Samples are ``period`` apart, counted from a time origin. A sample runs before the first step that begins at or after
-its due time. After a step longer than the period, the program catches up on all missed samples. The inputs of these
-samples are interpolated linearly between the previous and the current values of the signals. So latencies, integrals
-and differences of continuous signals are correct. The period changes when you write the rate or restore a state. The
-new period then applies from the next sample on, and delay buffers are resampled.
+the due time of the sample. After a step longer than the period, the program catches up on at most 1000 missed samples.
+The inputs of these samples are interpolated linearly between the previous and the current values of the signals.
+Therefore latencies, integrals and differences of continuous signals are correct. The period changes when you write the
+rate or restore a state. The new period then applies from the next sample on, and delay buffers are resampled.
 ``cuda_kernels/signals/diagram_clock.cuh`` computes bit-identical results for one world.
 """
 
@@ -77,7 +77,7 @@ def has_new_period(s: Array, period: Any) -> Any:
 
 
 def take_period(s: Array, period: Array, rings: list[Ring]) -> None:
-    """Switch to another period. The next sample keeps its time.
+    """Switch to another period. The time of the next sample does not change.
 
     Args:
         s: persistent values of the worlds with a new period, changed in place.
@@ -108,7 +108,7 @@ def count_sample(s: Array, time: Array, period: Any) -> None:
 
 
 def end_samples(s: Array, time: Array, period: Any) -> None:
-    """Finish the samples of a step, and skip those that are still due."""
+    """Finish the samples of a step, and skip samples that are still due."""
     following = np.floor((time - s[:, ORIGIN]) / period + EARLY) + 1.0
     s[:, BASE] = np.where(is_due(s, time, period), s[:, COUNT] - following, s[:, BASE])
     s[:, READ], s[:, PERIOD] = time, period

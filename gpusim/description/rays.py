@@ -22,8 +22,8 @@ class Rays:
     """Rays from a site.
 
     Attributes:
-        directions: directions in the site's frame, (n, 3). They are normalized.
-        origins: start points in the site's frame (m): (n, 3), or (3,) for all rays. Default: the site's origin.
+        directions: directions in the site's frame, (n, 3). The class normalizes the directions.
+        origins: start points in the site's frame (m), (n, 3), or (3,) for all rays. Default: the site's origin.
 
     Raises:
         ModelError: wrong shapes, a value that is not finite, or a direction of length 0.
@@ -127,7 +127,8 @@ class Rays:
     def camera(cls, angle: float, width: int, height: int) -> Rays:
         """Make rays through the pixel centers of a camera that looks along x, row by row from the upper left.
 
-        Distances are along the rays. Multiply them by the x component of ``directions`` to get depths.
+        Sensors measure distances along the rays. Multiply a distance by the x component of ``directions`` to get the
+        depth.
 
         Args:
             angle: horizontal field of view (rad), below pi.

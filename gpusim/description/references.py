@@ -1,6 +1,8 @@
-"""References to elements in the parameters of an element. A copy in another builder then refers to the copied elements.
+"""References to elements in the parameters of an element.
 
-A kind of element declares its references by parameter name: ``references = {"joint_b": JOINT, "body_a": BODY,
+References let a copy in another builder refer to the copied elements.
+
+A kind of element declares its references by parameter name, as in ``references = {"joint_b": JOINT, "body_a": BODY,
 "point_a": point_on("body_a")}``.
 """
 

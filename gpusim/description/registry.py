@@ -30,10 +30,10 @@ class Registry(Generic[_Kind]):
         return cls
 
     def __getitem__(self, name: str) -> _Kind:
-        """Return the kind of this name.
+        """Return the kind with this name.
 
         Raises:
-            ModelError: unknown name. The message lists the known ones.
+            ModelError: unknown name. The message lists the known names.
         """
         if not isinstance(name, str) or name not in self._kinds:
             known = ", ".join(sorted(self._kinds))

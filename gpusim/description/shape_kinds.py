@@ -35,7 +35,8 @@ def box_corners(lower: Any, upper: Any) -> Array:
 class Faces:
     """Planar faces of a polytope. The vertices of face f are ``vertex[first[f] : first[f + 1]]``.
 
-    They run counterclockwise seen from outside. ``normal`` (faces, 3) holds the outward unit normals, shape frame.
+    The vertices of a face run counterclockwise seen from outside. ``normal`` (faces, 3) contains the outward unit
+    normals in the shape frame.
     """
 
     first: Array = field(default_factory=lambda: np.zeros(1, dtype=np.int32))
@@ -62,8 +63,8 @@ class Faces:
 class Line:
     """Rays in a shape's frame: points ``origin + s direction`` from ``s = start`` on.
 
-    ``origin`` (n, 3), in m, is the point of the line that is nearest to the shape's center. This avoids cancellation
-    for distant rays. ``direction`` (n, 3) has length 1. ``start`` is (n,), in m.
+    ``origin`` (n, 3), in m, is the point of the line that is nearest to the shape's center. The choice of ``origin``
+    avoids cancellation for distant rays. ``direction`` (n, 3) has length 1. ``start`` is (n,), in m.
     """
 
     origin: Array
@@ -82,7 +83,7 @@ class Line:
 class ShapeType(ABC):
     """Base class of a kind of shape, registered by ``name``. Kernels identify the kind by ``number``.
 
-    The builder's method has checked ``params``. The file of each kind describes them.
+    The builder's method has checked ``params``. The file of each kind describes the parameters.
     """
 
     name: ClassVar[str]
@@ -150,7 +151,10 @@ class ShapeType(ABC):
         return 0.0
 
     def manifolds(self, params: Params) -> int:
-        """Return the maximum number of manifolds of a convex shape with this one. Two convex shapes have one."""
+        """Return the maximum number of manifolds of this shape with a convex shape.
+
+        Two convex shapes have one manifold.
+        """
         return 1
 
     def unit(self, params: Params) -> tuple[Params, Array]:
@@ -184,11 +188,17 @@ class ShapeType(ABC):
         raise ModelError(f"shape kind '{self.name}': {rule}; {hint}")
 
     def points(self, params: Params) -> Array:
-        """Return vertices (n, 3), or the heights (rows*columns,) of a height field. Others return an empty array."""
+        """Return vertices (n, 3), or the heights (rows*columns,) of a height field.
+
+        Other shapes return an empty array.
+        """
         return np.zeros((0, 3))
 
     def faces(self, params: Params) -> Faces:
-        """Return the faces of a hull. A triangle mesh returns integer tables in ``vertex``. Others return no faces."""
+        """Return the faces of a hull.
+
+        A triangle mesh returns integer tables in ``vertex``. Other shapes return no faces.
+        """
         return Faces()
 
 
@@ -198,7 +208,7 @@ class Round(ShapeType):
     rolls: ClassVar[bool] = True
 
     def curvature(self, params: Params) -> float:
-        """Return the curvature of a ball, or of a tube's cross-section."""
+        """Return 1/radius (1/m): the curvature of a ball, or of a tube's cross-section."""
         return 1.0 / float(params["radius"])
 
 

@@ -76,7 +76,7 @@ Term = tuple[int, int, float]
 class CouplingSpec:
     """Gear, mimic or differential: ``sum of factor * q = offset`` over joint coordinates q.
 
-    If ``offset`` is None, the starting pose determines it.
+    If ``offset`` is None, the starting pose determines the offset.
     """
 
     label: str
@@ -141,7 +141,7 @@ class VisualSpec:
         body: index, -1 for the world.
         xform: frame of the visual in the body frame.
         params: checked parameters of the kind, or the ``pieces`` of a mesh.
-        color: sRGB, 0 to 1. None: the colors of the mesh file, or the body's default color. If the visual has a
+        color: sRGB, 0 to 1, or None for the colors of the mesh file or the body's default color. If the visual has a
             texture, the color multiplies the texture's colors.
         look: transparency, finish and texture.
     """
@@ -182,14 +182,14 @@ JOINT_SENSOR, CONTACT_SENSOR, RAY_SENSOR = "joint", "contact", "ray"
 
 @dataclass(frozen=True, eq=False)
 class RaySpec:
-    """Rays of a ray sensor, and the shapes that it sees.
+    """Rays of a ray sensor, and the shapes that the sensor sees.
 
     Attributes:
         rays: rays in the frame of the sensor's site.
         max_range: largest distance (m).
         groups: names of the visible shape groups, or None for all shapes.
         own_body: whether the sensor sees the shapes of the site's body.
-        shapes: indices of the visible shapes in rising order. Empty until the model is finalized.
+        shapes: indices of the visible shapes in rising order, empty until the model is finalized.
     """
 
     rays: Rays
@@ -219,7 +219,7 @@ class SensorSpec:
         return f"sensor '{self.label}'"
 
     def moved(self, first_joint: int, first_body: int, first_site: int, prefix: str) -> SensorSpec:
-        """Return a copy for a builder with offsets of joint, body and site indices, and a prefix on group names."""
+        """Return a copy for another builder. Offsets shift joint, body and site indices. Group names get the prefix."""
         index, rays = self.element_index, self.rays
         if self.kind != RAY_SENSOR:
             index += first_joint if self.kind == JOINT_SENSOR else first_body
@@ -272,7 +272,10 @@ class PoseSpec:
 
 @dataclass
 class PairSpec:
-    """Two shapes that collide, or not, regardless of their groups. If ``material`` is None, combine their materials."""
+    """Two shapes that can collide, or never collide, regardless of their groups.
+
+    ``material`` None: combine both materials.
+    """
 
     shape_a: int
     shape_b: int

@@ -15,7 +15,7 @@ class Reading:
     Attributes:
         entries: as in ``Backend.observer``, (n, 4) int32.
         kept: columns copied from the state, each as (name of the state array, its column, column of ``array``).
-        array: (num_worlds, columns), or (samples, num_worlds, columns).
+        array: values of the signals, (num_worlds, columns) or (samples, num_worlds, columns).
     """
 
     entries: Array
@@ -47,9 +47,9 @@ class StepPlan:
 
     Attributes:
         programs: the diagrams, in the order in which they are sampled.
-        commands: command values before each step, (steps, 1 or num_worlds, n). None: no commands.
+        commands: command values before each step, (steps, 1 or num_worlds, n), or None.
         columns: columns of these commands among all commands, (n,).
-        record: signals to read after every ``every`` steps. None: no signals.
+        record: signals to read after every ``every`` steps, or None.
     """
 
     programs: list[Sampling]

@@ -15,12 +15,13 @@ class CommandMap:
     Attributes:
         factor, offset: the map. ``factor`` is not zero.
         lower, upper: range of the command, infinite if unlimited.
-        initial: initial command, within the range. None: the command that maps to the initial value of the actuator.
-        time_constant: time constant of a first-order lag of the command (s). 0: no lag.
+        initial: initial command, within the range, or None for the command that maps to the initial value of the
+            actuator.
+        time_constant: time constant of a first-order lag of the command (s), or 0 for no lag.
         integrate: whether the command is the rate of the activation, in the activation's unit per second.
         activation_lower, activation_upper: range of the activation.
-        activation: initial activation. None with a lag: the initial command. None with an integrator: the activation
-            that maps to the initial value of the actuator.
+        activation: initial activation. With None, a lag starts at the initial command, and an integrator starts at the
+            activation that maps to the initial value of the actuator.
     """
 
     factor: float = 1.0
@@ -58,16 +59,16 @@ class UiHints:
 
     Attributes:
         lower, upper: range of the operator's command, in ``unit``, with lower < upper.
-        limited: clip every command to this range, as MuJoCo's ``ctrlrange`` does. False: the range only applies to the
-            operator, and programs may exceed it.
-        safe: value in an emergency stop, within the range. None: the current value of ``measured``, which stops the
-            motion.
+        limited: whether every command is clipped to this range, as with MuJoCo's ``ctrlrange``. If False, the range
+            only applies to the operator, and programs may exceed the range.
+        safe: value in an emergency stop, within the range, or None for the current value of ``measured``, which stops
+            the motion.
         unit: unit of the command, e.g. "rad", or "-" for a fraction.
         switch: whether the command has only two values, ``lower`` (off) and ``upper`` (on).
-        springs: True: a released joystick returns the command to zero (valves, motors). False: the joystick sets the
-            rate of change of the command, and a released joystick keeps the command (positions).
+        springs: whether a released joystick returns the command to zero (valves, motors). If False, the joystick sets
+            the rate of change of the command, and a released joystick keeps the command (positions).
         idle: whether the command has no effect in this model, so that panels may hide it.
-        measured: name of the signal that measures the current value, and index of its component, for ``safe``.
+        measured: name of the signal that measures the current value, and index of the component, for ``safe``.
         factor, offset: the actuator takes ``factor * command + offset``. ``measured`` is in the actuator's units.
     """
 
@@ -113,7 +114,7 @@ class UiHints:
 
 
 def _of_rate(own: CommandMap) -> UiHints:
-    """Return the settings of an integrator's command. Zero is safe: the activation stays."""
+    """Return the settings of an integrator's command. The safe value is zero, which keeps the activation constant."""
     ends = [0.0 if own.initial is None else own.initial]
     lower = own.lower if math.isfinite(own.lower) else min(-1.0, own.upper - 1.0, *ends)
     upper = own.upper if math.isfinite(own.upper) else max(1.0, lower + 1.0, *ends)

@@ -1,4 +1,4 @@
-"""Cameras and lights. They only affect rendering, not the motion."""
+"""Cameras and lights, which affect only rendering, not the motion."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class LightSpec:
 
     Attributes:
         label: unique name.
-        kind: "directional", "point", "spot", or "headlight", which shines from the camera of each image.
+        kind: one of "directional", "point", "spot", and "headlight", which shines from the camera of each image.
         body: index, -1 for the world.
         xform: frame in the body frame. The light shines along -z. A directional light has no position.
         color: sRGB, 0 to 1.
         intensity: factor. 1 is as bright as the viewer's own light.
-        attenuation: (a, b, c). At a distance of d m, the intensity is multiplied by 1 / (a + b d + c d^2).
+        attenuation: factors (a, b, c). At a distance of d m, the intensity is multiplied by 1 / (a + b d + c d^2).
         cutoff: half the angle of a spot's cone (rad).
-        exponent: the light of a spot falls off with this power of the cosine to its axis.
-        shadow: whether it casts shadows.
+        exponent: the intensity of a spot falls off with this power of the cosine of the angle to the spot's axis.
+        shadow: whether the light casts shadows.
     """
 
     label: str

@@ -19,14 +19,14 @@ class Wrap:
 
     The rope takes the shorter way around the surface, or runs straight if the surface does not block it. With a side
     point outside of the radius, the rope goes around on the side of this point. With a side point inside, the rope runs
-    through the inside, as through a ring. A rope with an end within the radius is straight. These are the rules of
+    through the inside, as through a ring. A rope with an end within the radius is straight. The rules are those of
     MuJoCo 4.
 
     Attributes:
         body: index of the body with the surface, -1 for the world.
         radius: radius of the sphere or cylinder (m).
         xform: frame in the body frame. The axis of a cylinder is its z axis.
-        shape: "cylinder" or "sphere".
+        shape: either "cylinder" or "sphere".
         side: side point in the frame of ``side_body`` (m), (3,), or None.
         side_body: index of the side point's body. None: ``body``.
     """

@@ -46,7 +46,10 @@ class Env(gymnasium.Env[Any, Any]):
         return observation[0], info
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Advance by one control step, see :meth:`VectorEnv.step`. ``info["is_success"]`` is a bool at the end."""
+        """Advance by one control step, see :meth:`VectorEnv.step`.
+
+        After an episode, ``info["is_success"]`` is a bool.
+        """
         observation, reward, terminated, truncated, info = self.vector.step(np.asarray(action)[None])
         known = {name: bool(value[0]) for name, value in info.items() if not name.startswith("_")}
         return observation[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), known

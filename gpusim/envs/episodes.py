@@ -50,7 +50,7 @@ class Episodes:
 
     Attributes:
         seed: seed of each world, (num_envs,).
-        stream: number of each world among the worlds with the same seed, (num_envs,).
+        stream: random stream of each world, (num_envs,): the index of the world with one common seed, else 0.
         count: episodes that each world has begun, (num_envs,).
         elapsed: control steps since the start of the current episode, (num_envs,).
         goals: drawn goals by name, (num_envs, ...).
@@ -74,7 +74,7 @@ class Episodes:
         self.goals = Goals({draw.name: np.zeros((worlds, *draw.shape)) for draw in self._goals})
 
     def set_seeds(self, seed: int | Sequence[int], worlds: Array) -> None:
-        """Restart the random numbers of the worlds ``worlds`` (n,).
+        """Restart the random numbers of the given worlds.
 
         Args:
             seed: one seed for all worlds, or one seed for each world. With one seed, all worlds get different random
@@ -95,7 +95,7 @@ class Episodes:
         self.count[worlds] = 0
 
     def begin(self, worlds: Array) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Begin an episode in the worlds ``worlds`` (n,). Return the values to write and the goals, by name."""
+        """Begin an episode in the given ``worlds`` (n,). Return the values to write and the goals, by name."""
         key = (self.seed[worlds, None], self.stream[worlds, None], self.count[worlds, None])
         u = uniform_number(*key, self._streams)
         self.count[worlds] += 1
@@ -142,7 +142,7 @@ class Delayed:
         """The last actions, (most + 1, num_envs, actions), the newest first."""
 
     def reset(self, worlds: Array) -> None:
-        """Discard the stored actions of the worlds ``worlds``."""
+        """Discard the stored actions of the given worlds."""
         self.sent[:, worlds] = self._neutral
 
     def push(self, action: Any) -> Any:

@@ -40,7 +40,7 @@ class Frames:
         self._eye: Offscreen | None = None
 
     def images(self) -> tuple[Array, ...]:
-        """Return an image (uint8, (height, width, 3)) of each world. Worlds that are not drawn are black."""
+        """Return an image (uint8, (height, width, 3)) of each world. Images of worlds that are not drawn are black."""
         if self._eye is None:
             from gpusim.viewer import Offscreen
 

@@ -36,15 +36,15 @@ class MlpPolicy:
 
     Args:
         layers: weights (outputs, inputs) and biases (outputs,) of each layer.
-        activation: activation function between layers: "tanh", "relu", "elu" or "silu".
+        activation: activation function between layers, "tanh", "relu", "elu" or "silu".
         task: the task that the policy controls, the class of the task, or ``"module:Class"``. The file stores the name
             of the class.
-        mean, std: mean and standard deviation (n,) of the observations. The policy normalizes observations with them,
-            and then clips the result to [-clip, clip]. None: no normalization.
+        mean, std: mean and standard deviation (n,) of the observations, or None for no normalization. The policy
+            normalizes observations with ``mean`` and ``std``, and then clips the result to [-clip, clip].
         clip: see ``mean``.
 
     Raises:
-        ModelError: the sizes of the layers do not fit.
+        ModelError: the sizes of the layers do not match.
         UnknownNameError: unknown activation.
     """
 
@@ -103,10 +103,10 @@ class MlpPolicy:
         Args:
             network: layers in order, as an iterable of modules.
             task: as in the class.
-            options: ``mean``, ``std`` and ``clip`` of the class.
+            options: the arguments ``mean``, ``std`` and ``clip`` of the class.
 
         Raises:
-            ModelError: the network has other layers.
+            ModelError: the network has several kinds of activation, or layers that do not match.
         """
         layers, kinds = [], set()
         for module in network:
@@ -150,7 +150,9 @@ class MlpPolicy:
 
 
 class PolicySchedule:
-    """Schedule in which a policy writes the commands of a scene. It draws new goals every ``task.episode`` seconds.
+    """Schedule in which a policy writes the commands of a scene.
+
+    The schedule draws new goals every ``task.episode`` seconds.
 
     Parameters and the initial state come from the scene. Observations have no noise.
 
@@ -166,7 +168,10 @@ class PolicySchedule:
         self._next = self._ends = self._last = 0.0
 
     def connect(self, operator: Operator) -> None:
-        """Let an operator set goals with inputs such as "goal.height". The schedule draws all goals that stay unset."""
+        """Let an operator set goals with inputs such as "goal.height".
+
+        The schedule draws the goals that the operator does not set.
+        """
         self._operator = operator
         for name, distribution in self.task.goals.items():
             ends = getattr(distribution, "low", None), getattr(distribution, "high", None)

@@ -23,7 +23,7 @@ def register(id: str, task: Task | type[Task] | str) -> None:
 
     Args:
         id: the id. An existing task with this id is replaced.
-        task: as in :class:`gpusim.envs.VectorEnv`.
+        task: a :class:`gpusim.envs.Task`, its class, or ``"module:Class"``.
     """
     gymnasium.envs.registration.registry.pop(id, None)
     gymnasium.register(

@@ -2,7 +2,7 @@
 
 PyTorch and gpusim both use OpenMP. By default, waiting threads of OpenMP keep their cores busy. If few cores are free,
 waiting threads of one library block working threads of the other library, and training takes 2 to 40 times as long.
-``OMP_WAIT_POLICY=passive`` avoids this. The variable must be set before PyTorch is imported.
+``OMP_WAIT_POLICY=passive`` avoids this. Set ``OMP_WAIT_POLICY`` before you import PyTorch.
 """
 
 from __future__ import annotations

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 
 class Signals:
-    """Signals of all worlds by name. They are views of one array, which each control step overwrites.
+    """Signals of all worlds by name.
 
-    ``signals[name]`` is a NumPy array (num_envs,), or (num_envs, k) for a signal with k components.
+    ``signals[name]`` is a NumPy array (num_envs,), or (num_envs, k) for a signal with k components. The next control
+    step can overwrite this array, so copy values that you need later.
 
     Attributes:
         array: all signals, (num_envs, n).
@@ -56,13 +57,13 @@ class Task:
     """Base class of tasks: scene, actions, observations and reward. Subclasses set attributes and define functions.
 
     Functions get the signals and goals of all worlds. ``observation`` and ``reward`` also get the last actions
-    (num_envs, actions), from -1 to 1. Keyword arguments of the constructor replace attributes.
+    (num_envs, actions), from -1 to 1. Keyword arguments of the constructor replace attributes (except ``scene``).
 
     Attributes:
-        scene: name of a scene, or path of a machine file (.yaml). Other models: define ``make_scene``.
+        scene: name of a scene, or path of a machine file (.yaml). For any other model, define ``make_scene``.
         parameters: parameters of the scene.
-        dt: step size (s). None: the step size of the scene.
-        decimation: simulation steps of one control step.
+        dt: step size (s), or None for the step size of the scene.
+        decimation: number of simulation steps in one control step.
         episode: maximum duration (s) of an episode. A longer episode is truncated.
         actions: name of a command or diagram input -> its values for the actions -1 and 1.
         signals: signals or wildcards that the functions use.
@@ -70,8 +71,8 @@ class Task:
         randomize: distributions of parameters by signal, drawn for each episode.
         start: distributions of the initial state by signal, as for ``sim.write_state``.
         noise: standard deviations of the noise of observed signals, by signal. Rewards are computed without noise.
-        delay: control steps between an action and its effect. For a pair (least, most), a delay in this range is drawn
-            for each episode.
+        delay: number of control steps between an action and its effect. For a pair (minimum, maximum), each episode
+            gets a random delay in this range.
         render_options: options of ``gpusim.viewer.Offscreen`` for images, such as ``camera``.
 
     Raises:
@@ -154,7 +155,7 @@ class Task:
             raise validate.fail(element, f"delay = {self.delay!r} is no number of steps", "give n or (least, most)")
 
     def make_scene(self) -> Scene:
-        """Return the scene. By default, it is the scene that ``scene`` names."""
+        """Return the scene: by default, the scene or machine file that the attribute ``scene`` names."""
         if self.scene.endswith((".yaml", ".yml")):
             return load_machine(self.scene, **self.parameters)
         return load_scene(self.scene, **self.parameters)
@@ -168,15 +169,15 @@ class Task:
         """Return the rewards (num_envs,) of a control step. Every task must define this function."""
 
     def terminated(self, s: Signals, goal: Goals) -> Array | None:
-        """Return a mask (num_envs,) of worlds whose episode ends now, before the time limit. None: no world."""
+        """Return a mask (num_envs,) of worlds whose episode ends before the time limit, or None for no world."""
         return None
 
     def success(self, s: Signals, goal: Goals) -> Array | None:
-        """Return a mask (num_envs,) of worlds that reach the goal. None: the task does not define success."""
+        """Return a mask (num_envs,) of worlds that reach the goal, or None if the task does not define success."""
         return None
 
     def begin(self, sim: Simulation, worlds: Array, drawn: Mapping[str, Array]) -> Mapping[str, Any] | None:
-        """Make further changes at the start of an episode, after the reset and before the drawn values are written.
+        """Prepare the start of an episode, after the reset and before the environment writes the drawn values.
 
         Args:
             sim: the simulation.
@@ -184,22 +185,22 @@ class Task:
             drawn: drawn values by signal or goal, (n,) or (n, k).
 
         Returns:
-            Further values to write, by signal, as for ``sim.write_state``. None: no values.
+            Further values to write, by signal, as for ``sim.write_state``, or None.
         """
         return None
 
 
 def _attributes(task: type[Task]) -> list[str]:
-    """Return the names of the attributes that subclasses of Task may set."""
+    """Return the names of the non-callable attributes that ``task`` and its bases below Task define."""
     own = (kind for kind in task.__mro__ if kind not in Task.__mro__)
     return [name for kind in own for name, value in vars(kind).items() if not callable(value)]
 
 
 def as_task(task: Task | type[Task] | str) -> Task:
-    """Return a task for a task, a class of tasks, or ``"module:Class"``.
+    """Return the task for a Task, a subclass of Task, or ``"module:Class"``.
 
     Raises:
-        ModelError: the argument is none of these.
+        ModelError: ``task`` has another type, or cannot be imported.
     """
     if isinstance(task, str):
         module, _, name = task.partition(":")

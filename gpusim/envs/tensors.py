@@ -1,4 +1,4 @@
-"""PyTorch tensors in place of NumPy arrays. gpusim imports PyTorch only if you ask for tensors."""
+"""PyTorch tensors in place of NumPy arrays, imported only if you ask for tensors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from gpusim.typing import Array
 
 
 class Tensors:
-    """Function that converts arrays to tensors that share the memory of the arrays. Rewards become float32."""
+    """Function that converts arrays to tensors.
+
+    float64 arrays (the rewards) are copied to float32. Other tensors share the memory of their array.
+    """
 
     def __init__(self) -> None:
         try:

@@ -34,31 +34,31 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """A task in ``num_envs`` worlds of one simulation. Actions are from -1 to 1.
 
     The episode of a world that fails (``sim.health``) ends as terminated. The transitions of a world only depend on the
-    seed, the world's number and its actions.
+    seed, the world's index and its actions.
 
     ``info["is_success"]`` reports the success of episodes that end. ``info["_is_success"]`` is the mask of worlds whose
-    episode ends. In mode "same_step", both are in ``info["final_info"]``.
+    episode ends. In mode "same_step", ``info["final_info"]`` contains "is_success" and "_is_success".
 
     Args:
         task: a :class:`Task`, its class, or ``"module:Class"``.
         num_envs: number of worlds.
-        autoreset_mode: "next_step", "same_step", "disabled", or Gymnasium's ``AutoresetMode``. With "disabled", call
-            ``reset(options={"reset_mask": mask})``.
-        render_mode: "rgb_array", or None for no images.
+        autoreset_mode: one of "next_step", "same_step" and "disabled", or Gymnasium's ``AutoresetMode``. With
+            "disabled", call ``reset(options={"reset_mask": mask})`` after episodes end.
+        render_mode: string "rgb_array", or None for no images.
         render_size: width and height (pixels) of an image.
-        render_worlds: indices of the worlds to draw. Images of the other worlds are black. None: all worlds.
-        arrays: "numpy": arrays. "torch": tensors that share memory with the environment's arrays.
+        render_worlds: indices of the worlds to draw, or None for all worlds. Images of the other worlds are black.
+        arrays: return type, "numpy" for arrays, or "torch" for tensors (rewards in float32).
         simulation: further arguments of :class:`gpusim.Simulation`, such as ``backend`` or ``threads``.
 
     Attributes:
-        sim: the simulation. You may read and write it between control steps.
+        sim: the simulation, which you may read and write between control steps.
         task: the task.
         scene: the scene of the task.
-        episode_steps: control steps after which an episode is truncated.
+        episode_steps: number of control steps after which an episode is truncated.
 
     Raises:
         ModelError: an argument or an attribute of the task breaks a rule.
-        UnknownNameError: no such scene, signal, command or mode.
+        UnknownNameError: a scene, signal, command or mode does not exist.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "autoreset_mode": AutoresetMode.NEXT_STEP}
@@ -116,16 +116,17 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Begin new episodes.
 
         Args:
-            seed: one seed for all worlds, or one seed for each world. None: continue the sequence of random numbers.
-                Without any seed, the sequence differs between processes.
-            options: "reset_mask": the worlds to reset, bool (num_envs,). Default: all. "stagger": a number n. The first
-                episodes of n groups of worlds end at different times.
+            seed: one seed for all worlds, one seed for each world, or None to continue the random sequence. An
+                environment that never got a seed starts with a random seed.
+            options: dict. The option "reset_mask" is a mask, bool (num_envs,), of the worlds to reset (default: all).
+                The option "stagger" is a number n: the first episodes of n groups of worlds end at different times.
 
         Returns:
             Observations (float32, (num_envs, n)) and an empty dict.
 
         Raises:
             ModelError: a seed or an option breaks a rule.
+            UnknownNameError: an option does not exist.
         """
         options = dict(options or {})
         mask, groups = options.pop("reset_mask", None), options.pop("stagger", 1)
@@ -155,7 +156,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             dict.
 
         Raises:
-            ModelError: the actions have the wrong shape, or are not finite.
+            ModelError: the actions or the values that the task returned have a wrong shape, or are not finite.
         """
         wiring, episodes = self._wiring, self._wiring.episodes
         wiring.act(actions)
@@ -195,7 +196,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     # Checkpoints.
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint of the simulation and all episodes. After :meth:`load`, results are bit-identical.
+        """Write a checkpoint of the simulation and all episodes. A continued run has bit-identical results.
 
         Args:
             path: path of the file, which must end in .npz. ``Simulation.load`` can also read the file.
@@ -206,13 +207,13 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         write_env(path, self.sim, self.task, self._mode.value, self._arrays())
 
     def load(self, path: str | os.PathLike[str]) -> Any:
-        """Continue from a checkpoint that :meth:`save` wrote. Task, number of worlds and mode must be the same.
+        """Continue from a checkpoint of the same task, number of worlds and mode, written by :meth:`save`.
 
         Returns:
             The observations (float32, (num_envs, n)).
 
         Raises:
-            ModelError: the file cannot be read, or does not fit. The environment is then unchanged.
+            ModelError: the file cannot be read, or is from a different environment. This error changes nothing.
         """
         snapshot, arrays = read_env(path, self.sim, self.task, self._mode.value, self._arrays())
         self.sim.restore(snapshot)
@@ -227,7 +228,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     # Parts of a step.
 
     def _begin(self, worlds: Array) -> None:
-        """Begin an episode in the worlds ``worlds`` (n,)."""
+        """Begin an episode in each world of ``worlds`` (n,)."""
         self._wiring.begin(worlds)
         self._pending[worlds] = False
 
@@ -235,7 +236,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return self._given(self._wiring.observation(self._wiring.read()))
 
     def _ended(self, s: Signals, done: Array) -> dict[str, Any]:
-        """Return the info of episodes that end."""
+        """Return the info dict about the success of the episodes that end."""
         reached = self._wiring.success(s)
         return {} if reached is None else {"is_success": reached, "_is_success": done.copy()}
 

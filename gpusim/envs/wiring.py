@@ -29,7 +29,7 @@ class Wiring:
 
     Raises:
         ModelError: an attribute of the task breaks a rule.
-        UnknownNameError: no such signal or command.
+        UnknownNameError: a signal or command does not exist.
     """
 
     def __init__(self, task: Task, sim: Simulation) -> None:
@@ -49,7 +49,7 @@ class Wiring:
         self.observations = first.shape[1]
 
     def _check_finite(self, first: Array) -> None:
-        """Raise ModelError if an observation is not finite."""
+        """Raise ModelError if the task's first observation is not finite."""
         if not np.isfinite(first).all():
             names = [name for name in self._observed.slices if not np.isfinite(self._signals[name]).all()]
             of = f"; these signals are not finite: {', '.join(names)}" if names else ""
@@ -67,7 +67,7 @@ class Wiring:
         """Return the observations, a new float32 array (num_envs, n).
 
         Raises:
-            ModelError: the shape is not the shape of the task's first observation.
+            ModelError: the task's observation has a different shape than its first observation.
         """
         if noise and self._noisy.size:
             array = s.array.copy()
@@ -97,7 +97,7 @@ class Wiring:
         """Return rewards and terminated worlds, (num_envs,) each. Infinite or NaN rewards of failed worlds become 0.
 
         Raises:
-            ModelError: the task returned a wrong shape, or a reward that is not finite.
+            ModelError: the task returned a wrong shape, or an infinite or NaN reward for a world that did not fail.
         """
         reward = self._given("reward", self.task.reward(s, self.episodes.goals, self.delayed.last))
         failed = ~self.sim.health()
@@ -125,7 +125,7 @@ class Wiring:
         return np.array(np.broadcast_to(found, shape))
 
     def begin(self, worlds: Array) -> None:
-        """Begin an episode in the worlds ``worlds`` (n,)."""
+        """Begin an episode in each world of ``worlds`` (n,)."""
         values, goals = self.episodes.begin(worlds)
         self.sim.reset(worlds)
         values |= self.task.begin(self.sim, worlds, {**values, **goals}) or {}

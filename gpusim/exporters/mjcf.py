@@ -39,7 +39,7 @@ def to_mjcf(
 ) -> tuple[str, ExportReport]:
     """Convert a model to MJCF, the format of MuJoCo. The file contains the meshes and refers to no other files.
 
-    Each joint coordinate (qpos) in the file equals ``joint.<label>.position``. The first keyframe, "start", has the
+    The qpos of each hinge and slide in the file equals ``joint.<label>.position``. The first keyframe, "start", has the
     positions, the velocities and the commands of the model.
 
     Trees of joints become nested bodies. A joint that closes a loop becomes an equality constraint. A rope or a spring
@@ -122,7 +122,7 @@ def _add_bodies(doc: Document) -> list[int]:
 
 
 def _is_new(carrier: dict[int, tuple[int, int]], child: int, parent: int) -> bool:
-    """Return whether ``child`` can be nested in ``parent``: ``child`` is a body and does not contain ``parent``."""
+    """Return whether body ``child`` can be nested in ``parent``, which must not be nested in ``child``."""
     if child == WORLD:
         return False
     while parent != WORLD:

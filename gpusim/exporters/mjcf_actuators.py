@@ -46,7 +46,7 @@ def _target(doc: Document, spec: ActuatorSpec) -> dict[str, str] | None:
 
 
 def _command(doc: Document, label: str) -> float:
-    """Return the first value of a command."""
+    """Return the initial value of a command."""
     column = doc.model.controls.get(label)
     return 0.0 if column is None else float(np.ravel(doc.model.default_controls)[column])
 

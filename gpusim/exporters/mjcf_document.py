@@ -19,7 +19,7 @@ FAR = 1e10
 
 
 def text(value: Any) -> str:
-    """Convert numbers to text. Reading the text returns exactly the same numbers."""
+    """Convert numbers to text from which MuJoCo reads exactly the same numbers."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -31,7 +31,7 @@ def text(value: Any) -> str:
 
 
 def pose(transform: Transform) -> dict[str, Any]:
-    """Return the XML attributes of a pose. A zero position or rotation is omitted."""
+    """Return the XML attributes of a pose, without a zero position and a zero rotation."""
     x, y, z, w = (float(v) for v in transform.rotation)
     result: dict[str, Any] = {}
     if np.any(transform.position):
@@ -56,14 +56,14 @@ class Document:
     Attributes:
         model: the model to export.
         report: receives findings.
-        bodies: body index -> XML element of the body. -1 is the world.
-        coordinates: (joint index, axis) -> coordinate in the file.
+        bodies: body index (-1 for the world) -> XML element of the body.
+        coordinates: map (joint index, axis) -> coordinate in the file.
         qpos, qvel: initial positions and velocities of all coordinates, in the order of the file.
         ctrl: initial commands of the actuators.
-        places: (kind of element, label) -> index in ``qpos``, for joint coordinates and floating bodies.
+        places: map ("joint" or "body", label) -> first index in ``qpos``, for joints and floating bodies.
         inputs: command -> index of the actuator that takes the command.
         act: initial activations.
-        activations: command -> index of the activation.
+        activations: command -> index in ``act``.
         paths: joint index -> elements of the spatial tendon's path, each with tag and attributes.
     """
 
@@ -83,12 +83,12 @@ class Document:
     _names: set[tuple[str, str]] = field(default_factory=set)
 
     def section(self, name: str) -> ElementTree.Element:
-        """Return a section below the root element. Create it on first use."""
+        """Return a section below the root element, and create the section if it does not exist."""
         found = self.root.find(name)
         return ElementTree.SubElement(self.root, name) if found is None else found
 
     def add(self, parent: ElementTree.Element, tag: str, **attributes: Any) -> ElementTree.Element:
-        """Add an element. Omit attributes that are None, and change a name that is already used."""
+        """Add an element without the attributes that are None, and change its name if the name is already used."""
         given = {name.rstrip("_"): value for name, value in attributes.items() if value is not None}
         if "name" in given:
             given["name"] = self.name(_SPACES.get(tag, tag), given["name"])
@@ -123,7 +123,7 @@ _SPACES = {
 
 
 def limits(lower: float, upper: float) -> tuple[float, float] | None:
-    """Return the text of a range, or None without limits."""
+    """Return a range with finite ends, or None if both limits are infinite."""
     if math.isinf(lower) and math.isinf(upper):
         return None
     return max(lower, -FAR), min(upper, FAR)

@@ -97,7 +97,7 @@ def _chosen(joint: JointSpec, *names: str) -> bool:
 
 
 def add_tree_joint(doc: Document, body: ElementTree.Element, index: int) -> None:
-    """Add the MJCF joints between a body and its parent. The kind of joint must be in CARRIERS."""
+    """Add the MJCF joints between a body and its parent. The type of joint ``index`` must be in CARRIERS."""
     joint = doc.model.joints[index]
     doc.report.joints[joint.label] = []
     if joint.kind in _AXES:
@@ -162,11 +162,11 @@ class _Rates:
         self.columns: list[Array] = []
 
     def add(self, slide: bool, axis: Array) -> None:
-        """Add a coordinate. ``axis`` is in the world frame."""
+        """Add a coordinate along or about ``axis`` (world frame)."""
         self.columns.append(np.concatenate([np.zeros(3), axis] if slide else [axis, np.zeros(3)]))
 
     def solved(self) -> list[float]:
-        """Return the rates, and report velocities that the joint does not allow."""
+        """Return the rates of the coordinates, and report velocities that the joint does not allow."""
         if not np.any(self.relative):
             return [0.0] * len(self.columns)
         matrix = np.stack(self.columns, axis=1)

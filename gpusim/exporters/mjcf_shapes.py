@@ -102,7 +102,7 @@ _FIELDS: dict[str, Any] = {"height_field": _height_field}
 
 
 def _lift(shape: ShapeSpec) -> float:
-    """Return the lowest height (m) of a height field, since MuJoCo's heights start at 0. Return 0 for other shapes."""
+    """Return the lowest height (m) of a height field, since MuJoCo's heights start at 0, and 0 for other shapes."""
     return float(np.min(shape.params["heights"])) if shape.kind in _FIELDS else 0.0
 
 
@@ -163,11 +163,12 @@ def _rgba(color: Sequence[float] | None, look: Look) -> tuple[float, ...] | None
 
 
 def _split(points: Array, triangles: Array, corners: Array | None) -> tuple[Array, Array, Array]:
-    """Return points, triangles and normals. Points with several normals are duplicated.
+    """Return points, triangles and normals, after duplicating points with several normals.
 
     Args:
-        points, triangles: (n, 3) and (m, 3).
-        corners: (m, 3, 3) normals at the corners. None: computed from the angles between faces.
+        points: vertices (n, 3).
+        triangles: indices (m, 3) into ``points``.
+        corners: normals (m, 3, 3) at the corners of the triangles, or None to compute them from the faces.
     """
     given = corner_normals(points, triangles) if corners is None else corners
     normals = np.round(np.reshape(given, (-1, 3)), 4) + 0.0

@@ -15,13 +15,13 @@ class ExportReport(Findings):
     """Result of an export.
 
     Attributes:
-        format: "MJCF" or "USD".
+        format: name of the format, "MJCF" or "USD".
         file: path of the written file, or "" for text.
-        counts: kind of element, such as "bodies" -> number of such elements in the file.
-        joints: joint label -> names of the joint's coordinates in the file.
+        counts: kind of element, such as "bodies" -> number of such elements.
+        joints: joint label -> names of the joint's coordinates (MJCF) or path of its prim (USD) in the file.
         findings: everything that the file represents differently or not at all, in the order of the export. Severity
-            "motion": the motion differs even without contacts. "contact": only contacts differ. "look": only the
-            appearance differs. "info": nothing differs.
+            "motion" means that the motion differs even without contacts, "contact" that only contacts differ, "look"
+            that only the appearance differs, and "info" that nothing differs.
     """
 
     format: str
@@ -44,13 +44,13 @@ class ExportReport(Findings):
         return json.dumps(asdict(self) | {"exact": self.exact}, indent=2)
 
     def summary(self) -> str:
-        """Return a short text: the number of written elements, and every warning."""
+        """Return a short text: the numbers of elements, and every warning."""
         counts = ", ".join(f"{number} {name}" for name, number in self.counts.items() if number)
         lines = [f"{self.file or self.format}: {counts}"]
         return "\n".join(lines + [f"  warning: {text}" for text in self.warnings])
 
     def add_look(self, visual: VisualSpec) -> None:
-        """Add a finding for a visual with a texture or a finish. Exports omit both."""
+        """Add a finding for a visual with a texture, vertex colors or a finish, which exports omit."""
         pieces = visual.params.get("pieces", ())
         looks = [visual.look, *(visual.look.over(piece.look) for piece in pieces)]
         if any(look.texture is not None for look in looks) or any(piece.colors is not None for piece in pieces):

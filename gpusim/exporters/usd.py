@@ -31,17 +31,16 @@ def to_usd(
 ) -> tuple[str, ExportReport]:
     """Convert a model to USD with USD physics, for Isaac Sim, Newton and other programs. The file contains the meshes.
 
-    The bodies lie below ``/World``, the joints in ``/World/Joints``. Units are m and kg, and z is up. USD stores masses
-    and joint frames in single precision. USD physics has no attributes for damping, friction and armature of joints.
-    The file therefore has the attributes of MuJoCo's schema, such as ``mjc:damping``. Mimic joints use Newton's schema.
-    The file omits everything that USD cannot represent, such as hydraulics, tires and block diagrams. The report lists
-    it.
+    The bodies are below ``/World``, the joints in ``/World/Joints``. Units are m and kg, and z is up. USD stores masses
+    and joint frames in single precision. Damping, friction and armature of joints become attributes of MuJoCo's schema,
+    such as ``mjc:damping``, since USD physics has none. Mimic joints use Newton's schema. The file omits everything
+    that USD cannot represent, such as hydraulics, tires and block diagrams. The report lists it.
 
     Args:
         model: a builder, or a finalized model. If worlds have different parameters, the file has the parameters of
             world 0.
         path: a .usda (text), .usd or .usdc (binary) file to write, or None.
-        name: name of the model, the display name of ``/World`` in the file.
+        name: name of the model, which becomes the display name of ``/World``.
 
     Returns:
         The file as text (USDA), and the report.

@@ -21,9 +21,9 @@ class UsdDocument:
         model: the model to export.
         report: receives findings.
         stage: the stage in memory, in m, kg and z up.
-        bodies: body index -> path of its prim. -1 is the root.
+        bodies: body index (-1 for the world) -> path of its prim.
         joints: joint index -> path of its prim.
-        axes: (joint, coordinate) -> name ("angular", "linear", "rotX", ...) and sign of the axis.
+        axes: map (joint, coordinate) -> name ("angular", "linear", "rotX", ...) and sign of the axis.
     """
 
     def __init__(self, model: Model, report: ExportReport) -> None:
@@ -40,7 +40,7 @@ class UsdDocument:
         self.axes: dict[tuple[int, int], tuple[str, float]] = {}
 
     def path(self, parent: str, label: str) -> str:
-        """Return an unused path below ``parent``. Change a label that is not a valid USD identifier."""
+        """Return an unused path below ``parent``, with ``label`` converted to a valid USD identifier."""
         from pxr import Tf
 
         name = Tf.MakeValidIdentifier(label)

@@ -26,7 +26,7 @@ Motion = tuple[bool, int, float]
 
 
 def add_joints(doc: UsdDocument) -> None:
-    """Add all joints. Joints that close loops are excluded from the articulations."""
+    """Add all joints, and exclude joints that close loops from the articulations."""
     from pxr import UsdGeom
 
     UsdGeom.Scope.Define(doc.stage, FOLDER)
@@ -46,7 +46,7 @@ def add_joints(doc: UsdDocument) -> None:
 
 
 def _closing(joints: list[JointSpec]) -> set[int]:
-    """Return the joints that close loops. Earlier joints already connect their bodies."""
+    """Return the joints that close loops: joints whose bodies are already connected by earlier joints."""
     part: dict[int, int] = {}
 
     def root(body: int) -> int:
@@ -79,7 +79,7 @@ def _add_articulations(doc: UsdDocument, closing: set[int]) -> None:
 
 
 def _define(doc: UsdDocument, joint: JointSpec, schema: Any, columns: Array) -> Any:
-    """Define a joint prim. ``columns``: axes of the prim's frame, in the joint frame."""
+    """Define a joint prim, whose frame has the axes ``columns`` (3, 3) in the joint frame."""
     turn = Transform.from_matrix(columns)
     made = schema.Define(doc.stage, doc.path(FOLDER, joint.label))
     for end, (body, frame) in enumerate(((joint.parent, joint.parent_xform), (joint.child, joint.child_xform))):
@@ -98,7 +98,7 @@ def _fixed(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
 
 
 def _latch(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
-    """Add a closed latch as a fixed or spherical joint with a break force."""
+    """Add a closed latch as a fixed or spherical joint, with its break force and break torque."""
     from pxr import UsdPhysics
 
     if not np.isfinite(joint.params["limit_lower"][0]):
@@ -280,7 +280,7 @@ def _set_passive(doc: UsdDocument, prim: Any, joint: JointSpec) -> None:
 
 
 def add_drives(doc: UsdDocument) -> None:
-    """Add a drive for every servo, motor and joint force, and report the other actuators."""
+    """Add drives for servos, torque motors and joint forces, and attributes for springs. Report other actuators."""
     for spec in doc.model.actuators:
         maker = _DRIVES.get(spec.kind)
         place = (spec.params.get("joint", -1), spec.params.get("axis", 0))
@@ -294,7 +294,7 @@ def add_drives(doc: UsdDocument) -> None:
 
 
 def _report_maps(doc: UsdDocument, spec: ActuatorSpec) -> None:
-    """Report command maps with a range or a lag, which USD drives do not support."""
+    """Report command maps, which USD drives do not support."""
     for command, label in zip(actuator_type(spec.kind).commands, command_names(spec), strict=True):
         own = map_of(spec, command)
         if own is None:

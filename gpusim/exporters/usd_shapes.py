@@ -138,7 +138,7 @@ def _collider(doc: UsdDocument, path: str, shape: ShapeSpec) -> Any:
 
 
 def _bind(doc: UsdDocument, prim: Any, material: Material) -> None:
-    """Bind a physics material to a shape. Shapes with the same numbers share one material."""
+    """Bind a physics material to a shape. Shapes with equal parameters share one material."""
     from pxr import UsdGeom, UsdPhysics, UsdShade
 
     name = f"material_{abs(hash(material)) % 10**12}"
@@ -196,7 +196,7 @@ def _add_visual(doc: UsdDocument, visual: VisualSpec) -> None:
 
 
 def _add_groups(doc: UsdDocument, paths: list[str]) -> None:
-    """Add a collision group for each pair of group and mask."""
+    """Add a collision group for the shapes with the same group and mask, if some shapes do not collide."""
     from pxr import UsdGeom, UsdPhysics
 
     shapes = doc.model.shapes

@@ -1,6 +1,6 @@
-"""Importers of robot files. Each import returns a report that lists the parts read, repaired and ignored.
+"""Importers of robot files. Each import returns a report of what it read, repaired and ignored.
 
-Python imports the modules of a format on first use. This keeps ``import gpusim`` fast.
+Python imports the modules of a format on first use, so that ``import gpusim`` stays fast.
 """
 
 from __future__ import annotations

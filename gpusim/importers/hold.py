@@ -25,8 +25,8 @@ def add_holding_servos(
 
     The servo's gains scale with the load: stiffness ``I w^2`` and damping ``2 z I w`` with w = 2 pi frequency. I is the
     inertia of all bodies that the joint moves, also through its followers (``<mimic>``). The target is the joint's
-    position in the imported pose. After a reset to a named posture, it is the position in that posture. Followers get
-    no servo, since their leaders move them.
+    position in the imported pose. After a reset to a named posture, the target is the joint's position in that posture.
+    Followers get no servo, since their leaders move them.
 
     Args:
         builder: builder from the importer.
@@ -70,7 +70,7 @@ def add_holding_servos(
 
 
 def _total_load(report: ImportReport, name: str) -> float:
-    """Return the inertia at a joint including its followers. A follower counts with its squared gear ratio."""
+    """Return the inertia at a joint including its followers, whose inertia counts times the squared multiplier."""
     total = report.joints[name].load_inertia
     for other, follower in report.joints.items():
         if follower.mimic is not None and follower.mimic.leader == name:

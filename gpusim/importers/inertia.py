@@ -1,8 +1,8 @@
 """Inertia tensors from files: check them, repair them, and combine the mass properties of parts.
 
 An inertia tensor is physically possible if its principal moments are positive and the largest is at most the sum of the
-other two. For a given mass, a ball of the densest matter has the smallest possible moment. Much smaller moments
-(:func:`gpusim.validate.least_moment`) are round-off errors and count as zero.
+other two. For a given mass, a ball of the densest metal (osmium) has the smallest possible moment of inertia. Moments
+below a millionth of this moment (:func:`gpusim.validate.least_moment`) are round-off errors and count as zero.
 """
 
 from __future__ import annotations
@@ -75,11 +75,11 @@ def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = 
 
 
 def repair_inertia(inertia: np.ndarray, mass: float) -> np.ndarray:
-    """Return the physically possible tensor nearest to ``inertia`` (3, 3).
+    """Return a physically possible tensor close to ``inertia`` (3, 3).
 
-    The result has the principal axes and the largest moment of ``inertia``. A possible tensor is returned unchanged. If
-    the tensor is not finite, or zero up to round-off, the result is the inertia of a sphere of water with ``mass``
-    (kg).
+    The result has the principal axes and the largest moment of ``inertia``. A physically possible tensor stays
+    unchanged. If the tensor is not finite, or zero up to round-off, the result is the inertia of a sphere of water with
+    ``mass`` (kg).
     """
     if inertia_fault(inertia, mass) is None:
         return inertia

@@ -1,4 +1,4 @@
-"""One loader for all formats: ``gpusim.load`` and ``ModelBuilder.add_model``."""
+"""One loader for all formats, for ``gpusim.load`` and ``ModelBuilder.add_model``."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _KNOWN = "give MJCF (<mujoco>), URDF (<robot>), SDF (<sdf>) or USD"
 
 
 def load(source: Any, **arguments: Any) -> tuple[ModelBuilder, ImportReport]:
-    """Read a model from a file or from text. The content decides the format: MJCF, URDF, SDF or USD.
+    """Read a model from a file or from text. The content decides whether the format is MJCF, URDF, SDF or USD.
 
     Args:
         source: path, text, or an object that the format's loader accepts, such as ``mujoco.MjSpec``.
         arguments: keyword arguments of ``load_mjcf``, ``load_urdf``, ``load_sdf`` or ``load_usd`` in
-            ``gpusim.importers``. All four have ``fixed_base``, ``gravity``, ``xform``, ``merge_fixed``, ``keep``,
-            ``collisions``, ``self_collisions``, ``visuals``, ``meshes``, ``actuators``, ``asset_dirs``, ``assets``,
-            ``pose`` and ``strict``.
+            ``gpusim.importers``. All four loaders have the arguments ``fixed_base``, ``gravity``, ``xform``,
+            ``merge_fixed``, ``keep``, ``collisions``, ``self_collisions``, ``visuals``, ``meshes``, ``actuators``,
+            ``asset_dirs``, ``assets``, ``pose`` and ``strict``.
 
     Returns:
         The builder, which you can extend, and the report.
@@ -57,7 +57,7 @@ def format_of(where: str, source: Any) -> str:
         source: path, text or object.
 
     Raises:
-        ModelError: no such file, or an unknown format.
+        ModelError: the file does not exist, or has an unknown format.
     """
     if not isinstance(source, str | os.PathLike):
         package = type(source).__module__.partition(".")[0]
@@ -132,16 +132,16 @@ def add_model(
     label_prefix: str = "",
     **arguments: Any,
 ) -> ImportReport:
-    """Add a model from a file: MJCF, URDF, SDF or USD.
+    """Add a model from an MJCF, URDF, SDF or USD file.
 
     A model with a fixed base is mounted on ``parent``. A model with a floating base starts at ``parent``, but is free
     to move. The gravity of the builder replaces the gravity of the file.
 
     Args:
         source: path or text, as in ``gpusim.load``.
-        parent: index or label of the body, or label of the site, that the model is mounted on. Links that an importer
-            merged into others are sites. Default: the world.
-        xform: pose of the model's world in the frame of ``parent``.
+        parent: index or label of the body, or label of the site, that the model is mounted on (default: the world).
+            Links that an importer merged into other links are sites.
+        xform: pose of the model's world frame in the frame of ``parent``.
         label_prefix: prefix of all labels of the model. Give each copy a different prefix.
         arguments: keyword arguments of ``gpusim.load``.
 
@@ -149,8 +149,8 @@ def add_model(
         The report. The names in the report have the prefix, and the indices are indices in this builder.
 
     Raises:
-        ModelError: as in ``gpusim.load``. Also: an invalid body index, or a label that the builder already has.
-        UnknownNameError: no body or site with the label ``parent``, or an unknown argument.
+        ModelError: as in ``gpusim.load``, or ``parent`` is no body, or the builder already has a label of the model.
+        UnknownNameError: no body or site has the label ``parent``, or an argument is unknown.
     """
     where = "ModelBuilder.add_model"
     validate.transform(where, "xform", xform)

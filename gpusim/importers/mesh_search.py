@@ -20,8 +20,8 @@ class Search:
     """Search path for files.
 
     Args:
-        folder: folder of the robot file. Relative names start in this folder. Packages are searched in this folder and
-            in all folders above it.
+        folder: folder of the robot file, where relative names start. The search for packages includes this folder and
+            all folders above it.
         packages: folders that contain packages, or are packages.
     """
 
@@ -35,7 +35,7 @@ class Search:
     def find(self, name: str, folder: Path | None = None) -> Path | None:
         """Return the file or folder for a name (``package://name/...``, ``file://...``, a path), or None.
 
-        ``folder``: folder where relative names start. Default: ``self.folder``.
+        Relative names start in ``folder``, by default ``self.folder``.
         """
         scheme, _, rest = name.strip().partition("://") if "://" in name else ("", "", name.strip())
         here = self.folder if folder is None else folder
@@ -56,7 +56,7 @@ class Search:
         """Return the path of a file.
 
         Raises:
-            ModelError: the file is missing. The message explains how to specify the folder that contains it.
+            ModelError: the file is missing. The message explains how to specify the file's folder.
         """
         path = self.find(name, folder)
         if path is None or not path.is_file():
@@ -72,7 +72,7 @@ class Search:
                 yield folder / rest
 
     def _guess(self, name: str, rest: str, here: Path) -> Path | None:
-        """Return the file whose path has the longest common end with ``rest``."""
+        """Return the file whose path has the longest common end with ``rest``, or None."""
         parts = [part for part in PurePosixPath(rest).parts if part not in ("/", "..", ".")]
         if not parts or "." not in parts[-1]:
             return None

@@ -45,7 +45,7 @@ def add_mesh_shapes(
         scale: factor for each axis that converts the mesh's length unit to m.
         xform: pose of the mesh in the body frame.
         label: label of the first shape. The labels of further shapes end with a number.
-        meshes: "hull" or "decompose".
+        meshes: kind of shapes, "hull" or "decompose".
         material: material of all shapes.
 
     Raises:

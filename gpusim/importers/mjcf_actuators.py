@@ -1,8 +1,8 @@
 """Actuators of the MJCF importer.
 
 In MuJoCo, an actuator of length l and velocity v has the force ``gain ctrl + b0 + b1 l + b2 v`` (biasprm b0, b1, b2).
-With b1 < 0, the actuator becomes a position servo. With b1 = 0 and b2 < 0, it becomes a velocity servo. If both are
-0, it becomes a joint force. Command maps convert MuJoCo's ctrl values to commands of the model.
+With b1 < 0, the actuator becomes a position servo. With b1 = 0 and b2 < 0, the actuator becomes a velocity servo. With
+b1 = b2 = 0, the actuator becomes a joint force. Command maps convert MuJoCo's ctrl values to commands of the model.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GREATEST_EFFORT = 1e12
 
 @dataclass(frozen=True)
 class _Law:
-    """Effort on a joint coordinate q: ``gain ctrl + constant - stiffness q - damping q'``, within lower and upper."""
+    """Effort ``gain ctrl + constant - stiffness q - damping q'`` on a joint coordinate q, clipped to its limits."""
 
     gain: float
     constant: float
@@ -210,7 +210,7 @@ def _control(context: Context, a: int) -> int:
 
 
 def _add_on_site(context: Context, a: int, site: int) -> None:
-    """Add a force and a torque at a site. Their commands are MuJoCo's ctrl."""
+    """Add a force or a torque at a site, or both, with MuJoCo's ctrl as command."""
     m, builder, gear = context.m, context.builder, context.m.actuator_gear[a]
     body, place = context.site(site)
     bias = m.actuator_biasprm[a] if _enum(context, "mjtBias", m.actuator_biastype[a]) == "affine" else np.zeros(3)

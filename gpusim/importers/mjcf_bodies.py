@@ -1,4 +1,4 @@
-"""Bodies of the MJCF importer: masses, poses and velocities. Bodies without joints are merged into their parents."""
+"""Bodies of the MJCF importer: masses, poses, velocities, and merging of bodies without joints into their parents."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ SLOW = 0.05
 
 
 def add_equalities(context: Context) -> None:
-    """Add the equality constraints. A connect or weld that is inactive at the start becomes an open latch."""
+    """Add the equality constraints. A connect or weld that is switchable or inactive at the start becomes a latch."""
     m, mj = context.m, context.mj
     if context.off("EQUALITY", "CONSTRAINT"):
         return
@@ -84,7 +84,7 @@ def _add_ends(context: Context, e: int) -> None:
 
 
 def _add_latch(context: Context, e: int, active: bool) -> None:
-    """Add a weld or connect that can be switched."""
+    """Add a latch for a connect or weld that can be switched."""
     (a, frame_a), (b, frame_b) = _ends(context, e)
     if a == b:
         return
@@ -99,7 +99,7 @@ def _add_latch(context: Context, e: int, active: bool) -> None:
 
 
 def _add_soft(context: Context, e: int, a: int, b: int, frame_a: Any, frame_b: Any, weld: bool, label: str) -> None:
-    """Add a bushing in place of a soft constraint to a mocap body. Both have the same static stiffness."""
+    """Add a bushing with the static stiffness of a soft constraint between a body and a mocap body."""
     stiffness, damping = [], []
     for inverse in _inverse_weights(context, e):
         k, c = _static_spring(context, e, inverse)

@@ -43,7 +43,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Coordinate:
-    """The builder's joint (index and label) for a MuJoCo joint, and the number of its coordinate."""
+    """The builder's joint (index and label) for a MuJoCo joint, and the index of the coordinate in that joint."""
 
     index: int
     label: str
@@ -57,11 +57,11 @@ class Losses:
     facts: dict[tuple[str, str, str, str, str], list[str]] = field(default_factory=dict)
 
     def add(self, severity: str, kind: str, name: str, what: str, effect: str = "", fix: str = "") -> None:
-        """Add an element (``kind`` and ``name``) to the finding ``what``."""
+        """Add the element ``name`` of a ``kind`` to the finding with the same problem."""
         self.facts.setdefault((severity, kind, what, effect, fix), []).append(name)
 
     def write(self, report: ImportReport) -> None:
-        """Add one finding for each problem to the report."""
+        """Add one finding to the report for each problem."""
         for (severity, kind, what, effect, fix), names in self.facts.items():
             quoted = ", ".join(f"'{name}'" for name in names[:NAMED_IN_FINDINGS] if name)
             more = len(names) - NAMED_IN_FINDINGS
@@ -77,22 +77,21 @@ class Context:
     Attributes:
         mj: the package ``mujoco``.
         m: the MjModel.
-        at_zero, now: MjData at qpos0 and in the starting posture, after MuJoCo's kinematics.
-        homes: MuJoCo body -> index of the builder's body that contains it (-1: the world), and its pose in the frame of
-            the builder's body.
+        at_zero, now: two MjData, at qpos0 and in the starting posture, after MuJoCo's kinematics.
+        homes: index of the builder's body that contains each MuJoCo body (-1: the world), and the pose of the MuJoCo
+            body in the frame of the builder's body.
         members: body index in the builder -> MuJoCo bodies that this body contains, the merged ones last.
-        labels: MuJoCo body that is not merged -> label of its body in the builder.
-        joint_labels: MuJoCo joint -> label of this joint in the report.
-        coordinates: MuJoCo joint -> joint and coordinate in the builder.
-        tendons: MuJoCo tendon -> joint index in the builder.
-        offsets: MuJoCo tendon -> constant length (m): MuJoCo's tendon length minus the coordinate of the builder's
-            joint.
-        shapes: MuJoCo geom -> index of its first shape.
-        parts: MuJoCo geom -> indices of all its shapes. A decomposed mesh has several shapes.
-        pieces: MuJoCo mesh -> its triangles for drawing.
+        labels: label in the builder of each MuJoCo body that is not merged.
+        joint_labels: label in the report of each MuJoCo joint.
+        coordinates: joint and coordinate in the builder of each MuJoCo joint.
+        tendons: joint index in the builder of each MuJoCo tendon.
+        offsets: length of each MuJoCo tendon minus the coordinate of the builder's joint, a constant (m).
+        shapes: index of the first shape of each MuJoCo geom.
+        parts: indices of all shapes of each MuJoCo geom. A decomposed mesh has several shapes.
+        pieces: triangles of each MuJoCo mesh for drawing.
         actuators: number of actuators.
-        controls: (index in MuJoCo's ctrl, command in the model) of each command.
-        activations: (index in MuJoCo's act, command in the model, minimum, maximum) of each activation.
+        controls: index in MuJoCo's ctrl, and command in the model, of each command.
+        activations: index in MuJoCo's act, command in the model, minimum and maximum of each activation.
     """
 
     def __init__(self, mj: ModuleType, model: Any, options: Options, builder: ModelBuilder, report: ImportReport):
@@ -115,7 +114,7 @@ class Context:
         self._used: dict[str, set[str]] = {}
 
     def off(self, *names: str) -> bool:
-        """Return True if the model disables one of these features of MuJoCo, such as "LIMIT"."""
+        """Return True if the model disables at least one of the MuJoCo features ``names``, such as "LIMIT"."""
         bits = self.mj.mjtDisableBit
         passive = getattr(bits, "mjDSBL_PASSIVE", 0)  # springs and dampers together, before MuJoCo 3.4
         return any(int(self.m.opt.disableflags) & int(getattr(bits, f"mjDSBL_{name}", passive)) for name in names)
@@ -125,7 +124,7 @@ class Context:
         return getattr(self.m, name, default)
 
     def name(self, kind: str, index: int) -> str:
-        """Return an element's name in the file, or kind and number. ``kind`` is as in mjtObj: "BODY", "GEOM", ..."""
+        """Return an element's name in the file, or else its ``kind`` (as in mjtObj, such as "BODY") and number."""
         found = self.mj.mj_id2name(self.m, getattr(self.mj.mjtObj, f"mjOBJ_{kind}"), index)
         return found or f"{kind.lower()}{index}"
 
@@ -163,7 +162,7 @@ class Context:
 
 
 def word(text: str, default: str) -> str:
-    """Return a name without dots, spaces and control characters, as the builder's labels need."""
+    """Return a name with ``_`` in place of dots, spaces and control characters, which labels cannot contain."""
     return "".join(c if c.isprintable() and not c.isspace() and c != "." else "_" for c in text) or default
 
 

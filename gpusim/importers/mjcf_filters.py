@@ -28,11 +28,11 @@ class Filters:
     Attributes:
         geoms: geoms that may collide.
         number: geom -> number of its group.
-        meets: (groups, groups), True if two groups collide.
-        alone: (groups,) True for groups whose geoms have contype = conaffinity = 0. They collide only in the pairs of
-            <pair>.
-        named: False if the model has more groups than the builder supports. Then each pair of geoms gets its own
-            collision rule.
+        meets: array (groups, groups), True if two groups collide.
+        alone: array (groups,), True for groups whose geoms have contype = conaffinity = 0. Geoms of these groups
+            collide only in the pairs of <pair>.
+        named: whether the builder supports the number of groups. If not, each pair of geoms gets its own collision
+            rule.
     """
 
     def __init__(self, context: Context):
@@ -121,7 +121,7 @@ class Filters:
         return Material(friction=slide, spinning_friction=spin, rolling_friction=roll)
 
     def _filtered(self, geoms: list[int]) -> Array:
-        """Return (n, n), True for pairs of geoms that MuJoCo excludes: same body, parent and child, or <exclude>."""
+        """Return a mask (n, n) of the geom pairs that MuJoCo excludes: same body, parent and child, or <exclude>."""
         m = self.context.m
         body = np.array([int(m.geom_bodyid[g]) for g in geoms])
         weld = np.array(m.body_weldid)
@@ -138,7 +138,7 @@ class Filters:
         return found
 
     def _listed(self, geoms: list[int]) -> dict[tuple[int, int], int]:
-        """Return the geom pairs of <pair>: (i, k) -> index of the pair, where i < k are indices into ``geoms``."""
+        """Return the pairs of <pair>: indices (i, k) into ``geoms`` with i < k -> index of the pair in the file."""
         m, place, found = self.context.m, {g: i for i, g in enumerate(geoms)}, {}
         for p in range(m.npair):
             one, two = int(m.pair_geom1[p]), int(m.pair_geom2[p])
@@ -157,7 +157,7 @@ class Filters:
         return effective_friction(dimension, np.maximum(m.geom_friction[a], m.geom_friction[b]))
 
     def _unlike(self, geoms: list[int]) -> Array:
-        """Return (n, n), True if the materials of two shapes give another friction than MuJoCo's rule."""
+        """Return a mask (n, n) of the pairs whose materials give a different friction than MuJoCo's rule."""
         m, shapes = self.context.m, self.context.builder.shapes
         kinds: dict[tuple[float, ...], int] = {}
         number = np.array(
@@ -174,7 +174,7 @@ class Filters:
 
 
 def _joined(builder: ModelBuilder, bodies: Array) -> Array:
-    """Return (n, n), True for shapes of bodies that do not collide because a joint connects them."""
+    """Return a mask (n, n) of the shape pairs whose bodies do not collide because a joint connects them."""
     found = np.zeros((bodies.size, bodies.size), bool)
     place = {int(b): np.flatnonzero(bodies == b) for b in set(bodies.tolist())}
     for a, b in joined_bodies(builder.joints, {b for b in place if b >= 0}):

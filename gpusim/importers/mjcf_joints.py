@@ -1,7 +1,7 @@
 """Joints of the MJCF importer.
 
-The joint frame's origin is the joint's anchor. ``joint.<label>.position`` is MuJoCo's qpos. Several hinges and slides
-of a body become one d6 joint if possible. Otherwise they become single joints with light links between them.
+The joint frame's origin is the joint's anchor. For hinges and slides, ``joint.<label>.position`` equals MuJoCo's qpos.
+Several hinges and slides of a body become one d6 joint, or single joints with light links between them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def friction_of(context: Context, dof: int) -> float:
 
 
 def limits_of(context: Context, j: int) -> tuple[float, float]:
-    """Return the limits of a joint, infinite if it has none."""
+    """Return the limits of a joint, or infinite values for a joint without limits."""
     active = context.m.jnt_limited[j] and not context.off("LIMIT", "CONSTRAINT")
     return context.limited(active, context.m.jnt_range[j])
 
@@ -70,7 +70,7 @@ def _label(context: Context, j: int) -> str:
 
 
 def _add_single(context: Context, j: int, parent: int, child: int, start: Transform) -> None:
-    """Add joint ``j``. ``start`` is the child's pose in the parent at qpos0."""
+    """Add joint ``j`` to a child with the pose ``start`` in the parent at qpos0."""
     kind = int(context.m.jnt_type[j])
     if kind == FREE:
         _add_free(context, j, child)
@@ -223,7 +223,7 @@ def _moved(context: Context, j: int) -> Transform:
 
 
 def _link_velocity(context: Context, b: int, joints: list[int], pose: Transform) -> tuple[Array, Array]:
-    """Return the linear and angular velocity of a light link. ``joints``: joints from the parent to the link."""
+    """Return the linear and angular velocity of a light link, which ``joints`` connect to the parent."""
     m, now, parent = context.m, context.now, int(context.m.body_parentid[b])
     both = np.zeros(6)
     context.mj.mj_objectVelocity(m, now, context.mj.mjtObj.mjOBJ_XBODY, parent, both, 0)

@@ -1,4 +1,4 @@
-"""Findings of the MJCF importer for everything that the model cannot represent: fluid, plugins and so on."""
+"""Findings of the MJCF importer for elements that the model cannot represent, such as flexes, plugins and skins."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _options(context: Context) -> None:
 
 
 def _joints(context: Context) -> None:
-    """Report soft limits and soft dry friction of joints."""
+    """Report soft limits, margins of limits, and soft dry friction of joints."""
     m = context.m
     for j in range(m.njnt):
         dof = int(m.jnt_dofadr[j])
@@ -49,7 +49,7 @@ def _joints(context: Context) -> None:
 
 
 def _tendons(context: Context) -> None:
-    """Report soft limits and soft dry friction of tendons."""
+    """Report soft limits, margins of limits, and soft dry friction of tendons."""
     m = context.m
     for t in context.tendons:
         if m.tendon_frictionloss[t] and is_soft(m.tendon_solref_fri[t], m.tendon_solimp_fri[t]):
@@ -63,7 +63,7 @@ def _tendons(context: Context) -> None:
 
 
 def _pairs(context: Context) -> None:
-    """Report properties of <pair> that the model lacks."""
+    """Report properties of <pair> that the model cannot represent."""
     m, adhesion = context.m, context.field("pair_adhesion", np.zeros(context.m.npair))
     for p in range(m.npair):
         name = "/".join(context.name("GEOM", int(g)) for g in (m.pair_geom1[p], m.pair_geom2[p]))
@@ -88,7 +88,7 @@ def _sensors(context: Context) -> None:
 
 
 def _effort_ranges(context: Context) -> None:
-    """Report limits on the total actuator force of a joint or tendon. The model limits each actuator instead."""
+    """Report limits on the total actuator force of a joint or tendon, since the model limits each actuator instead."""
     m, pulls = context.m, [driven(context, a) for a in range(context.actuators)]
     if context.off("ACTUATION") or not pulls:
         for j in range(m.njnt):

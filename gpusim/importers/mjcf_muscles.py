@@ -1,4 +1,4 @@
-"""Muscles of the MJCF importer: MuJoCo's muscle model, with activation dynamics, on a joint or a tendon."""
+"""Muscles of the MJCF importer, with MuJoCo's muscle model and activation dynamics, on a joint or a tendon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sensors of the MJCF importer: ``report.sensors`` maps each sensor to a signal of the model."""
+"""Sensors of the MJCF importer, which ``report.sensors`` maps to signals of the model."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _signal(context: Context, s: int, kind: str) -> SensorInfo | None:
 
 
 def _only_own_actuators(context: Context, j: int) -> bool:
-    """Return True if no tendon, spring or gravity compensation adds to a joint's actuator force."""
+    """Return True if no tendon, site actuator, spring or gravity compensation adds to a joint's actuator force."""
     m = context.m
     others = [a for a in range(context.actuators) if m.actuator_trntype[a] > 1 and j in driven(context, a)[0]]
     return not (others or m.jnt_stiffness[j] or compensates(context, j))
@@ -133,7 +133,7 @@ def _of_frame(context: Context, s: int, quantity: str, form: str) -> SensorInfo 
 
 
 def _site_of(context: Context, kind: int, target: int, name: str) -> str | None:
-    """Return the label of the site at an object's frame. The function adds a site for objects that are not sites."""
+    """Return the label of the site at an object's frame, after adding a site for an object that is not a site."""
     m, mj = context.m, context.mj
     if kind == int(mj.mjtObj.mjOBJ_SITE):
         return context.builder.sites[target].label
@@ -177,7 +177,7 @@ def _part(context: Context, b: int) -> Part:
 
 
 def _touch(context: Context, s: int, site: int) -> SensorInfo | None:
-    """Add a sensor for all contacts of the site's body."""
+    """Add a contact sensor, which measures all contacts of the site's body, for a touch sensor."""
     body, _ = context.site(site)
     if body == WORLD or context.builder.bodies[body].kinematic:
         return None
@@ -195,7 +195,7 @@ def _gives_distance(context: Context, s: int) -> bool:
 
 
 def _range(context: Context, s: int, site: int) -> SensorInfo:
-    """Add a ray along the z axis of the site."""
+    """Add a ray sensor along the z axis of the site."""
     m, own = context.m, int(context.m.site_bodyid[site])
     label = context.label("sensor", context.name("SENSOR", s))
     context.builder.add_ray_sensor(site, Rays(np.array([[0.0, 0.0, 1.0]])), max_range=_FAR, label=label)

@@ -40,7 +40,7 @@ def import_mujoco() -> ModuleType:
     """Return the package ``mujoco``.
 
     Raises:
-        ModelError: it is not installed.
+        ModelError: the package is not installed.
     """
     try:
         import mujoco
@@ -61,7 +61,7 @@ def compile_model(
         asset_dirs: folders to search for files that the compiler does not find.
 
     Raises:
-        ModelError: mujoco is missing, or the compiler rejects the model. The message quotes the compiler.
+        ModelError: mujoco or the file is missing, or the compiler rejects the model. The message quotes the compiler.
     """
     mujoco = import_mujoco()
     if isinstance(source, mujoco.MjModel):

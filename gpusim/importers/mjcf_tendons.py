@@ -101,7 +101,7 @@ def _acts(context: Context, t: int) -> bool:
 
 
 def _fixed_terms(context: Context, rows: list[int]) -> list[tuple[int, int, float]] | None:
-    """Return terms (joint, coordinate, factor). MuJoCo only allows hinges and slides."""
+    """Return the terms (joint, coordinate, factor) of a fixed tendon, or None if all factors are zero."""
     m = context.m
     found: dict[tuple[int, int], float] = {}
     for i in rows:
@@ -111,7 +111,7 @@ def _fixed_terms(context: Context, rows: list[int]) -> list[tuple[int, int, floa
 
 
 def _spatial_terms(context: Context, t: int, rows: list[int]) -> list[tuple[int, int, float]] | None:
-    """Add distance joints and wrapped ropes between consecutive sites. Return the terms, or None if there are none."""
+    """Add distance joints and wrapped ropes between consecutive sites, and return their terms, or None without any."""
     m = context.m
     divisor, constant = 1.0, 0.0
     last: tuple[int, Transform] | None = None
@@ -158,7 +158,7 @@ def _add_part(
 
 
 def _wrap(context: Context, i: int) -> Wrap:
-    """Return the geom that a tendon wraps around."""
+    """Return the geom that a tendon wraps around, as a Wrap."""
     m, geom, site = context.m, int(context.m.wrap_objid[i]), int(context.m.wrap_prm[i])
     body, home = context.homes[int(m.geom_bodyid[geom])]
     place = home * frame(m.geom_pos[geom], m.geom_quat[geom])
@@ -210,7 +210,7 @@ def _add_tendon(context: Context, t: int, terms: list[tuple[int, int, float]]) -
 
 
 def _add_spring(context: Context, t: int, stiffness: float, name: str, offset: float) -> None:
-    """Add the spring of a tendon. Within ``springlength`` it has no force."""
+    """Add the spring of a tendon, which has no force while the length is within ``springlength``."""
     lower, upper = (float(x) - offset for x in np.ravel(context.m.tendon_lengthspring[t]))
     index, label = context.tendons[t], context.label("actuator", name)
     spring: dict[str, Any] = {"stiffness": stiffness, "rest_angle": lower}

@@ -38,7 +38,7 @@ def add_cameras(context: Context) -> None:
 
 
 def _angle(context: Context, c: int) -> float:
-    """Return the vertical angle of a camera, rad."""
+    """Return the vertical field of view of a camera, rad."""
     m = context.m
     if context.field("cam_projection", np.zeros(m.ncam))[c]:
         return math.radians(45.0)
@@ -104,7 +104,7 @@ def _kind(context: Context, k: int) -> str | None:
 
 
 def _in_body(context: Context, body: int, position: Array, axes: Array) -> Transform:
-    """Return the pose of a frame in a builder's body. ``position`` and ``axes`` are in the world at the start."""
+    """Return the pose in a builder's body of a frame with the initial world pose ``position`` and ``axes``."""
     matrix = np.eye(4)
     matrix[:3, :3], matrix[:3, 3] = axes, position
     world = Transform.from_matrix(matrix)

@@ -20,8 +20,8 @@ def add_poses(
 
     Args:
         builder: receives the postures.
-        report: describes all joints. It receives the names of the postures, and a finding for each position outside the
-            joint's limits.
+        report: describes all joints, and receives the labels of the postures and a finding for each position outside
+            the joint's limits.
         poses: posture -> joint label -> position (rad or m).
         roots: posture -> pose of a floating base in the world.
     """

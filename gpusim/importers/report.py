@@ -24,12 +24,12 @@ class Finding:
     """One difference between the file and the model: something that the import changed, repaired or omitted.
 
     Attributes:
-        severity: what the difference affects. "motion": the motion, also without contacts. "contact": only contacts.
-            "look": only the appearance. "info": nothing, as for a corrected typo.
-        element: kind and name in the file, for example "joint 'knee'". Empty for the file itself.
+        severity: one of "motion" (the difference affects the motion even without contacts), "contact" (only contacts),
+            "look" (only the appearance) and "info" (nothing, for example a corrected typo).
+        element: kind and name in the file, for example "joint 'knee'", or empty for the file itself.
         what: what the file contains.
-        effect: what the model contains instead. May be empty.
-        fix: what the user can do. May be empty.
+        effect: what the model contains instead, or empty.
+        fix: what the user can do, or empty.
     """
 
     severity: str
@@ -72,8 +72,8 @@ class JointLimits(NamedTuple):
     """Effort and velocity limits of a joint in the file, ``inf`` if missing.
 
     Attributes:
-        effort: maximum effort: N m for a revolute joint, N for a prismatic joint.
-        velocity: maximum speed: rad/s for a revolute joint, m/s for a prismatic joint.
+        effort: maximum torque (N m) of a revolute joint, or maximum force (N) of a prismatic joint.
+        velocity: maximum speed, in rad/s for a revolute joint and m/s for a prismatic joint.
     """
 
     effort: float = math.inf
@@ -81,7 +81,7 @@ class JointLimits(NamedTuple):
 
 
 class Mimic(NamedTuple):
-    """A joint that follows another one: ``position = multiplier * position_of_leader + offset``."""
+    """Rule ``position = multiplier * position_of_leader + offset`` of a joint that follows a leader."""
 
     leader: str
     multiplier: float = 1.0
@@ -95,7 +95,7 @@ class JointInfo:
     Attributes:
         label: label of the joint in the model.
         index: joint index in the builder.
-        kind: type in the file: "revolute", "continuous", "prismatic", "fixed", "floating", "planar" or "ball".
+        kind: type in the file, such as "revolute", "continuous", "prismatic", "fixed", "floating" or "ball".
         parent: label of the parent body, or "world".
         child: label of the child body.
         lower, upper: position limits (rad or m), infinite if unlimited.
@@ -104,9 +104,9 @@ class JointInfo:
         friction: dry friction (N m or N).
         mimic: the joint that this joint follows, or None.
         initial_position: position (rad or m) in the imported pose.
-        load_inertia: inertia (kg m2) about the joint's axis of all bodies that the joint moves, in the imported pose.
-            For a prismatic joint: the mass (kg) of these bodies. Use this value to scale gains.
-        axis: number of the coordinate in the builder's joint, usually 0. Several joints of an MJCF body become one
+        load_inertia: inertia (kg m2) about the joint's axis of all bodies that the joint moves, in the imported pose,
+            or the mass (kg) of these bodies for a prismatic joint. Use ``load_inertia`` to scale gains.
+        axis: index of the coordinate in the builder's joint, usually 0. Several joints of an MJCF body can become one
             joint with several coordinates.
     """
 
@@ -139,16 +139,16 @@ class Findings:
 
     @property
     def exact(self) -> bool:
-        """Return True if no finding has severity "motion". Then the model moves as the file describes."""
+        """Return True if no finding has severity "motion", so that the model moves as the file describes."""
         return not any(finding.severity == "motion" for finding in self.findings)
 
     @property
     def warnings(self) -> list[str]:
-        """Return one sentence per group of similar findings. It describes one element and names up to three others."""
+        """Return one sentence for each group of similar findings, with the names of up to four of their elements."""
         return one_for_each_fact(finding.sentence for finding in self.findings)
 
     def first_loss(self) -> str:
-        """Return the first finding of severity "motion" and the number of further ones, or an empty text."""
+        """Return the first finding of severity "motion" and the number of other such findings, or an empty text."""
         lost = one_for_each_fact(finding.sentence for finding in self.findings if finding.severity == "motion")
         return lost[0] + (f" (and {len(lost) - 1} more)" if len(lost) > 1 else "") if lost else ""
 
@@ -162,24 +162,24 @@ class ImportReport(Findings):
         robot_name: name of the robot in the file.
         base_link: name of the root link.
         base_joint: label of the fixed or free joint between the world and the base, or None without such a joint.
-        fixed_base: True if the base is fixed to the world.
+        fixed_base: whether the base is fixed to the world.
         total_mass: mass of all bodies (kg), including repaired values.
         added_mass: mass (kg) that repairs added.
         findings: all changes, repairs and ignored elements, in the order of the import.
         merged: name of a merged link -> label of the body that now contains the link.
-        link_frames: link name -> (4, 4) pose of the link's frame in the frame of the body that contains the link. It
-            lists every link.
+        link_frames: name of every link -> (4, 4) pose of the link's frame in the frame of the body that contains the
+            link.
         shapes: link name -> indices of its shapes in the builder.
-        overlaps: pair of links -> overlap (m) in the imported pose. These pairs do not collide, even with
+        overlaps: pair of links -> overlap (m) in the imported pose. Overlapping links do not collide, even with
             self-collisions enabled.
         visuals: link name -> indices of its visuals in the builder.
         triangles: number of triangles of all visuals, if a circle is drawn with 32 segments.
         joints: joint label -> JointInfo, in the order of the builder's joints.
         joint_limits: joint label -> (effort, velocity) of every movable joint.
         ignored: element name, such as "sensor" -> number of ignored elements.
-        commands: actuator in the file -> command in the model that drives it.
-        poses: names of the postures, in the order of the file. Start in one with ``sim.reset(pose=name)``.
-        cameras: names of the cameras in the file.
+        commands: actuator in the file -> its command in the model.
+        poses: labels of the postures, in the order of the file. Start in a posture with ``sim.reset(pose=label)``.
+        cameras: labels of the cameras from the file.
         sensors: sensor in the file -> signal in the model. ``report.sensors["gyro"].read(sim)`` returns its value.
     """
 
@@ -248,7 +248,7 @@ class ImportReport(Findings):
             raise ModelError(f"{self.source}: {lost}; leave out strict=True to import it in spite of that")
 
     def json(self) -> str:
-        """Return the report as JSON text. Infinite numbers become null."""
+        """Return the report as JSON text, with null instead of infinite numbers."""
         frames = {link: frame.tolist() for link, frame in self.link_frames.items()}
         overlaps = [[a, b, depth] for (a, b), depth in self.overlaps.items()]
         limits = {label: limit._asdict() for label, limit in self.joint_limits.items()}
@@ -257,10 +257,10 @@ class ImportReport(Findings):
         return json.dumps(_finite(content), indent=2)
 
     def body_of(self, link: str) -> str:
-        """Return the label of the body that contains ``link``, or "world" for a root link that represents the world.
+        """Return the label of the body that contains ``link``, or "world" for a link that is part of the world.
 
         Raises:
-            UnknownNameError: no such link in the file.
+            UnknownNameError: the file has no such link.
         """
         if link not in self.link_frames:
             raise unknown_name("link", link, self.link_frames)
@@ -312,7 +312,7 @@ def combined(reports: Sequence[ImportReport]) -> ImportReport | None:
 
 
 def _finite(value: Any) -> Any:
-    """Return ``value`` with None instead of infinite numbers."""
+    """Return ``value`` with None instead of infinite numbers and NaN."""
     if isinstance(value, Mapping):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

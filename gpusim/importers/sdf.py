@@ -1,4 +1,4 @@
-"""SDF import: ``load_sdf`` turns a file into a ModelBuilder and a report."""
+"""SDF import with ``load_sdf``, which turns a file into a ModelBuilder and a report."""
 
 from __future__ import annotations
 
@@ -47,29 +47,29 @@ def load_sdf(
     prefix. Links of static models become part of the world. The importer searches for included models in
     ``asset_dirs``, in the folders above the file and in GZ_SIM_RESOURCE_PATH.
 
-    Friction is as in Gazebo. The default coefficient is 1. A contact uses the smaller coefficient of its two shapes.
+    Friction is as in Gazebo, with a default coefficient of 1. A contact uses the smaller friction of its two shapes.
     Links of one model collide only if both have <self_collide>. Each sensor becomes a site at the sensor's frame, and
     sensors that take images also become cameras. Plugins do not run. The report lists everything that the model lacks.
 
     Args:
         path_or_string: a path, a model's folder, or SDF text (a string that starts with "<").
-        fixed_base: True fixes the first link of each floating model to the world. False omits fixed joints to the
-            world. None: as in the file.
-        gravity: gravitational acceleration (m/s2) in the world frame. Default: the value in the file, or
-            (0, 0, -9.8) if the file has none.
-        xform: pose of the file's world frame in the model's world frame. Default: the identity.
-        merge_fixed: merge links at fixed joints into one body. ``report.merged`` and ``report.link_frames`` list them.
+        fixed_base: whether to fix the first link of each floating model to the world (True), or to omit fixed joints to
+            the world (False). With None, the bases are as in the file.
+        gravity: gravitational acceleration (m/s2) in the world frame (default: the value in the file, or (0, 0, -9.8)
+            if the file has none).
+        xform: pose of the file's world frame in the model's world frame (default: the identity).
+        merge_fixed: merge links at fixed joints into one body. ``report.merged`` lists the merged links.
         keep: patterns of links that stay bodies, such as ``["imu*"]``.
         collisions: read the shapes. The first shape of a link has the label of the link. The labels of further shapes
             end with a number.
         self_collisions: enable collisions between links of a model, except neighbors and links that overlap at the
-            start. None: as the file says.
+            start (default: <self_collide> of the file).
         visuals: read visuals.
-        meshes: collision shapes of meshes: "hull", or "decompose" for several hulls (needs the package coacd).
-        actuators: SDF has none, so this has no effect.
+        meshes: collision shapes of meshes, "hull", or "decompose" for several hulls (needs the package coacd).
+        actuators: argument without effect, since SDF has no actuators.
         asset_dirs: folders to search for models, packages and meshes.
         assets: files in memory, name -> content.
-        pose: SDF has no named postures, so only None is possible.
+        pose: only None is possible, since SDF has no named postures.
         strict: raise an error if a finding has severity "motion".
 
     Returns:
@@ -78,6 +78,7 @@ def load_sdf(
     Raises:
         ModelError: the file is missing, it is not XML, or it breaks a rule of SDF. The message names the file, the
             line, the element and the fix.
+        UnknownNameError: ``pose`` is not None.
     """
     check_meshes(meshes)
     if pose is not None:
@@ -121,7 +122,7 @@ def load_sdf(
 
 
 def _located(given: str | os.PathLike[str], folders: Sequence[Path]) -> str | os.PathLike[str]:
-    """Return the path of the SDF file, or the text. The file may be in memory or in a model's folder."""
+    """Return the text, or the path of the SDF file, which may be in one of ``folders`` or in a model's folder."""
     if not isinstance(given, str | os.PathLike):
         raise ModelError(f"load_sdf: {type(given).__name__} is no path and no text; give a path or SDF text")
     if is_text(given):

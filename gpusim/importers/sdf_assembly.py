@@ -37,7 +37,7 @@ AXES_IN_MODEL = (1, 4)
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint of the file. ``parent`` and ``child`` are None for the world. ``pose``: joint frame in the world."""
+    """A joint of the file, with the world pose of its frame. ``parent`` and ``child`` are None for the world."""
 
     node: Node
     scope: Scope
@@ -69,7 +69,7 @@ class Assembly:
         """Read the joints of all models and of the world.
 
         Raises:
-            ModelError: an unknown type, link or frame, or a name that exists already.
+            ModelError: a joint has an unknown type, link or frame, or the name of another joint.
         """
         taken: set[str] = set()
         for scope in self.world.all_models():
@@ -167,7 +167,7 @@ class Assembly:
             self.report.add("info", f"joint {item.label!r}", limits, "the limit will push it back")
 
     def _placed(self, joint: Joint) -> Placed:
-        """Convert a joint. If its child is the world, exchange parent and child."""
+        """Convert a joint, with parent and child exchanged if the child is the world."""
         parent, child, axes = joint.parent, joint.child, joint.axes
         if child is None:
             parent, child, axes = None, parent, [axis.reversed() for axis in axes]
@@ -218,7 +218,7 @@ class Assembly:
         self.report.joints[label] = JointInfo(label, index, "fixed", parent="world", child=link.root.label)
 
     def weigh(self) -> None:
-        """Compute the load inertia of each joint from all bodies that the joint moves."""
+        """Compute the load inertia of each joint with one axis, from all bodies that the joint moves."""
         placed = self.placed
         carrier: dict[int, Placed] = {}
         for item in placed:

@@ -27,11 +27,11 @@ class Link:
     Attributes:
         node: <link>.
         scope: the model that contains the link.
-        label: label in the builder: the names of the enclosing models and of the link.
+        label: label in the builder, from the names of the enclosing models and of the link.
         pose: pose in the world.
         mass: mass properties in the link's frame, or None to compute them from the link's shapes (<inertial
             auto="true">).
-        static: True if the link does not move.
+        static: whether the link is fixed to the world.
         carrier: the link that this link is merged into, or this link itself.
         body: body index, -1 for a static link.
     """
@@ -55,7 +55,7 @@ class Link:
 
     @property
     def frame(self) -> Transform:
-        """Return the link's frame in its body's frame. A static link's body is the world."""
+        """Return the link's frame in the frame of its body, which is the world for a static link."""
         if self.static:
             return self.pose
         return Transform() if self.root is self else self.root.pose.inverse() * self.pose
@@ -67,7 +67,7 @@ class Link:
 
     @property
     def kinematic(self) -> bool:
-        """Return whether the link is kinematic: moved only by its velocities, not by forces."""
+        """Return whether the link is kinematic, so that forces do not move it."""
         return self.node.flag("kinematic")
 
 
@@ -97,7 +97,7 @@ def read_links(world: Scope, report: ImportReport) -> dict[tuple[Scope, str], Li
 
 
 def scoped_label(scope: Scope, name: str, alone: str | None) -> str:
-    """Return a label: the names of the enclosing models and ``name``. The name of the model ``alone`` is left out."""
+    """Return a label from the names of the enclosing models and ``name``, without the name of the model ``alone``."""
     path = scope.path()
     if alone is not None and (path == alone or path.startswith(f"{alone}::")):
         path = path[len(alone) :].lstrip(":")
@@ -139,7 +139,7 @@ def matrix_of(pose: Transform) -> np.ndarray:
 
 
 def merge(parent: Link, child: Link) -> None:
-    """Merge the bodies of two links. The parent's frame becomes the body's frame."""
+    """Merge the body of the child into the body of the parent, which keeps its frame."""
     if parent.root is not child.root:
         child.root.carrier = parent.root
 
@@ -202,7 +202,7 @@ def _add_body(
 
 
 def complete_masses(builder: ModelBuilder, links: Iterable[Link], report: ImportReport) -> None:
-    """Compute mass properties for <inertial auto="true"> from the shapes. Scale them if the file gives a mass."""
+    """Compute mass properties for <inertial auto="true"> from the shapes, scaled to the mass in the file, if any."""
     for link in links:
         if link.static or link.root is not link or builder.bodies[link.body].complete:
             continue
@@ -219,7 +219,7 @@ def complete_masses(builder: ModelBuilder, links: Iterable[Link], report: Import
 
 
 def add_weightless(builder: ModelBuilder, links: Sequence[Link], report: ImportReport) -> None:
-    """Disable gravity for links with <gravity> false. If merged links have gravity, a force cancels the weight."""
+    """Disable gravity for links with <gravity> false, by a force if other links of the same body have gravity."""
     gravity = np.asarray(builder.gravity)
     heavy = {link.root for link in links if link.node.flag("gravity", True) and (link.mass is None or link.mass.mass)}
     for link in links:

@@ -24,13 +24,13 @@ class Scope:
         name: name of the model.
         parent: enclosing scope, or None for the outermost scope.
         folder: folder of the model's file.
-        version: SDF version of the model's file.
+        version: version of SDF in the model's file.
         pose_node: <pose> of the model, or None.
-        placement: ``placement_frame`` of the model, or empty for the model's frame.
-        static: True if the model does not move.
+        placement: name of the model's ``placement_frame``, or empty for the model's frame.
+        static: whether the model is fixed to the world.
         models: nested models by name.
         base: pose of the file's world frame in the model's world frame.
-        needs_ground: True if the file includes Gazebo's ground plane but that model was not found.
+        needs_ground: whether the file includes Gazebo's ground plane but the importer did not find this model.
     """
 
     node: Node
@@ -48,7 +48,7 @@ class Scope:
 
     @property
     def is_model(self) -> bool:
-        """Return True for a model, False for the world."""
+        """Return True for a model and False for the world."""
         return self.parent is not None
 
     def all_models(self) -> list[Scope]:
@@ -87,7 +87,8 @@ class Scope:
         """Return the pose of a frame (link, joint, frame, model, "a::b") in the scope's frame.
 
         Raises:
-            ModelError: no such frame, or frames that depend on each other in a circle. The message names ``user``.
+            ModelError: the frame does not exist, or frames depend on each other in a circle. The message names
+                ``user``.
         """
         if name in ("", "__model__"):
             return Transform()
@@ -139,14 +140,14 @@ class Scope:
 
 
 def _origin_of(node: Node) -> str:
-    """Return the default frame of a pose without relative_to."""
+    """Return the frame that the pose of an element without relative_to is relative to."""
     return {"joint": node.words("child"), "frame": node.get("attached_to")}.get(node.tag, "")
 
 
 def read_scopes(root: Node, folder: Path, search: Search, base: Transform, report: ImportReport) -> Scope:
-    """Return the scope of an <sdf> element: its world, or all its models. Also read the included models.
+    """Return the scope of an <sdf> element (its world, or all its models), with the included models.
 
-    ``base``: pose of the file's world frame in the model's world frame.
+    ``base`` is the pose of the file's world frame in the model's world frame.
     """
     worlds = root.all("world")
     for other in worlds[1:]:
@@ -242,7 +243,7 @@ def _missing(uri: str, scope: Scope, report: ImportReport) -> None:
 
 
 def model_file(search: Search, uri: str, folder: Path) -> Path | None:
-    """Return the SDF file for the URI of a model, or None. If the URI is a folder, see ``file_in``."""
+    """Return the SDF file for the URI of a model, or None. For a folder, ``file_in`` selects the file."""
     name = uri
     if "://" in uri and not uri.startswith(("model://", "package://", "file://")):
         name = "model://" + re.sub(r"/\d+$", "", uri.rstrip("/")).rpartition("/")[2]  # Fuel: .../models/NAME/VERSION
@@ -253,7 +254,7 @@ def model_file(search: Search, uri: str, folder: Path) -> Path | None:
 
 
 def file_in(folder: Path) -> Path | None:
-    """Return a model folder's SDF file: the last existing file that model.config lists, else any .sdf file, or None."""
+    """Return a model folder's SDF file: the last one in model.config, else model.sdf or another .sdf file, or None."""
     config = folder / "model.config"
     if config.is_file():
         named = re.findall(r"<sdf[^>]*>\s*([^<\s]+)\s*</sdf>", config.read_text(encoding="utf-8", errors="replace"))

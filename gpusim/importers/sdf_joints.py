@@ -24,7 +24,7 @@ SINGLE_AXIS = ("revolute", "continuous", "prismatic")
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of a joint. ``direction`` (3,) is in the joint's frame in the starting pose."""
+    """An axis of a joint. ``direction`` (3,) is a unit vector in the joint's frame, in the starting pose."""
 
     node: Node | None
     direction: np.ndarray
@@ -65,8 +65,8 @@ def read_axes(node: Node, old_frame: bool, rotation: Callable[[str], np.ndarray]
 
     Args:
         node: the <joint>.
-        old_frame: True: axes without a named frame are in the model's frame, as in SDF up to 1.4.
-        rotation: returns the (3, 3) rotation of a named frame in the joint's frame.
+        old_frame: whether axes without a named frame are in the model's frame, as in SDF up to 1.4.
+        rotation: function that returns the (3, 3) rotation of a named frame in the joint's frame.
         report: receives findings.
     """
     wanted = {"fixed": 0, "ball": 0, "universal": 2, "revolute2": 2, "gearbox": 2}.get(node.get("type"), 1)
@@ -127,7 +127,7 @@ def _report_soft_limit(node: Node, axis: Node, report: ImportReport) -> None:
 
 
 def _greatest(axis: Node, name: str) -> float:
-    """Return the effort or velocity limit. In files, -1 and 0 mean unlimited."""
+    """Return the effort or velocity limit, or infinity for numbers that mean unlimited (0, negative, or huge)."""
     value = axis.number(f"limit/{name}", math.inf)
     return value if 0.0 < value < UNLIMITED else math.inf
 
@@ -229,7 +229,7 @@ def clean(name: str) -> str:
 
 
 def describe(joint: Placed, index: int, parent: str, child: str, load: float) -> JointInfo:
-    """Return the entry about a joint for the report."""
+    """Return the report's entry about a joint."""
     axis = joint.axes[0] if joint.axes else Axis(None, np.zeros(3))
     free = joint.kind == "continuous"
     return JointInfo(
@@ -250,7 +250,7 @@ def describe(joint: Placed, index: int, parent: str, child: str, load: float) ->
 
 @dataclass(frozen=True)
 class Gear:
-    """A gearbox between two bodies. ``axes`` (2, 3): rotation axes of parent and child, in the world frame."""
+    """A gearbox between two bodies, with the rotation ``axes`` (2, 3) of parent and child in the world frame."""
 
     node: Node
     label: str

@@ -38,7 +38,7 @@ ALL_BITS = 0xFFFF
 
 
 class UnreadableError(Exception):
-    """Error: a geometry cannot be read. The message gives the reason."""
+    """Error for a geometry that cannot be read. The message gives the reason."""
 
 
 def add_collisions(
@@ -80,7 +80,7 @@ def _geometry(node: Node) -> Node:
 
 
 def _sizes(shape: Node) -> tuple[Any, ...]:
-    """Return the size arguments of ``add_shape_<kind>``: half edges and half lengths."""
+    """Return the size arguments of ``add_shape_<kind>``: radii, half edges and half lengths."""
     if shape.tag == "box":
         sizes: tuple[Any, ...] = (tuple(0.5 * edge for edge in shape.vector("size", (1.0, 1.0, 1.0))),)
     elif shape.tag == "sphere":
@@ -172,7 +172,7 @@ def _plane_pose(shape: Node) -> Transform:
 
 
 def _mesh(shape: Node, folder: Path, search: Search, report: ImportReport) -> tuple[Any, tuple[float, ...]]:
-    """Return the path of a mesh, or the triangles of its submesh, and its scale."""
+    """Return the path of a mesh, or the triangles of its submesh, and the scale of the mesh."""
     uri, scale = shape.words("uri"), shape.vector("scale", (1.0, 1.0, 1.0))
     if not uri:
         raise UnreadableError("<mesh> has no <uri>")
@@ -195,7 +195,7 @@ def _mesh(shape: Node, folder: Path, search: Search, report: ImportReport) -> tu
 
 
 def _polylines(shape: Node, link: Link, report: ImportReport) -> list[np.ndarray]:
-    """Return the corners of the prism over each outline. The builder makes a convex hull of them."""
+    """Return the corners of the prism over each outline, from which the builder makes a convex hull."""
     height, solids = shape.number("height", 1.0), []
     outlines = [shape] if shape.all("point") else shape.all("polyline")
     for outline in outlines:
@@ -344,7 +344,7 @@ def _finish(node: Node, link: Link, search: Search, report: ImportReport) -> dic
 
 
 def _color(node: Node, link: Link, report: ImportReport) -> Color | None:
-    """Return the color of a visual, or None. The order is <diffuse>, <ambient>, name in the script."""
+    """Return the color of a visual from <diffuse>, else from <ambient>, else from the script's name, or None."""
     title, material = f"link {link.label!r}", node.find("material")
     if material is None:
         return None
@@ -368,7 +368,7 @@ def keep_apart(
 ) -> None:
     """Exclude collisions between links of a model, unless both links have self-collisions enabled.
 
-    ``self_collisions``: True for all links, False for none, None for those with <self_collide>.
+    ``self_collisions`` enables them for all links (True), no links (False) or links with <self_collide> (None).
     """
     models: dict[Any, list[Link]] = {}
     for link in links:

@@ -35,7 +35,7 @@ _READ = {
 
 
 def report_unread(root: Node, world: Scope, report: ImportReport) -> None:
-    """Add findings about plugins, lights, damping and other elements, and count the unknown elements."""
+    """Add findings about plugins, actors, damping and other elements, and count the unknown elements."""
     scopes = world.all_models()
     nodes = [root] if world.node is root else [root, world.node]
     nodes += [scope.node for scope in scopes if scope.is_model]

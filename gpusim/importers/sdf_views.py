@@ -26,7 +26,7 @@ _FORWARD = Transform.from_matrix(
 def add_sensor(
     builder: ModelBuilder, body: int, frame: Transform, node: Node, owner: str, report: ImportReport
 ) -> None:
-    """Add a site at the frame of a sensor. A sensor that takes images also gets a camera.
+    """Add a site at the frame of a sensor, and a camera if the sensor takes images.
 
     Args:
         builder: receives the site and the camera.
@@ -34,7 +34,7 @@ def add_sensor(
         frame: frame of the link in the body frame.
         node: <sensor>.
         owner: label of the link.
-        report: receives a finding, and the camera's label.
+        report: receives a finding, and the label of the camera.
     """
     kind, pose = node.get("type"), node.find("pose")
     place = frame * (pose.pose() if pose is not None else Transform())

@@ -104,7 +104,7 @@ class Node:
         """Return the numbers in the text: exactly ``count``, or from ``least`` to ``count`` of them.
 
         Raises:
-            ModelError: a different number of words, or a word that is not a number.
+            ModelError: the text has too few or too many words, or a word that is not a number.
         """
         words = self.text.replace(",", " ").split() if self.tag == "size" else self.text.split()
         try:
@@ -143,7 +143,7 @@ def read_sdf(path_or_text: str | os.PathLike[str], name: str | os.PathLike[str] 
     """Return the <sdf> element of a file or of text that starts with "<". Messages show ``name`` instead of the path.
 
     Raises:
-        ModelError: no such file, not XML, or no <sdf>.
+        ModelError: the file is missing, is not XML, or has no <sdf>.
     """
     if is_text(path_or_text):
         source, content, encoding = (

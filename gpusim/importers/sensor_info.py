@@ -1,4 +1,4 @@
-"""Sensors of an import report. They compute the value of a sensor in the file from signals of the model."""
+"""Sensors of an import report, which compute the value of a sensor in the file from signals of the model."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ class SensorInfo:
     """Map from a signal of the model to the value of a sensor of the file.
 
     Attributes:
-        signal: name of the signal. Empty for a sum over bodies (``SubtreeInfo``).
+        signal: name of the signal, or empty for a sum over bodies (``SubtreeInfo``).
         index: component of the signal, or -1 for all.
-        form: "": the signal itself. "wxyz": a quaternion with w first. "local": a vector in the axes of ``axes``. "x",
-            "y" or "z": this axis of the orientation. "size": a vector's length. "range": a distance, or -1 for no hit.
+        form: empty for the signal itself, "wxyz" for a quaternion with w first, "local" for a vector in the axes of
+            ``axes``, "x", "y" or "z" for this axis of an orientation, "size" for the length of a vector, or "range" for
+            a distance (-1 for no hit).
         axes: name of the signal with an orientation, used by the form "local".
-        offset: number to add to the value, m or rad.
-        reference: label of a site. The value of a frame sensor is relative to this site, along the site's axes. Empty:
-            the world.
+        offset: number to add to the signal, m or rad.
+        reference: label of the site that the value of a frame sensor is relative to, along the axes of this site, or
+            empty for the world.
         lower, upper: range of the value, infinite if unlimited.
         noise: standard deviation of each number of the value, in the unit of the value.
     """
@@ -41,11 +42,11 @@ class SensorInfo:
     noise: float = 0.0
 
     def read(self, sim: Any, rng: np.random.Generator | None = None) -> np.ndarray:
-        """Return the sensor's value in every world, (num_worlds,) or (num_worlds, n), in the file's form.
+        """Return the sensor's value in every world, (num_worlds,) or (num_worlds, n), as MuJoCo defines it.
 
         Args:
             sim: the simulation of the model.
-            rng: random generator for the noise. None: no noise, like MuJoCo's ``sensordata``.
+            rng: random generator for the noise, or None for no noise (like MuJoCo's ``sensordata``).
         """
         value = np.clip(self._value(sim), self.lower, self.upper)
         return value if rng is None else value + self.noise * rng.standard_normal(value.shape)
@@ -90,7 +91,7 @@ class SensorInfo:
 
 @dataclass(frozen=True)
 class Part:
-    """A body of the file, as a part of a body of the model.
+    """A body of the file, which is part of a body of the model.
 
     Attributes:
         body: label of the model's body, or empty for the world.
@@ -119,8 +120,8 @@ class SubtreeInfo(SensorInfo):
     """Sum over the subtree of a body of the file, weighted with the masses in the file.
 
     Attributes:
-        quantity: "center_of_mass" (m), "linear_velocity" (m/s) of the center of mass, or "angular_momentum"
-            (kg m2/s) about it, world frame.
+        quantity: one of "center_of_mass" (m), "linear_velocity" (m/s) of the center of mass, and "angular_momentum"
+            (kg m2/s) about the center of mass, in the world frame.
         parts: bodies of the subtree that have a mass.
     """
 
@@ -148,7 +149,7 @@ class SubtreeInfo(SensorInfo):
 
 
 def _state(sim: Any, part: Part) -> tuple[Array, Array, Array, Array]:
-    """Return center of mass, its velocity, rotation matrix and angular velocity of a body, world frame."""
+    """Return center of mass, velocity of this center, rotation matrix and angular velocity of a body (world frame)."""
     center = np.array(part.center)
     if not part.body:
         still = np.zeros((sim.num_worlds, 3))

@@ -30,8 +30,8 @@ class Body:
 
     Attributes:
         name: name of the link that the other links are merged into.
-        pose: (4, 4) pose of the body's frame in the frame of the root link.
-        frames: link name -> (4, 4) pose of the link's frame in the body's frame.
+        pose: pose (4, 4) of the body's frame in the frame of the root link.
+        frames: link name -> pose (4, 4) of the link's frame in the body's frame.
         mass: repaired mass properties in the body's frame.
         added_mass: mass (kg) that a repair added.
     """
@@ -47,8 +47,8 @@ class Body:
 class Bodies:
     """All bodies in depth-first order, and the name of the body that contains each link.
 
-    ``joints`` are the remaining joints. ``world`` is the root link's name if it represents the world, else None.
-    ``still`` are the links that cannot move, since fixed joints hold them to the world.
+    ``joints`` are the joints that remain after merging. ``world`` is the name of the root link if this link represents
+    the world, else None. ``still`` contains the links that cannot move, since fixed joints hold them to the world.
     """
 
     bodies: dict[str, Body]
@@ -130,7 +130,7 @@ def _weigh(tree: Tree, result: Bodies) -> None:
 
 
 def _carried(result: Bodies) -> dict[str, MassProperties]:
-    """Return body -> mass properties of its heaviest child. A massless child is replaced by its own heaviest child."""
+    """Return body -> mass properties of its heaviest child, where a massless child counts as its own heaviest child."""
     heaviest: dict[str, MassProperties] = {}
     for joint in reversed(result.joints.values()):
         parent, own = result.body_of.get(joint.parent, ""), result.bodies[joint.child].mass
@@ -148,12 +148,12 @@ def _make_light(tree: Tree, body: Body, carried: MassProperties) -> None:
 
 
 def _severity(result: Bodies, link: str) -> str:
-    """Return the severity of a repaired mass: "info" for links that cannot move, else "motion"."""
+    """Return "info", the severity of a repair, if the link cannot move, else "motion"."""
     return "info" if link in result.still else "motion"
 
 
 def _part(tree: Tree, name: str, frame: np.ndarray, severity: str) -> MassProperties:
-    """Return a link's mass properties in the frame of its body. The inertia of a point or a rod is accepted."""
+    """Return a link's mass properties in the frame of its body. The inertia may be that of a point or a thin rod."""
     own = tree.links[name].mass
     if own is None:
         return MassProperties(0.0, frame[:3, 3].copy(), np.zeros((3, 3)))
@@ -192,7 +192,7 @@ def _repair_body(tree: Tree, body: Body, substitute: float, severity: str) -> No
 
 
 def _is_a_point(tree: Tree, body: Body) -> bool:
-    """Return whether a body contains point masses and its inertia is too small."""
+    """Return whether a body contains point masses and has a too small inertia."""
     parts = [own for name in body.frames if (own := tree.links[name].mass) is not None]
     points = [part for part in parts if part.mass > 0.0 and not np.any(np.abs(part.inertia) > least_moment(part.mass))]
     largest = float(np.linalg.eigvalsh(body.mass.inertia)[2])

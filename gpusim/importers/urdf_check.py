@@ -1,4 +1,4 @@
-"""Checks of links and joints against the URDF specification. The checks also fill in missing optional values.
+"""Checks of links and joints against the URDF specification, which also fill in missing optional values.
 
 After ``check_document``, yourdfpy reads the tree without guessing values and without raising errors.
 """
@@ -21,7 +21,7 @@ _INERTIA_NAMES = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
 def check_document(document: Document) -> None:
-    """Check every link and joint of ``document``. Fill in missing optional values in place, with warnings.
+    """Check every link and joint of ``document``, and fill in missing optional values with warnings.
 
     Raises:
         ModelError: a rule is broken. The message names the file, the line, the element, the rule and the fix.
@@ -63,7 +63,7 @@ def numbers(
 ) -> list[float]:
     """Return the ``count`` numbers of an attribute, or raise a ModelError.
 
-    ``owner``: the link that contains ``element``, for messages.
+    Messages name ``owner``, the link that contains ``element``.
     """
     text = element.get(name)
     words = text.split()
@@ -85,7 +85,7 @@ def numbers(
 
 
 def _three(document: Document, found: str, name: str, text: str) -> list[str]:
-    """Return the words of a vector. Repair commas and a wrong number of words, with a warning."""
+    """Return the words of a vector, after repairing commas and a wrong number of words with a warning."""
     words = text.split()
     if "," in text:
         parted = text.replace(",", " ").split()
@@ -111,7 +111,7 @@ def _check_origin(document: Document, owner: Element) -> None:
 
 
 def _check_inertial(document: Document, link: Element) -> None:
-    """Check that the numbers of <inertial> are valid."""
+    """Check the numbers of <inertial>, and replace missing inertia components by 0 with a warning."""
     inertial = link.find("inertial")
     if inertial is None:
         return
@@ -245,7 +245,7 @@ def _drop_bounds(document: Document, joint: Element, limit: Element) -> None:
 
 
 def _check_greatest(document: Document, joint: Element, limit: Element, name: str) -> None:
-    """Check an effort or velocity limit. A missing limit only causes a warning."""
+    """Check an effort or velocity limit. A missing, zero or negative limit means unlimited, with a warning."""
     if limit.get(name) is None:
         document.warn(f"{title(joint)}: <limit> lacks {name}; taken as unlimited")
         limit.set(name, "inf")
@@ -295,7 +295,7 @@ def _mimic_error(document: Document, joint: Element, cause: Element) -> ModelErr
 
 
 def _clean_names(document: Document, links: dict[str, Element], joints: dict[str, Element]) -> None:
-    """Replace dots and spaces in names, since labels cannot contain them."""
+    """Replace dots and spaces in the names of links and joints, since labels cannot contain them."""
     link_labels, joint_labels = document.link_labels, document.joint_labels = _labels(links), _labels(joints)
     _warn_renamed(document, {"link": link_labels, "joint": joint_labels})
     for name, link in links.items():

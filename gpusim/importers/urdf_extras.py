@@ -27,7 +27,7 @@ class Extras:
         weightless: links without gravity.
         springs: joint -> (stiffness, position at rest).
         loops: <joint> elements of <gazebo>, which close loops.
-        sensors: (link, <sensor> of <gazebo>).
+        sensors: pairs (link, <sensor> of <gazebo>).
         mesh_folders: folders of mesh files.
     """
 
@@ -48,7 +48,7 @@ class Extras:
 
 
 def read_extras(document: Document) -> Extras:
-    """Return the data from the extensions of a checked document. Findings list the parts that are not read."""
+    """Return the data from the extensions of a checked document, and add findings for the parts that are not read."""
     extras = Extras()
     for owner, element in document.extras:
         reader = _READERS.get(local_name(element))
@@ -63,7 +63,7 @@ def children(element: Element) -> Iterator[Element]:
 
 
 def value_of(document: Document, owner: str, element: Element) -> float | None:
-    """Return the number in an element's text or attribute ``value``. Add a finding if it is not a number."""
+    """Return the number in an element's text or attribute ``value``, or None with a finding if it is not a number."""
     text = (element.get("value") or element.text or "").strip()
     try:
         number = float(text.split()[0]) if text else math.nan

@@ -24,9 +24,9 @@ class Geometry:
 
     Attributes:
         link: name of the link.
-        kind: "box", "cylinder", "sphere", "capsule" or "mesh".
-        sizes: sizes (m) as in the file. For a mesh: the scale factors.
-        pose: (4, 4) pose in the link's frame.
+        kind: one of "box", "cylinder", "sphere", "capsule" and "mesh".
+        sizes: sizes (m) as in the file, or the scale factors of a mesh.
+        pose: pose (4, 4) in the link's frame.
         mesh: file name of the mesh, as in the URDF.
     """
 
@@ -38,14 +38,14 @@ class Geometry:
 
 
 class NoGeometryError(Exception):
-    """Error: an element has no usable geometry. The message gives the reason."""
+    """Error for an element without usable geometry. The message gives the reason."""
 
 
 def read_geometry(document: Document, link: Element, element: Element) -> Geometry:
     """Return the geometry of a <collision> or <visual> of a checked document.
 
     Raises:
-        NoGeometryError: the kind of geometry is unknown, or the geometry has no volume.
+        NoGeometryError: the geometry is missing, has an unknown kind, or has no volume.
         ModelError: a number is invalid or missing.
     """
     geometry = child(element, "geometry")
@@ -83,12 +83,12 @@ def _solid(document: Document, link: Element, shape: Element, kind: str, pose: n
 
 
 def child(element: Element, name: str) -> Element | None:
-    """Return the first child element with that name, or None."""
+    """Return the first child element called ``name``, or None."""
     return next((c for c in element if isinstance(c.tag, str) and local_name(c) == name), None)
 
 
 def _pose(document: Document, link: Element, element: Element) -> np.ndarray:
-    """Return <origin> as a matrix. Roll, pitch and yaw are rotations about fixed axes."""
+    """Return the pose in <origin> as a matrix (4, 4). Roll, pitch and yaw are rotations about fixed axes."""
     pose, origin = np.eye(4), child(element, "origin")
     if origin is None:
         return pose

@@ -25,11 +25,11 @@ def emit(tree: Tree, groups: Bodies, builder: ModelBuilder, base: np.ndarray, re
         tree: links and joints, with the links' starting poses.
         groups: the bodies made from the links.
         builder: receives bodies and joints.
-        base: (4, 4) pose of the root link in the world.
+        base: pose (4, 4) of the root link in the world.
         report: receives the fields about bodies and joints.
 
     Returns:
-        The bodies' indices by name.
+        The indices of the bodies by name.
     """
     indices = {name: _add_body(builder, body, base) for name, body in groups.bodies.items()}
     if groups.world is None:
@@ -183,7 +183,7 @@ def carried_masses(groups: Bodies) -> dict[str, MassProperties]:
 
 
 def load_inertia(tree: Tree, joint: Joint, carried: MassProperties) -> float:
-    """Return the load of ``joint`` in the starting pose: inertia (kg m2), mass (kg) for a prismatic joint, or 0."""
+    """Return the load in the starting pose: inertia (kg m2), mass (kg) for a prismatic joint, or 0 without one axis."""
     if joint.kind not in SINGLE_AXIS:
         return 0.0
     if joint.kind == "prismatic":

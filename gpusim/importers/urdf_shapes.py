@@ -32,8 +32,8 @@ class CollisionRules:
     Attributes:
         meshes: collision shapes of meshes, "hull" or "decompose".
         together: links that may collide with each other.
-        apart: pairs of these links that do not collide.
-        material: returns the material of a link's shapes, or None for the default.
+        apart: pairs of links that do not collide although both are in ``together``.
+        material: function that returns the material of a link's shapes, or None for the default.
     """
 
     meshes: str
@@ -43,7 +43,7 @@ class CollisionRules:
 
 
 def read_collisions(document: Document) -> list[Geometry]:
-    """Return every collision of a checked document that has a volume. Warnings list the skipped ones.
+    """Return every collision of a checked document that has a volume, and warn about the other ones.
 
     Raises:
         ModelError: a number is invalid or missing.
@@ -101,7 +101,7 @@ def _add(
 
 
 def _keep_apart(builder: ModelBuilder, report: ImportReport, rules: CollisionRules) -> None:
-    """Exclude collisions within the robot, except between links that may collide by the rules."""
+    """Exclude collisions within the robot, except between links that ``rules`` allow to collide."""
     for one, other in combinations(report.shapes, 2):
         if {one, other} <= rules.together and frozenset((one, other)) not in rules.apart:
             continue

@@ -33,7 +33,7 @@ def read_srdf(path_or_text: str | os.PathLike[str], document: Document, name: st
     Group states with the same name become one posture unless they disagree. Messages show ``name`` instead of the path.
 
     Raises:
-        ModelError: no such file, not XML, no <robot>, or a joint position is no number.
+        ModelError: the file is missing, is not XML or has no <robot>, or a joint position is no number.
     """
     root, source, warnings = parse_xml(path_or_text, "SRDF", name)
     document.warnings += warnings
@@ -86,7 +86,7 @@ def _group_state(result: Semantics, source: Source, document: Document, element:
 
 
 def _root_pose(text: str) -> Transform | None:
-    """Return the pose of the root link in the world: position, quaternion (x, y, z, w)."""
+    """Return the root link's world pose for a text with position and quaternion (x, y, z, w), or None."""
     values = [number for word in text.split() if (number := _number(word)) is not None and math.isfinite(number)]
     return Transform(values[:3], values[3:]) if len(values) == 7 and any(values[3:]) else None
 

@@ -55,13 +55,14 @@ class Joint:
 
 @dataclass
 class Tree:
-    """The robot. ``joints`` are in depth-first order, so parents precede their children.
+    """The robot. ``joints`` are in depth-first order, so that parents precede their children.
 
     Attributes:
         name: name of the robot.
         root: name of the root link.
         links, joints: links and joints by name.
-        positions: joint name -> starting position. Leaders determine those of followers. Others are clipped to limits.
+        positions: joint name -> starting position, which leaders determine for their followers. Positions of other
+            joints are clipped to the limits.
         poses: link name -> (4, 4) starting pose in the frame of the root link.
         warnings: a pair (sentence, severity) for each warning.
     """
@@ -80,12 +81,12 @@ class Tree:
 
 
 def read_tree(document: Document, yourdfpy: Any, pose: Mapping[str, float] | None = None) -> Tree:
-    """Read a checked document with the module ``yourdfpy`` and sort its joints.
+    """Return the tree of a checked document, which the module ``yourdfpy`` parses.
 
-    ``pose``: joint name -> position at the start (rad or m). Other joints start at 0, or at the nearest limit.
+    ``pose`` maps joint names to starting positions (rad or m). Other joints start at 0, or at the nearest limit.
 
     Raises:
-        ModelError: the links do not form a tree, mimics form a cycle, or a joint in ``pose`` has no axis.
+        ModelError: the links do not form a tree, mimics form a cycle, or a joint in ``pose`` has not exactly one axis.
         UnknownNameError: a joint of ``pose`` is unknown.
     """
     robot = _parse(document, yourdfpy)
@@ -112,7 +113,7 @@ def _parse(document: Document, yourdfpy: Any) -> Any:
 
 
 def _mass_properties(inertial: Any) -> MassProperties | None:
-    """Return mass properties in the link's frame. <origin> is the pose of the inertial frame in the link's frame."""
+    """Return mass properties in the link's frame. <origin> is the inertial frame's pose in the link's frame."""
     if inertial is None:
         return None
     mass = 0.0 if inertial.mass is None else float(inertial.mass)

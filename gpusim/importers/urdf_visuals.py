@@ -1,4 +1,4 @@
-"""Conversion of URDF visuals. Problems with a visual are warnings, never errors."""
+"""Conversion of URDF visuals. A problem with a visual causes a warning, never an error."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _SEGMENTS = 48
 
 @dataclass(frozen=True)
 class Paint:
-    """A material. Properties that the file does not define are None.
+    """A material.
 
     Attributes:
-        color: sRGB, 0 to 1.
+        color: sRGB color, 0 to 1, or None if the file does not define it.
         alpha: opacity, or None for 1 (opaque).
-        texture: file name in the URDF, or the image.
+        texture: file name in the URDF, the image, or None.
     """
 
     color: Color | None = None
@@ -56,7 +56,7 @@ class Look:
 
 
 def read_visuals(document: Document) -> list[Look]:
-    """Return every drawable visual of a checked document. Warnings list the skipped ones."""
+    """Return every drawable visual of a checked document, and warn about visuals that cannot be read."""
     materials = _materials(document)
     looks = []
     for link, element in document.visuals:
@@ -72,7 +72,7 @@ def read_visuals(document: Document) -> list[Look]:
 
 
 def _is_nothing(element: Element) -> bool:
-    """Return whether the geometry has size 0, a common way to draw nothing."""
+    """Return whether the geometry has size 0, which files use to draw nothing."""
     geometry = child(element, "geometry")
     shapes = [s for s in geometry if isinstance(s.tag, str)] if geometry is not None else []
     sizes = [(shape.get("size") or shape.get("radius") or "").split() for shape in shapes]
@@ -80,7 +80,7 @@ def _is_nothing(element: Element) -> bool:
 
 
 def _materials(document: Document) -> dict[str, Paint]:
-    """Return materials by name: first those of the robot, then those inside <visual>."""
+    """Return materials by name, where materials of the robot take precedence over materials inside <visual>."""
     found: dict[str, Paint] = {}
     inside = [material for _, visual in document.visuals if (material := child(visual, "material")) is not None]
     for material in (*document.materials, *inside):
@@ -130,15 +130,15 @@ def add_visuals(
 ) -> None:
     """Add the visuals to ``builder`` and list them in ``report.visuals``.
 
-    If a link's mesh cannot be read, the viewer draws the link's shapes.
+    The viewer draws the shapes of a link if none of its visuals can be read.
 
     Args:
         looks: visuals of the links.
         placement: poses of the links, and the bodies that contain them.
-        builder: receives the visuals. It already has the shapes.
+        builder: has the shapes, and receives the visuals.
         search: search path for meshes.
         colors: link -> color that replaces the colors of the link's visuals.
-        report: receives the indices of the visuals, and a warning for every unreadable mesh.
+        report: receives the indices of the visuals, and a warning for every visual that cannot be read.
     """
     meshes: dict[tuple[Any, ...], Any] = {}
     pictures: dict[str, Any] = {}
@@ -178,7 +178,7 @@ def count_triangles(visual: VisualSpec) -> int:
 
 
 def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search) -> Any:
-    """Return the pieces of a mesh. A file is read once for all links that use it at the same scale."""
+    """Return the pieces of a mesh. The function reads a file once for all links that use it at the same scale."""
     path = search.need(geometry.mesh)
     key = (path, geometry.sizes)
     if key not in meshes:
@@ -187,7 +187,7 @@ def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search
 
 
 def _found_texture(look: Look, search: Search, pictures: dict[str, Any], report: ImportReport) -> Paint:
-    """Return the material with the path of its texture, or without a texture that cannot be read."""
+    """Return the material with the image of its texture, or without a texture that cannot be read."""
     paint = look.paint
     if paint.texture is None:
         return paint
@@ -211,7 +211,7 @@ def _painted(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piece, ...]
 
 
 def _show_shapes(builder: ModelBuilder, link: str, report: ImportReport) -> None:
-    """Add a link's shapes as visuals. The viewer does not draw the shapes of a body with visuals."""
+    """Add a link's shapes as visuals, since the viewer does not draw the shapes of a body with visuals."""
     labels = FreeLabels(builder.visuals)
     for number in report.shapes.get(link, []):
         shape = builder.shapes[number]

@@ -20,12 +20,12 @@ def expand(
     Args:
         path_or_text: path, or text.
         mappings: values of <xacro:arg> by name.
-        search: finds the packages of ``$(find package)``.
-        is_text: True if ``path_or_text`` is text, not a path.
+        search: search path for the packages of ``$(find package)``.
+        is_text: whether ``path_or_text`` is text and not a path.
 
     Raises:
         ModelError: xacro is missing, the template has an error, or a package is not found.
-        UnknownNameError: the template has no such argument.
+        UnknownNameError: the template has no argument with a name in ``mappings``.
     """
     try:
         import xacro
@@ -73,7 +73,7 @@ def _processed(xacro: Any, given: Any, mappings: dict[str, str], is_text: bool, 
 
 @contextmanager
 def _packages_of(search: Search, lost: list[str]) -> Iterator[None]:
-    """Make ``$(find package)`` search the folders of ``search``. ``lost`` receives the packages that are not found."""
+    """Make ``$(find package)`` use ``search``, and add the packages that are not found to ``lost``."""
     from xacro import substitution_args
 
     def find(package: str) -> str:

@@ -36,13 +36,13 @@ class Document:
     Attributes:
         source: source of the text.
         robot: the <robot> element, reduced to what the importer reads.
-        warnings: (sentence, severity) for every missing value that was filled in.
+        warnings: pairs (sentence, severity).
         ignored: element name -> number of dropped elements.
-        collisions: (<link>, <collision>) as in the file.
-        visuals: (<link>, <visual>) as in the file.
+        collisions: pairs (<link>, <collision>) as in the file.
+        visuals: pairs (<link>, <visual>) as in the file.
         materials: <material> elements of the robot.
         link_labels, joint_labels: name in the file -> label in the model.
-        extras: (owner, element) of extensions, such as (<robot>, <gazebo>) and (<link>, <contact>).
+        extras: pairs (owner, element) of extensions, such as (<robot>, <gazebo>) and (<link>, <contact>).
     """
 
     source: Source
@@ -57,7 +57,7 @@ class Document:
     joint_labels: dict[str, str] = field(default_factory=dict)
 
     def warn(self, text: str, severity: str = "info") -> None:
-        """Add a sentence "element: what; effect; fix" for the report, see :class:`gpusim.importers.Finding`."""
+        """Add a warning "element: what; effect; fix" for the report (see :class:`gpusim.importers.Finding`)."""
         self.warnings.append((text, severity))
 
 
@@ -66,11 +66,11 @@ def read_document(
 ) -> Document:
     """Read a URDF file or URDF text (a string that starts with "<") and reduce it to <link> and <joint> elements.
 
-    ``expand`` returns the URDF text of a xacro template. Its argument is True if the template is text and not a path.
-    Messages show ``name`` instead of the path.
+    ``expand(is_text)`` returns the URDF text of a xacro template, which is text or a path. Messages show ``name``
+    instead of the path.
 
     Raises:
-        ModelError: no such file, not XML, a template that cannot be expanded, or no <robot> with links.
+        ModelError: the file is missing, is not XML, has no <robot> with links, or is a template with an error.
     """
     root, source, warnings = parse_xml(path_or_text, name=name)
     if _is_template(root):
@@ -101,7 +101,7 @@ def parse_xml(
     """Return the outermost XML element of a file or text, the source of the text, and pairs (warning, severity).
 
     Raises:
-        ModelError: no such file, or not XML. The message starts with ``form`` and the path, or ``name``.
+        ModelError: the file is missing, or is not XML. The message starts with ``form`` and the path, or ``name``.
     """
     from lxml import etree
 
@@ -143,7 +143,7 @@ _HARMLESS = {
 
 
 def _recovered(content: bytes, parser: Any, source: Source, warnings: list[tuple[str, str]]) -> Element | None:
-    """Parse XML despite harmless errors. Return its root or None. ``warnings`` receives one entry per kind of error."""
+    """Return the root of XML with harmless errors, or None, and add one warning for each kind of error."""
     from lxml import etree
 
     try:
@@ -262,7 +262,7 @@ def _refuse_doubles(document: Document) -> None:
 
 
 def title(element: Element) -> str:
-    """Return the name of an element for messages: ``joint 'elbow'``, or its tag if it has no name."""
+    """Return the name of an element for messages, such as ``joint 'elbow'``, or its tag if it has no name."""
     if element.get("name"):
         return f"{element.tag} {element.get('name')!r}"
     parent = element.getparent()

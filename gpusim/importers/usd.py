@@ -1,4 +1,4 @@
-"""USD import: ``load_usd`` turns a file with USD physics into a ModelBuilder and a report."""
+"""USD import with ``load_usd``, which turns a file with USD physics into a ModelBuilder and a report."""
 
 from __future__ import annotations
 
@@ -67,21 +67,22 @@ def load_usd(
 
     Args:
         path: a .usd, .usda, .usdc or .usdz file, or text that starts with "#usda".
-        fixed_base: True fixes the root of every tree of joints to the world, False releases it. None: as in the file.
-        gravity: gravitational acceleration (m/s2) in the world frame. None: the value in the file, or 9.81
-            downward if the file has none.
+        fixed_base: whether to fix the root of every tree of joints to the world (True), or to release it (False). With
+            None, the bases are as in the file.
+        gravity: gravitational acceleration (m/s2) in the world frame (default: the value in the file, or 9.81 downward
+            if the file has none).
         xform: pose of the file's world frame in the model's world frame.
         merge_fixed: merge bodies at fixed joints into one body. ``report.merged`` lists the merged bodies.
         keep: patterns such as ``"camera*"`` of bodies that are not merged, by name or path.
         collisions: read the colliders.
-        self_collisions: False lets the links of an articulation pass through each other, True lets them collide. None:
-            as in the file (``physxArticulation:enabledSelfCollisions``, ``newton:selfCollisionEnabled``).
+        self_collisions: whether the links of an articulation collide with each other. By default, the attributes
+            ``physxArticulation:enabledSelfCollisions`` and ``newton:selfCollisionEnabled`` of the file decide this.
         visuals: read the visible prims of purpose "default" and "render", with colors, textures and normals.
-        meshes: "hull": a mesh collides as its convex hull. "decompose": as several convex pieces (needs coacd).
+        meshes: collision shapes of meshes, "hull", or "decompose" for several convex pieces (needs coacd).
         actuators: read drives and actuators.
         asset_dirs: folders to search for references and payloads.
         assets: files in memory, relative name -> content.
-        pose: USD has no named postures, so any name is an error.
+        pose: only None is possible, since USD has no named postures.
         strict: raise an error if anything that changes the motion cannot be imported.
 
     Returns:
@@ -162,7 +163,7 @@ class _Import:
     def _joined(
         self, bodies: dict[str, UsdBody], merge: bool, keep: Sequence[str], fixed_base: bool | None
     ) -> list[UsdJoint]:
-        """Merge bodies, set bases and poses, and return the joints between the merged bodies."""
+        """Merge bodies, set bases and poses, and return the joints between the resulting bodies."""
         stage = self.stage
         joints = on_hosts(bodies, merge_fixed(bodies, read_joints(stage, set(bodies)), keep, merge))
         roots = [str(p) for path, item in stage.of("Articulation") for p in (path, *item.rootPrims) if str(p) in bodies]

@@ -27,9 +27,9 @@ class UsdBody:
 
     Attributes:
         path, label: names in the file and in the model.
-        pose: in the builder's world.
+        pose: pose in the builder's world.
         mass: mass properties in the body's frame.
-        kinematic: True if forces do not move the body, only its velocities do.
+        kinematic: whether only the body's velocities move it, and forces do not.
         linear, angular: velocities in the builder's world, m/s and rad/s.
         host: path of the body that this body is merged into, or this body's path.
         offset: pose of this body in the host's frame.
@@ -86,7 +86,7 @@ def read_bodies(stage: UsdStage, measure: Measure) -> dict[str, UsdBody]:
 
 
 def _mass(stage: UsdStage, body: UsdBody, found: Any, measure: Measure) -> MassProperties:
-    """Return the mass properties by USD's rules: from the body, else from its colliders."""
+    """Return the mass properties by USD's rules: from the body's attributes, else from its colliders."""
     from pxr import UsdPhysics
 
     api = UsdPhysics.MassAPI(stage.prim(body.path))
@@ -194,7 +194,7 @@ def _within_one(bodies: Mapping[str, UsdBody], joint: UsdJoint) -> bool:
 
 
 def _join(bodies: Mapping[str, UsdBody]) -> None:
-    """Set the mass and the gravity of every body that others are merged into."""
+    """Set the mass and the gravity factor of every body that other bodies are merged into."""
     for body in bodies.values():
         parts = [other for other in bodies.values() if other.host == body.path]
         if body.host == body.path and len(parts) > 1:

@@ -70,7 +70,7 @@ def _shown(value: Any) -> str:
 
 
 def _is_idle(key: str, value: Any) -> bool:
-    """Return whether a value has no effect: the default, zero, or infinity."""
+    """Return whether a value has no effect, since it is the default, zero, or an infinite limit."""
     if isinstance(value, str):
         return False
     try:
@@ -90,7 +90,7 @@ _NAMED = 3
 
 
 class _Unread:
-    """Attributes that the importer does not use. Prims with the same effect share one finding."""
+    """Attributes that the importer does not use. Attributes with the same effect share one finding."""
 
     def __init__(self) -> None:
         self.keys: dict[tuple[str, str, str], dict[str, Any]] = {}

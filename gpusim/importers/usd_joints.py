@@ -24,13 +24,13 @@ class Dof:
     """One degree of freedom of a joint.
 
     Attributes:
-        name: name of the degree of freedom in attributes of the file: "angular", "linear", "rotX", "transX", ...
+        name: name in attributes of the file, such as "angular", "linear", "rotX" or "transX".
         axis: unit vector in the joint frame.
-        linear: True for a translation (m), False for a rotation (rad).
-        unit: factor from the file's unit to m or rad. Negative if ``axis`` is opposite to the axis in the file.
+        linear: whether the degree of freedom is a translation (m) and not a rotation (rad).
+        unit: factor from the file's unit to m or rad, negative if ``axis`` is opposite to the axis in the file.
         lower, upper: limits (m or rad), infinite if unlimited.
         drive: drive as usd-core's parser returns it, or None.
-        state: joint position (m or rad) in the file. None: the position follows from the poses of the bodies.
+        state: joint position (m or rad) in the file, or None if it follows from the poses of the bodies.
         rate: joint velocity (m/s or rad/s) in the file.
         path, label: path and label of the joint's prim.
     """
@@ -50,7 +50,7 @@ class Dof:
 
 @dataclass
 class UsdJoint:
-    """A joint. ``kind``: type in the builder. ``frames``: joint frame in each of its two bodies, or in the world."""
+    """A joint with its type in the builder (``kind``) and its frame in each body, or in the world (``frames``)."""
 
     path: str
     label: str
@@ -82,7 +82,7 @@ def read_joints(stage: UsdStage, bodies: set[str]) -> list[UsdJoint]:
 
     Args:
         stage: the file.
-        bodies: paths of the rigid bodies. A joint that names any other prim is connected to the world.
+        bodies: paths of the rigid bodies. A joint to any other prim becomes a joint to the world.
     """
     order = {str(prim.GetPath()): number for number, prim in enumerate(stage.prims())}
     found = [(path, kind, joint) for kind in TYPES for path, joint in stage.of(kind)]
@@ -95,7 +95,7 @@ def read_joints(stage: UsdStage, bodies: set[str]) -> list[UsdJoint]:
 
 
 def _combine(stage: UsdStage, joints: list[UsdJoint]) -> list[UsdJoint]:
-    """Combine hinges and slides between the same two bodies into a d6 joint. MuJoCo's converter writes such joints."""
+    """Combine hinges and slides between the same two bodies, as MuJoCo's converter writes them, into a d6 joint."""
     result: list[UsdJoint] = []
     first: dict[tuple[str, str], UsdJoint] = {}
     for joint in joints:
@@ -175,7 +175,7 @@ def _force(stage: UsdStage, linear: bool) -> float:
 
 
 def _frame(stage: UsdStage, path: str, body: str, rel: Any, position: Any, rotation: Any) -> Transform:
-    """Return a joint frame in its body. If the prim is not a body, return the frame in the builder's world."""
+    """Return a joint frame in its body, or in the builder's world for an end that is not on a body."""
     local = stage.frame(position, rotation, path)
     if body != WORLD:
         return local
@@ -287,7 +287,7 @@ _MAKERS = {
 
 
 def held_pose(joint: UsdJoint, pose: Transform) -> Transform:
-    """Return the pose closest to ``pose`` that the joint allows: second joint frame in the first one."""
+    """Return the allowed pose of the second joint frame in the first one that is closest to ``pose``."""
     if not joint.holds:
         return pose
     slides, turns = [d for d in joint.dofs if d.linear], [d for d in joint.dofs if not d.linear]
@@ -317,7 +317,7 @@ def _angles(turns: list[Dof], pose: Transform) -> list[float]:
 
 
 def coordinates(joint: UsdJoint, pose: Transform) -> list[float]:
-    """Return a joint's coordinates (rad, m). ``pose`` is the pose of the second joint frame in the first one."""
+    """Return a joint's coordinates (rad, m) for the pose of the second joint frame in the first one."""
     angles = iter(_angles([dof for dof in joint.dofs if not dof.linear], pose))
     return [float(pose.position @ dof.axis) if dof.linear else next(angles) for dof in joint.dofs]
 
@@ -339,7 +339,7 @@ def gimbal_angles(rotation: Array) -> tuple[float, float, float]:
 
 
 def coordinate_name(joint: UsdJoint, dof: Dof) -> str:
-    """Return the name of a coordinate of a d6 joint: the name of its prim, or ``<joint>:<axis>``."""
+    """Return the name of a d6 coordinate: the label of its prim, or ``<joint>:<axis>`` if coordinates share a prim."""
     own = len({one.path for one in joint.dofs}) == len(joint.dofs)
     return dof.label if own else f"{joint.label}:{dof.name}"
 

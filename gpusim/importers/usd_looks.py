@@ -54,7 +54,7 @@ class Surface:
     """Look of a prim.
 
     Attributes:
-        color: sRGB, 0 to 1, or None for the viewer's color. With a texture: the mean color of the texture.
+        color: sRGB, 0 to 1 (with a texture, its mean color), or None for the viewer's color.
         look: transparency, finish and texture.
         placing: texture coordinates.
         material: name of the material, for findings.
@@ -87,7 +87,7 @@ def _mean(prim: Any, name: str, count: int) -> Array | None:
 
 
 def bound_surface(stage: UsdStage, prim: Any) -> Surface | None:
-    """Return the look of a prim's material, or None without a material. Each material is read only once."""
+    """Return the look of a prim's material, from a cache if possible, or None without a material."""
     from pxr import UsdShade
 
     material = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()[0]
@@ -117,7 +117,7 @@ def _surface(stage: UsdStage, name: str, shader: Any) -> Surface:
 
 
 def _share(shader: Any, inputs: tuple[str, ...]) -> float | None:
-    """Return the first of some inputs that is a number from 0 to 1, or None."""
+    """Return the first of ``inputs`` whose value is a number from 0 to 1, or None."""
     values = [_constant(shader, name) for name in inputs]
     return next((float(v) for v in values if isinstance(v, int | float) and 0.0 <= v <= 1.0), None)
 
@@ -212,7 +212,7 @@ def _placing(shader: Any) -> Placing:
 
 
 def _texture(stage: UsdStage, name: str, asset: Any) -> Texture | None:
-    """Return the texture of an asset. A file that cannot be read is reported."""
+    """Return the texture of an asset, or None with a finding if the file cannot be read."""
     try:
         return texture_of_bytes(f"texture '{asset.path}'", stage.content(asset))
     except ModelError as why:

@@ -17,10 +17,10 @@ class Triangles:
     """Triangles of a mesh.
 
     Attributes:
-        points: (n, 3) vertices in the prim's coordinates.
-        triangles: (m, 3) indices into ``points``.
-        faces: (m,) index of the mesh face that contains each triangle.
-        corners: (m, 3) index of each corner among the corners of all faces.
+        points: vertices (n, 3) in the prim's coordinates.
+        triangles: indices (m, 3) into ``points``.
+        faces: index (m,) of the mesh face that contains each triangle.
+        corners: index (m, 3) of each corner among the corners of all faces.
     """
 
     points: Array
@@ -30,7 +30,7 @@ class Triangles:
 
 
 def read_mesh(stage: UsdStage, path: str) -> Triangles:
-    """Return the triangles of a mesh. The result is empty if the arrays of the mesh are inconsistent."""
+    """Return the triangles of a mesh, or no triangles if the arrays of the mesh are inconsistent."""
     from pxr import UsdGeom
 
     mesh = UsdGeom.Mesh(stage.prim(path))

@@ -42,12 +42,12 @@ class Collider:
     """A collider of the file, converted to one or more shapes.
 
     Attributes:
-        path: path of its prim.
+        path: path of the collider's prim.
         body: path of the rigid body that has the collider, or WORLD.
         forms: kind of shape, checked parameters, and pose in the body (or in the builder's world), for each shape.
-        enabled: True if the collider collides. A disabled collider only counts for the mass.
-        material: material of its surface.
-        groups: paths of its collision groups.
+        enabled: whether the collider collides. A disabled collider only contributes to the mass.
+        material: material of the surface.
+        groups: paths of the collision groups that contain the collider.
         filtered: paths of prims that the collider does not collide with.
         mesh: vertices (in the body's frame) and triangles of the mesh, if they define the mass instead of ``forms``.
         shapes: indices of the shapes in the builder.
@@ -187,7 +187,7 @@ def _report_hull(stage: UsdStage, path: str, points: Array, triangles: Array, ho
 
 
 def _is_convex(points: Array, triangles: Array) -> bool:
-    """Return whether a mesh is convex, with a tolerance of a thousandth of its size."""
+    """Return whether a mesh is convex, with a tolerance of a thousandth of its size, or False for a very large mesh."""
     if len(points) * len(triangles) > 4_000_000:
         return False
     a, b, c = (points[triangles[:, k]] for k in range(3))
@@ -246,7 +246,7 @@ def _material(stage: UsdStage, path: str, item: Any, materials: Mapping[str, Any
 
 
 def measure(collider: Collider) -> tuple[float, Array, Array, Transform] | None:
-    """Return a collider's volume (m3), centroid (m), inertia about the centroid for density 1 (m5), and pose."""
+    """Return a collider's volume (m3), centroid (m), inertia at density 1 (m5) and pose, or None without a volume."""
     if collider.mesh is not None and len(collider.mesh[1]):
         points, triangles = collider.mesh
         volume, center, inertia = solid(points, triangles)
@@ -313,7 +313,7 @@ def filter_pairs(
 
 
 def _exclude(builder: ModelBuilder, first: Sequence[int], second: Sequence[int]) -> None:
-    """Exclude collisions between the shapes of two lists."""
+    """Exclude collisions between the shapes ``first`` and the shapes ``second``."""
     listed = {frozenset((pair.shape_a, pair.shape_b)) for pair in builder.pairs}
     for a in first:
         for b in second:

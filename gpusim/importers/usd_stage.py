@@ -43,9 +43,9 @@ class UsdStage:
 
     Attributes:
         meters, kilograms: the file's units.
-        world: pose of the file's world in the builder's world. For a file with y up, it contains the rotation to z up.
+        world: pose of the file's world in the builder's world, with the rotation to z up for a file with y up.
         found: object type, such as "RevoluteJoint" -> list of (path, descriptor) of usd-core's physics parser.
-        surfaces: path of a material -> look of the material. A material is added when it is first used.
+        surfaces: cache, path of a material -> look of the material.
         assets: files in memory.
         search: search path for other files.
     """
@@ -80,7 +80,7 @@ class UsdStage:
         self.search = Search(Path())
 
     def of(self, *kinds: str) -> list[tuple[str, Any]]:
-        """Return (path, descriptor) of all objects of some types, in the order of the file."""
+        """Return pairs (path, descriptor) of all objects of the types ``kinds``, one type after the other."""
         return [pair for kind in kinds for pair in self.found.get(kind, ())]
 
     def prim(self, path: str) -> Any:
@@ -99,7 +99,7 @@ class UsdStage:
         return [str(name) for name in applied.GetAddedOrExplicitItems()] if applied else []
 
     def value(self, path: str, name: str) -> Any:
-        """Return the authored value of an attribute, or None. The attribute counts as read."""
+        """Return the authored value of an attribute, or None, and mark the attribute as read."""
         attribute = self.prim(path).GetAttribute(name)
         self.used.add((path, name))
         return attribute.Get() if attribute and attribute.HasAuthoredValue() else None
@@ -128,7 +128,7 @@ class UsdStage:
         return Transform.from_matrix(_rigid(matrix))
 
     def frame(self, position: Any, rotation: Any, path: str) -> Transform:
-        """Convert a pose from usd-core's physics parser for the prim at ``path``."""
+        """Convert a position and a rotation from usd-core's physics parser to a pose in m."""
         numbers = [*map(float, position), *_xyzw(rotation)]
         if not all(math.isfinite(number) for number in numbers):
             raise ModelError(f"prim '{path}': its position or rotation is not finite; correct it in the file")
@@ -148,7 +148,7 @@ class UsdStage:
         """Return the content of a file that an attribute names (``Sdf.AssetPath``). The file may be in a .usdz package.
 
         Raises:
-            ModelError: there is no such file.
+            ModelError: the file is missing.
         """
         from pxr import Ar
 
@@ -277,12 +277,12 @@ def _xyzw(rotation: Any) -> tuple[float, ...]:
 
 
 def quaternion(rotation: Any) -> Transform:
-    """Return a USD quaternion as a rotation. The zero quaternion and None are the identity."""
+    """Return a USD quaternion as a rotation, or the identity for None or a zero quaternion."""
     return Transform() if rotation is None else Transform((0.0, 0.0, 0.0), _xyzw(rotation))
 
 
 def _rigid(matrix: Array) -> Array:
-    """Return the rotation and translation of an affine matrix. If the matrix mirrors, all three axes are reversed."""
+    """Return the rotation and translation of an affine matrix. For a mirroring matrix, reverse all three axes first."""
     columns = matrix[:3, :3]
     lengths = np.linalg.norm(columns, axis=0)
     axes = columns / np.where(lengths > 0.0, lengths, 1.0)

@@ -51,7 +51,7 @@ def on_hosts(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]) -> list[
 
 
 def span(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], first: Sequence[str]) -> Tree:
-    """Return the spanning tree. It grows from the world, then kinematic bodies, then ``first``, then other bodies."""
+    """Return the spanning tree, which grows from the world, then kinematic bodies, ``first`` and other bodies."""
     tree, ends = Tree(), _ends(joints)
     hosts = [path for path, body in bodies.items() if body.host == path]
     children = {joint.bodies[1] for joint in joints if not joint.excluded}
@@ -69,7 +69,7 @@ def span(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], first: Seque
 
 
 def _ends(joints: Sequence[UsdJoint]) -> dict[str, list[tuple[UsdJoint, str]]]:
-    """Return path -> (joint, path of the other body). Joints that close loops come last. Ropes are left out."""
+    """Return path -> pairs (joint, path of the other body), with loop joints last and without distance joints."""
     ends: dict[str, list[tuple[UsdJoint, str]]] = {}
     for joint in sorted(joints, key=lambda joint: joint.excluded):
         if joint.kind != "distance":
@@ -98,7 +98,7 @@ def _grow(tree: Tree, root: str, ends: Mapping[str, list[tuple[UsdJoint, str]]],
 def set_base(
     bodies: Mapping[str, UsdBody], joints: list[UsdJoint], tree: Tree, fixed_base: bool | None
 ) -> list[UsdJoint]:
-    """Return the joints after fixing (True) or freeing (False) the base of each tree. None keeps the file's bases."""
+    """Return the joints after fixing (True), freeing (False) or keeping (None) the base of each tree."""
     if fixed_base is True:
         for root in tree.roots:
             if root not in tree.grounded and _is_robot(bodies, joints, root):
@@ -128,7 +128,7 @@ def _base_joint(body: UsdBody, kind: str) -> UsdJoint:
 
 
 def place(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], tree: Tree, report: ImportReport) -> None:
-    """Move bodies to the poses that their joints require. Report moved bodies, and loops that do not close."""
+    """Move bodies to the poses that their joints require, and report moved bodies and loops that do not close."""
     moved = {}
     for path in tree.order:
         joint = tree.carrier.get(path)
@@ -176,7 +176,7 @@ def _check_loop(bodies: Mapping[str, UsdBody], joint: UsdJoint, report: ImportRe
 
 
 def carried_masses(bodies: Mapping[str, UsdBody], tree: Tree) -> dict[str, MassProperties]:
-    """Return path of a body -> mass properties of that body and all its descendants, in the world."""
+    """Return path of a body -> mass properties of that body and all its descendants, in the world frame."""
     total = {path: bodies[path].mass.moved(_matrix(bodies[path].pose)) for path in tree.order}
     for path in reversed(tree.order):
         joint = tree.carrier.get(path)
@@ -188,7 +188,7 @@ def carried_masses(bodies: Mapping[str, UsdBody], tree: Tree) -> dict[str, MassP
 
 
 def load_of(bodies: Mapping[str, UsdBody], carried: Mapping[str, MassProperties], joint: UsdJoint, axis: int) -> float:
-    """Return the load of a joint coordinate: inertia (kg m2) about a rotation axis, or mass (kg). 0 without load."""
+    """Return the load of a joint coordinate: inertia (kg m2) about a rotation axis, mass (kg), or 0 without a load."""
     child = joint.bodies[1] if joint.bodies[1] != WORLD else joint.bodies[0]
     load, dof = carried.get(child), joint.dofs[axis]
     if load is None:
@@ -202,7 +202,7 @@ def load_of(bodies: Mapping[str, UsdBody], carried: Mapping[str, MassProperties]
 
 
 def set_rates(bodies: Mapping[str, UsdBody], tree: Tree) -> None:
-    """Set the velocity of each child body from its parent and the joint velocities, if any of these is nonzero."""
+    """Set the velocity of each child body from its parent and the joint velocities, unless all of these are zero."""
     if not any(dof.rate for joint in tree.carrier.values() for dof in joint.dofs):
         return
     for path in tree.order:

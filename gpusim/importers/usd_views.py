@@ -62,7 +62,10 @@ def _add_camera(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, Usd
 
 
 def add_lights(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody]) -> None:
-    """Add all visible lights with a direction or a position. The strongest light of each type gets intensity 1."""
+    """Add all visible lights, except dome, portal, geometry and mesh lights.
+
+    The intensity is 1 for the strongest distant light and for the strongest light with a position.
+    """
     found: dict[str, list[tuple[Any, float]]] = {}
     for prim in stage.prims():
         kind = str(prim.GetTypeName())

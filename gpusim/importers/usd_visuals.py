@@ -118,7 +118,7 @@ def _add(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody], 
 
 
 def _basic(prim: Any, matrix: Array) -> tuple[str, tuple[Any, ...], Transform] | None:
-    """Return kind, sizes and pose of a basic shape, or None if a scale distorts it."""
+    """Return kind, sizes and pose of a basic shape, or None for other prims and for distorted shapes."""
     scale = np.linalg.norm(matrix[:3, :3], axis=0)
     square = matrix[:3, :3] / scale
     if np.abs(square.T @ square - np.eye(3)).max() > 1e-6 or np.linalg.det(square) < 0.0:

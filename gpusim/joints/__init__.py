@@ -1,4 +1,4 @@
-"""Joints. The file of each kind defines the constraint rows, the coordinates and their limits."""
+"""Joint types. Each file defines the constraint rows, the coordinates and the limits of one or more joint types."""
 
 from gpusim.description.registry import discover
 

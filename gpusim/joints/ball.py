@@ -42,11 +42,11 @@ class Ball(JointType):
     position_is: ClassVar[str] = "quaternion"
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
-        """Return the rotation vector, its length, and the chord of a cone if there is one."""
+        """Return the kinds of the rotation vector, of its length, and of the chord of a cone if the joint has one."""
         return self.coordinates if "cone_axis" in joint.params else self.coordinates[:4]
 
     def moves(self, joint: JointSpec) -> int:
-        """Return 3, the number of coordinates that are signals. The other coordinates only have limits."""
+        """Return 3, the number of coordinates that are signals, since the other coordinates only have limits."""
         return 3
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
@@ -54,13 +54,13 @@ class Ball(JointType):
         return [*frames.point_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the rotation vector in the parent's axes, its length, and the chord of a cone."""
+        """Return the rotation vector in the parent's axes, its length, and the chord of a cone if the joint has one."""
         cone = [frames.chord(params["cone_axis"])] if "cone_axis" in params else []
         return [*(frames.rotation(k) for k in range(3)), frames.total_rotation(), *cone]
 
 
 def cone_of(joint: JointSpec) -> tuple[float, Array]:
-    """Return the limit of a ball joint's cone (rad), or infinity, and its axis in the joint frame."""
+    """Return the limit of a ball joint's cone (rad), or infinity without a cone, and the cone's axis (joint frame)."""
     axis = joint.params.get("cone_axis")
     if axis is None:
         return np.inf, np.array([0.0, 0.0, 1.0])
@@ -87,14 +87,14 @@ def add_joint_ball(
     """Add a ball joint.
 
     Args:
-        limit: greatest angle of the whole relative rotation, rad (like the range of MuJoCo's ball joint).
-        cone_limit: greatest angle between ``cone_axis`` in the parent and in the child (rad), below pi. Rotation about
-            the axis stays free, as in USD's spherical joint. The signal ``joint.<label>.cone_limit`` may differ per
-            world.
+        limit: maximum angle of the whole relative rotation, rad (like the range of MuJoCo's ball joint).
+        cone_limit: maximum angle between ``cone_axis`` in the parent and in the child (rad), below pi. Rotation about
+            ``cone_axis`` stays free, as in USD's spherical joint. The signal ``joint.<label>.cone_limit`` may differ
+            per world.
         cone_axis: axis of the cone, in the joint frame.
         damping: viscous damping about the parent's axes (N m s/rad).
         friction: dry friction about the parent's axes (N m).
-        armature: inertia of a rotor that turns with the child, about any axis (kg m2).
+        armature: inertia of a rotor that rotates with the child, equal about all axes (kg m2).
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Bushing: a soft joint that locks nothing. Springs along and about the axes of its frame hold the child."""
+"""Bushing: a soft joint that locks nothing. Springs along and about the axes of the joint frame hold the child."""
 
 from __future__ import annotations
 
@@ -61,20 +61,22 @@ def add_bushing(
 ) -> int:
     """Add a bushing, a soft joint: the wrench -K q - C q' acts on the child. q are translations and rotations.
 
-    With diagonal matrices each motion has a separate spring, with the signals ``spring.<label>_x.force`` to
-    ``spring.<label>_rz.force``. Full matrices make one element, with the signals ``bushing.<label>.force_x`` to
-    ``bushing.<label>.torque_z``. ``joint.<label>.position`` reads all six deflections q.
+    With diagonal matrices, each motion with a nonzero number has a separate spring, with the signals
+    ``spring.<label>_x.force`` to ``spring.<label>_rz.force``. Full matrices make one element, with the signals
+    ``bushing.<label>.force_x`` to ``bushing.<label>.torque_z``. ``joint.<label>.position`` reads all six deflections q.
 
     Args:
         parent: body index, -1 for the world.
         child: body index.
-        parent_xform: joint frame in the parent's body frame. The springs act along and about its axes.
+        parent_xform: joint frame in the parent's body frame. The springs act along and about the axes of this frame.
         child_xform: joint frame in the child's body frame.
-        stiffness: K, N/m and N m/rad: six numbers, for x, y, z and the rotations about them, or a symmetric 6x6 matrix.
-        damping: C, N s/m and N m s/rad: six numbers, a symmetric 6x6 matrix, or one number for all.
+        stiffness: matrix K (N/m and N m/rad) as six numbers for x, y, z and the rotations about these axes, as a
+            symmetric 6x6 matrix, or as one number for all.
+        damping: matrix C (N s/m and N m s/rad) in the same form as ``stiffness``.
         label: unique name.
-        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`). None: the simulation chooses.
-        at: alternative to both frames: pose of the bushing in the world (see :meth:`ModelBuilder.add_joint`).
+        solver: solver of the joint, "direct" or "colored", by default the simulation's choice (see
+            :meth:`ModelBuilder.set_joint_solver`).
+        at: pose of the bushing in the world, as alternative to both frames (see :meth:`ModelBuilder.add_joint`).
 
     Returns:
         The joint's index.
@@ -100,7 +102,7 @@ def add_bushing(
 
 
 def _matrix(element: str, name: str, value: Any) -> Array:
-    """Return a symmetric 6x6 matrix, from one number for all motions, six numbers, or a matrix."""
+    """Return a symmetric 6x6 matrix for one number for all motions, for six numbers, or for a matrix."""
     array = validate.array(element, value)
     if array.shape != (6, 6):
         array = np.diag(validate.per_axis(element, name, array, 6))

@@ -1,4 +1,4 @@
-"""Couplings of joint coordinates: gear, mimic and linear coupling. Each is one row over the joints' bodies."""
+"""Couplings of joint coordinates: gear, mimic and linear coupling. Each coupling is one constraint row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def add_gear(
     axis_b: int = 0,
     label: str | None = None,
 ) -> int:
-    """Couple two joint coordinates: ``velocity_b = ratio * velocity_a``. Their initial offset stays.
+    """Couple two joint coordinates by ``velocity_b = ratio * velocity_a``. Their initial offset stays.
 
     Args:
         joint_a: driving joint.
@@ -45,7 +45,7 @@ def add_mimic(
     leader_axis: int = 0,
     label: str | None = None,
 ) -> int:
-    """Make a joint follow another: ``q_joint = multiplier * q_leader + offset`` (URDF mimic).
+    """Make a joint follow a leader by ``q_joint = multiplier * q_leader + offset`` (URDF mimic).
 
     Args:
         joint: the joint that follows.
@@ -93,18 +93,19 @@ def add_linear_coupling(
 ) -> int:
     """Lock a weighted sum of joint coordinates, ``sum of factor * q = offset``, like an ideal gear train.
 
-    The force on each coordinate is one common force times the coordinate's factor. So the coupling conserves power.
+    The force on each coordinate is one common force times the coordinate's factor, so that the coupling conserves
+    power.
 
     Args:
-        terms: list of (joint, factor) or (joint, axis, factor). A tendon in the list is replaced by its own terms.
-        offset: value of the sum (m or rad). Default: the sum in the starting pose.
+        terms: list of (joint, factor) or (joint, axis, factor). The builder replaces a tendon by its own terms.
+        offset: value of the sum (m or rad), by default the sum in the starting pose.
         label: unique name.
 
     Returns:
         The coupling's index.
 
     Raises:
-        ModelError: no term, a factor that is zero, or an unknown joint or coordinate.
+        ModelError: ``terms`` is empty or has an unknown joint or coordinate, or a factor is zero.
     """
     element = self.element("coupling", label)
     found = checked_terms(self, element, terms)
@@ -116,7 +117,7 @@ def add_linear_coupling(
 def checked_terms(
     builder: ModelBuilder, element: str, terms: Sequence[tuple[int, float] | tuple[int, int, float]]
 ) -> list[Term]:
-    """Return terms as (joint, axis, factor). A tendon is replaced by its own terms.
+    """Return terms as (joint, axis, factor), with the terms of a tendon in place of the tendon.
 
     Raises:
         ModelError: invalid terms. The message names ``element``.

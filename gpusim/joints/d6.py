@@ -1,7 +1,7 @@
 """Joint with several axes: translations along the parent's axes, then successive rotations, without intermediate links.
 
-PhysX and USD call this joint D6. In MuJoCo, it is several hinges and slides on one body. Each axis has separate limits,
-damping, friction, armature and drives.
+PhysX and USD call this joint D6. MuJoCo uses several hinges and slides of one body in place of a D6 joint. Each axis
+has separate limits, damping, friction, armature and drives.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _TURNS = {0: (), 1: (ANGLE,), 2: (ANGLE, ANGLE), 3: (OUTER_TURN, MIDDLE_TURN, OU
 class D6(JointType):
     """D6 joint with up to three translations and up to three rotations, and a row for every missing motion.
 
-    ``params``: "linear" (n, 3) and "angular" (m, 3), perpendicular unit vectors in the joint frame. ``columns``
-    (3, 3) is a right-handed triad along the rotation axes.
+    The parameters "linear" (n, 3) and "angular" (m, 3) are perpendicular unit vectors in the joint frame. The parameter
+    "columns" (3, 3) is a right-handed triad along the rotation axes.
     """
 
     name: ClassVar[str] = "d6"
     picture: ClassVar[str | None] = "socket"
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
-        """Return the translations, then the rotations."""
+        """Return the kinds of the translations, then of the rotations."""
         return (TRANSLATION,) * len(joint.params["linear"]) + _TURNS[len(joint.params["angular"])]
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
@@ -67,14 +67,14 @@ class D6(JointType):
         return [*(DotRow(u, frames.point_a, frames.point_b, True) for u in across), *locked]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return translations along the parent's axes, then rotations, the first about an axis of the parent."""
+        """Return translations along the parent's axes, then rotations. The first rotation is about a parent axis."""
         back = frames.axes_a @ params["columns"].T
         slides = [replace(frames.translation(2), axis=back @ axis) for axis in params["linear"]]
         return [*slides, *_turns(frames, params)]
 
 
 def _across(axes: Array) -> Array:
-    """Return the unit vectors that complete one, two or three perpendicular unit vectors to a triad."""
+    """Return the unit vectors that complete the perpendicular unit vectors ``axes`` (one to three) to a triad."""
     if len(axes) == 1:
         return triad(axes[0]).T[:2]
     return np.cross(axes[0], axes[1])[None] if len(axes) == 2 else np.zeros((0, 3))
@@ -144,15 +144,15 @@ def add_joint_d6(
     """Add a joint with translations, then successive rotations. Each rotation also rotates the next axis.
 
     The first coordinates are the translations, followed by the rotations. With three rotations, the middle angle is
-    between -1.57 and 1.57 rad (a quarter turn). At these two angles, the first and the last axis align (gimbal lock).
-    Beyond them, the first and the last angle jump by half a turn. Limit the middle angle to keep a machine away from
-    gimbal lock.
+    between -pi/2 and pi/2 rad. If the middle angle is -pi/2 or pi/2, the first and the last axis align (gimbal lock).
+    If the joint rotates through gimbal lock, the first and the last angle jump by pi. Limit the middle angle to keep
+    the joint away from gimbal lock.
 
     Args:
         linear_axes: up to three perpendicular directions in the joint frame, fixed in the parent.
-        angular_axes: up to three perpendicular axes in the joint frame, at zero angles. The first is fixed in the
-            parent, the last in the child.
-        limit_lower, limit_upper: one number for each coordinate, or one for all (m or rad).
+        angular_axes: up to three perpendicular axes in the joint frame, at zero angles. The first axis is fixed in the
+            parent, the last axis in the child.
+        limit_lower, limit_upper: limits (m or rad), one number for each coordinate, or one number for all.
         damping: viscous damping (N s/m or N m s/rad).
         friction: dry friction (N or N m).
         armature: inertia (kg or kg m2) that is added to the coordinate, for example of a geared rotor.
@@ -163,7 +163,7 @@ def add_joint_d6(
         The joint's index.
 
     Raises:
-        ModelError: no axis, more than three linear or angular axes, or axes that are not perpendicular.
+        ModelError: the joint has no axis, more than three linear or angular axes, or axes that are not perpendicular.
     """
     element = self.element("joint", label)
     linear, angular = _axes(element, "linear_axes", linear_axes), _axes(element, "angular_axes", angular_axes)

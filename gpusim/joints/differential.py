@@ -1,13 +1,9 @@
 """Differential gear and anti-roll bar, built from tendons and couplings.
 
-With the angles l and r of the two sides and the angle s of the input:
-
-    open          s = ratio (l + r)/2
-    limited slip  the same, and dry friction or viscous damping on l - r
-    locked        the same, and l - r stays at its starting value
-
-Each side gets ratio/2 times the torque of the input. The friction torque that slows the faster side drives the slower
-side.
+The angles l and r of the two sides and the angle s of the input satisfy s = ratio (l + r)/2 in every differential. A
+limited-slip differential also has dry friction or viscous damping on l - r. A locked differential also keeps l - r at
+its starting value. Each side gets ratio/2 times the torque of the input. The friction torque that slows the faster side
+drives the slower side.
 """
 
 from __future__ import annotations
@@ -26,9 +22,9 @@ class Differential:
     """Indices of the joints and tendons of a differential.
 
     Attributes:
-        input: joint whose coordinate drives the differential: ``shaft``, or a tendon if no shaft is given.
-        slip: tendon of the angle difference l - r. A brake on it can lock the differential. Its signals are
-            ``joint.<label>_slip...``.
+        input: joint whose coordinate drives the differential, ``shaft`` or else a tendon.
+        slip: tendon of the angle difference l - r, with the signals ``joint.<label>_slip...``. A brake on this tendon
+            can lock the differential.
     """
 
     input: int
@@ -50,19 +46,20 @@ def add_differential(
     """Add a differential between two joints that rotate in the same direction, such as the spins of two wheels.
 
     Args:
-        left, right: joints of the two sides. The differential uses their first coordinates.
-        shaft: joint of the input. Default: motors and brakes drive ``differential.input`` itself.
+        left, right: joints of the two sides. The differential uses the first coordinate of each joint.
+        shaft: joint of the input (default: a new tendon, which motors and brakes can drive).
         ratio: rotation of the input divided by the mean rotation of both sides, not zero.
-        kind: "open", "limited_slip" or "locked".
+        kind: one of "open", "limited_slip" and "locked".
         preload: breakaway torque between the two sides of a limited-slip differential (N m).
         viscosity: viscous damping between the two sides of a limited-slip differential (N m s/rad).
-        label: name for the coupling ``<label>`` and the tendons ``<label>_input`` and ``<label>_slip``.
+        label: name of the coupling. The names of tendons have the suffixes "_input" and "_slip", the name of the
+            coupling of a locked differential has the suffix "_lock".
 
     Returns:
         Indices of the input and of the tendon between the two sides.
 
     Raises:
-        ModelError: an unknown kind or joint, the same joint twice, or slip torques that do not fit the kind.
+        ModelError: ``kind`` or a joint is unknown, two joints are the same, or the slip torques do not fit ``kind``.
     """
     element = self.element("coupling", label)
     if not isinstance(kind, str) or kind not in KINDS:
@@ -114,7 +111,8 @@ def add_anti_roll_bar(
         stiffness: force or torque per difference of the coordinates (N/m or N m/rad).
         damping: viscous damping of the difference (N s/m or N m s/rad).
         left_axis, right_axis: index of the coordinate of each joint.
-        label: unique name. The tendon is ``<label>_difference``, signals are ``torsion_spring.<label>...``.
+        label: unique name of the spring, whose signals are ``spring.<label>...``. The tendon is
+            ``<label>_difference``.
 
     Returns:
         Index of the spring (an actuator).

@@ -25,7 +25,7 @@ from gpusim.typing import Vector
 
 @register
 class Distance(JointType):
-    """Distance joint. A rod is one line row. A rope has no row, only a limit on the distance."""
+    """Distance joint. A rod has one line row. A rope has no row, only a limit on the distance."""
 
     name: ClassVar[str] = "distance"
     coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)
@@ -34,7 +34,7 @@ class Distance(JointType):
     picture: ClassVar[str | None] = "line"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return one line row for a rod of fixed length, otherwise no rows."""
+        """Return one line row for a rod of fixed length, and no rows for a rope or a rod of changing length."""
         locked = params["rod"] is not None and "moves" not in params
         return [LineRow(frames.point_a, frames.point_b, params["rod"])] if locked else []
 
@@ -46,7 +46,7 @@ class Distance(JointType):
         return params | limits | {"moves": True}
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the distance of the two points."""
+        """Return the distance between the two points."""
         return [frames.distance()]
 
 
@@ -72,23 +72,23 @@ def add_joint_distance(
     Args:
         parent: body index, -1 for the world.
         child: body index.
-        parent_xform: joint frame in the parent's body frame. Its origin is the first point.
-        child_xform: joint frame in the child's body frame. Its origin is the second point.
-        min_distance: least distance (m), 0 for a rope.
-        max_distance: greatest distance (m), equal to min_distance for a rod. Without both limits, the joint only
+        parent_xform: joint frame in the parent's body frame. The origin of this frame is the first point.
+        child_xform: joint frame in the child's body frame. The origin of this frame is the second point.
+        min_distance: minimum distance (m), 0 for a rope.
+        max_distance: maximum distance (m), equal to ``min_distance`` for a rod. Without both limits, the joint only
             measures the distance, for example as a segment of a tendon (a rope over pulleys). If you write
             ``joint.<label>.limit_upper`` at run time, the limit moves to the new length over the next step, like a
-            winch. Both limits of a rod are its length, so writing one sets both.
+            winch. Both limits of a rod equal its length, so that writing one limit also changes the other limit.
         damping: viscous damping along the line (N s/m).
         label, solver: see ``add_joint``.
-        at_a, at_b: alternative to parent_xform and child_xform: the points in the world frame (m), for the bodies'
-            current poses.
+        at_a, at_b: points in the world frame (m) for the bodies' current poses, as alternative to ``parent_xform`` and
+            ``child_xform``.
 
     Returns:
         The joint's index.
 
     Raises:
-        ModelError: ``min_distance`` is above ``max_distance``, a length is negative, or a rod has length zero.
+        ModelError: ``min_distance`` is above ``max_distance``, a length is negative, or ``max_distance`` is zero.
     """
     element = self.element("joint", label)
     least = validate.not_negative(element, "min_distance", min_distance)

@@ -29,9 +29,10 @@ _MOTIONS = (*(TRANSLATION,) * 3, *(ROTATION,) * 3)
 
 @register
 class Free(JointType):
-    """Free joint that locks nothing. Its position is the pose of the child's joint frame in the parent's joint frame.
+    """Free joint that locks nothing. Position: pose of the child's joint frame in the parent's joint frame.
 
-    It has coordinates only if it has damping, friction or armature. Only the rates of these coordinates have a meaning.
+    The joint has coordinates only if it has damping, friction or armature. Only the rates of these coordinates have a
+    meaning.
     """
 
     name: ClassVar[str] = "free"
@@ -45,17 +46,17 @@ class Free(JointType):
         return []
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
-        """Return three translations along the parent's axes and three rotations about these axes, or an empty tuple."""
+        """Return the kinds of three translations and three rotations, or an empty tuple without coordinates."""
         return _MOTIONS if joint.params else ()
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the motions of ``kinds``."""
+        """Return translations along the parent's axes and rotations about them, or nothing without coordinates."""
         if not params:
             return []
         return [*(frames.translation(k) for k in range(3)), *(frames.rotation(k) for k in range(3))]
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Return True: the bodies are not joined."""
+        """Return True, since a free joint does not connect its bodies."""
         return True
 
     def check_model(self, joints: Sequence[JointSpec], builder: Elements) -> None:
@@ -91,16 +92,16 @@ def add_joint_free(
     axes of the parent's joint frame (like MuJoCo's free joint).
 
     Args:
-        damping: viscous damping, one number or six: N s/m for the translations, N m s/rad for the rotations.
-        friction: dry friction, one number or six: N for the translations, N m for the rotations.
-        armature: added inertia, one number or six: kg for the translations, kg m2 for the rotations.
+        damping: viscous damping of translations (N s/m) and rotations (N m s/rad), one number or six.
+        friction: dry friction of translations (N) and rotations (N m), one number or six.
+        armature: added inertia of translations (kg) and rotations (kg m2), one number or six.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:
         The joint's index.
 
     Raises:
-        ModelError: a negative number.
+        ModelError: damping, friction or armature is negative.
     """
     element = self.element("joint", label)
     params: dict[str, Any] = dict(axis_params(element, 6, damping=damping, friction=friction, armature=armature))

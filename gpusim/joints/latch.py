@@ -1,8 +1,8 @@
 """Latch: a weld that is switched at run time, for grippers, couplers, magnets and suction cups.
 
-When a latch is attached, it locks the relative pose that its bodies have at that moment. It is a joint with six
-coordinates whose limits are equal: ``limit_lower = limit_upper``. With ``rotation=False`` only its translations have
-such limits. A detached latch has no limits.
+When a latch is attached, it locks the relative pose that its bodies have at that moment. An attached latch is a joint
+with six coordinates and equal limits, ``limit_lower = limit_upper``. With ``rotation=False``, only the three
+translations have limits. A detached latch has no limits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Latch(Bushing):
     switched: ClassVar[bool] = True
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Return True: the bodies touch before they are attached."""
+        """Return True, since the bodies can touch before the latch is attached."""
         return True
 
 
@@ -53,24 +53,25 @@ def add_latch(
     ``sim.write("joint.<label>.attached", 1.0, worlds)`` locks the current relative pose of the bodies, and 0 releases
     them. A reset restores the state ``attached``. The bodies' shapes collide in both states.
 
-    With ``break_force`` or ``break_torque``, an attached latch opens after a step whose mean load exceeds one of them.
-    It opens only in the overloaded world, and stays open until a reset or a write of ``attached``. Such a latch has a
-    force sensor with the same label: ``sensor.<label>.force`` and ``sensor.<label>.torque`` read the load.
+    With ``break_force`` or ``break_torque``, an attached latch opens after a step whose mean load exceeds the limit.
+    The latch opens only in the overloaded world, and stays open until a reset or a write of ``attached``. A breakable
+    latch has a force sensor with the same label, so that ``sensor.<label>.force`` and ``sensor.<label>.torque`` read
+    the load.
 
     Args:
-        attached: whether the latch is attached at the start. If True, its two frames must coincide.
-        break_force: greatest force (N).
-        break_torque: greatest torque about the joint's point on the parent (N m).
-        at: pose of the latch in the world, as in ``add_joint``. If no frame is given: the pose of the child.
-        rotation: False: the latch holds only the position of its point, like a ball joint.
+        attached: whether the latch is attached at the start. If True, the two frames of the latch must coincide.
+        break_force: maximum force (N) that the latch holds.
+        break_torque: maximum torque (N m) that the latch holds, about the joint's point on the parent.
+        at: pose of the latch in the world, as in ``add_joint``. Without any frame, the latch is at the child's pose.
+        rotation: if False, the latch holds only the position of its point, like a ball joint.
         parent, child, parent_xform, child_xform, label, solver: see ``add_joint``.
 
     Returns:
         The joint's index.
 
     Raises:
-        ModelError: ``attached`` or ``rotation`` is neither True nor False, a limit is not positive, or a sensor already
-            has the label.
+        ModelError: ``attached`` or ``rotation`` is neither True nor False, ``break_force`` or ``break_torque`` is not
+            positive, or a sensor already has the label.
     """
     element = self.element("joint", label)
     body = self.check_body(element, "child", child)

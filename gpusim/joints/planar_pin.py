@@ -1,7 +1,7 @@
-"""Planar pin: two points coincide in the plane normal to an axis. It closes a loop of links that move in one plane.
+"""Planar pin: two points coincide in the plane normal to an axis.
 
-In such a loop, the other three rows of a revolute joint would be redundant. ADAMS calls it the inline primitive,
-Modelica RevolutePlanarLoopConstraint.
+The joint closes a loop of links that move in one plane. In a planar loop, the other three rows of a revolute joint
+would be redundant. ADAMS calls this joint the inline primitive, Modelica calls it RevolutePlanarLoopConstraint.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Spatial tendon: a rope over points, spheres, cylinders and pulleys. Its terms are the segment lengths."""
+"""Spatial tendon: a rope over points, spheres, cylinders and pulleys. The tendon's terms are the segment lengths."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ def add_spatial_tendon(
     """Add a tendon along a path of points, spheres and cylinders, without friction (MuJoCo's spatial tendon).
 
     Each segment between two points becomes a joint ``<label>_part<number>``: a distance joint or a wrapped rope. A
-    segment between points of one body without a wrap has a constant length. The coordinate excludes such segments.
+    segment between points of one body without a wrap has a constant length. The tendon's coordinate excludes such
+    segments.
 
     Args:
         path: points as (body, point in the body frame in m). Put a :class:`gpusim.Wrap` between two points if the rope
             may wrap around a surface there. Put a :class:`gpusim.Pulley` where one branch of the path ends and the next
             one begins.
-        limit_lower, limit_upper: limits of the length (m). If you write them at run time, they move to the new value
+        limit_lower, limit_upper: limits of the length (m). If you write a limit at run time, it moves to the new value
             over the next step, like a winch.
         damping, friction, armature, limit_restitution, label, solver: see :meth:`add_tendon`.
 
     Returns:
-        An index that you can pass as the ``joint`` argument of any actuator on a joint coordinate.
+        The tendon's index, which you can pass as the ``joint`` argument of any actuator on a joint coordinate.
 
     Raises:
-        ModelError: a path that does not begin and end with points, two wraps without a point between them, or no
-            segment whose length can change.
+        ModelError: the path has a wrap without a point before and after it, or no segment whose length can change.
     """
     element = self.element("joint", label)
     name = label or f"joint{len(self.joints)}"

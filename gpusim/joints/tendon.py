@@ -1,10 +1,9 @@
 """Tendon: a weighted sum of joint coordinates as a separate coordinate (MuJoCo's fixed tendon).
 
-    q = sum of factor_k q_k
-
-It locks nothing. Limits, damping, friction and armature act on the sum q. Springs, motors, servos and brakes can act on
-it too. An anti-roll bar is a spring on ``q_left - q_right``. A limited-slip clutch is dry friction on the difference of
-two wheels' angles.
+A tendon locks nothing. The tendon's coordinate is the sum q = factor_1 q_1 + factor_2 q_2 + ... of the coordinates of
+other joints. Limits, damping, friction and armature act on this sum. Springs, motors, servos and brakes can act on the
+sum too. An anti-roll bar is a spring on ``q_left - q_right``. A limited-slip clutch is dry friction on the difference
+of two wheels' angles.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from gpusim.transform import Transform
 
 @register
 class Tendon(JointType):
-    """Tendon that locks nothing. It has one coordinate, which moves the bodies of all its joints."""
+    """Tendon that locks nothing. The only coordinate depends on the bodies of all joints in its terms."""
 
     name: ClassVar[str] = "tendon"
     coordinates: ClassVar[tuple[str, ...]] = (SUM,)
@@ -51,17 +50,17 @@ class Tendon(JointType):
         return [Coordinate(SUM, none, none, none, none, none, terms=tuple(params["terms"]))]
 
     def unit_of(self, joint: JointSpec, axis: int) -> str:
-        """Return the unit of the tendon's terms."""
+        """Return the unit of the tendon's terms ("m, rad" if their units differ)."""
         return str(joint.params["unit"])
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Return True: a tendon holds no body. The joints in its terms decide whether bodies collide."""
+        """Return True, since only the joints in the terms of a tendon decide whether bodies collide."""
         return True
 
     def moved(
         self, params: dict[str, Any], first_joint: int, first_body: int, parent: int, pose: Transform
     ) -> dict[str, Any]:
-        """Return the parameters with joint indices for another builder."""
+        """Return the parameters with the joint indices of another builder."""
         return params | {"terms": [(joint + first_joint, axis, factor) for joint, axis, factor in params["terms"]]}
 
 
@@ -81,21 +80,22 @@ def add_tendon(
     """Add a tendon: a weighted sum of joint coordinates, as a coordinate for actuators, limits and friction.
 
     Args:
-        terms: list of (joint, factor) or (joint, axis, factor). A tendon in the list is replaced by its own terms.
-        limit_lower, limit_upper: limits of the sum (m or rad). If you write them at run time, they move to the new
+        terms: list of (joint, factor) or (joint, axis, factor). The builder replaces a tendon by its own terms.
+        limit_lower, limit_upper: limits of the sum (m or rad). If you write a limit at run time, it moves to the new
             value over the next step, like a winch.
         damping: viscous damping of the sum (N s/m or N m s/rad).
         friction: dry friction (N or N m).
         armature: inertia that moves with the sum (kg or kg m2).
         limit_restitution: ratio of the speed after an impact on a limit to the speed before the impact, 0 to 1.
         label: unique name, for signals such as ``joint.<label>.position`` and ``joint.<label>.tension`` (the pull).
-        solver: "direct" or "colored" (:meth:`ModelBuilder.set_joint_solver`). None: the simulation chooses.
+        solver: solver of the joint, "direct" or "colored", by default the simulation's choice (see
+            :meth:`ModelBuilder.set_joint_solver`).
 
     Returns:
-        An index that you can pass as the ``joint`` argument of any actuator on a joint coordinate.
+        The tendon's index, which you can pass as the ``joint`` argument of any actuator on a joint coordinate.
 
     Raises:
-        ModelError: no term, a factor that is zero, or an unknown joint or coordinate.
+        ModelError: ``terms`` is empty or has an unknown joint or coordinate, or a factor is zero.
     """
     element = self.element("joint", label)
     found = checked_terms(self, element, terms)

@@ -71,8 +71,8 @@ def add_joint_universal(
     """Add a universal joint.
 
     Args:
-        axis: first axis, fixed in the parent, in the joint frame.
-        axis2: second axis, fixed in the child, in the joint frame, perpendicular to the first.
+        axis: first axis in the joint frame, fixed in the parent.
+        axis2: second axis in the joint frame, fixed in the child, perpendicular to ``axis``.
         limit_lower, limit_upper: limits of the first and the second angle (rad), or one number for both.
         damping: viscous damping (N m s/rad).
         friction: dry friction (N m).

@@ -27,7 +27,7 @@ from gpusim.typing import Array, Vector
 
 @register
 class WrappedRope(JointType):
-    """Rope that locks nothing. Its one coordinate is the length. The rope acts on parent, child and the wrap's body."""
+    """Rope that locks nothing, with its length as coordinate. The rope pulls at both ends and at the wrap's body."""
 
     name: ClassVar[str] = "wrapped_rope"
     coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)
@@ -53,7 +53,7 @@ class WrappedRope(JointType):
     def moved(
         self, params: dict[str, Any], first_joint: int, first_body: int, parent: int, pose: Transform
     ) -> dict[str, Any]:
-        """Return the parameters with body indices and world points for another builder."""
+        """Return the parameters with the body indices and the world points of another builder."""
         return params | {"path": params["path"].moved(first_body, parent, pose)}
 
 
@@ -74,28 +74,29 @@ def add_joint_wrapped_rope(
 ) -> int:
     """Add a rope from a point on ``parent`` over a sphere or cylinder to a point on ``child``, without friction.
 
-    Its coordinate is the length of the rope. A rope over several sheaves is a spatial tendon
+    The joint coordinate is the length of the rope. A rope over several sheaves is a spatial tendon
     (:meth:`ModelBuilder.add_spatial_tendon`). ``joint.<label>.tension`` reads the pull of the rope (N).
 
     Args:
         parent: body of the first point, -1 for the world.
-        child: body of the second point, -1 for the world. It may be the same as ``parent``.
+        child: body of the second point, -1 for the world. The child may be the same as ``parent``.
         around: sphere or cylinder, on any body. If an end of the rope is inside this surface, the rope is straight.
-        point_a: first point in the parent's body frame (m). Default: its origin.
-        point_b: second point in the child's body frame (m).
-        max_length: greatest length (m). Without a greatest length, the rope only measures its length, for example as a
+        point_a: first point in the parent's body frame (m), by default the origin of this frame.
+        point_b: second point in the child's body frame (m), by default the origin of this frame.
+        max_length: maximum length (m). Without a maximum length, the rope only measures its length, for example as a
             segment of a tendon. If you write ``joint.<label>.limit_upper`` at run time, the limit moves to the new
             length over the next step, like a winch.
         damping: viscous damping along the rope (N s/m).
         label, solver: see ``add_joint``.
-        at_a, at_b: alternative to point_a and point_b: the points in the world frame (m), for the bodies' current
-            poses.
+        at_a, at_b: points in the world frame (m) for the bodies' current poses, as alternative to ``point_a`` and
+            ``point_b``.
 
     Returns:
         The joint's index.
 
     Raises:
-        ModelError: ``around`` is invalid, the rope has no length, or all points are on one body.
+        ModelError: ``around`` is invalid, ``max_length`` is not positive, or both points and the surface are on one
+            body.
     """
     element = self.element("joint", label)
     greatest = validate.number(element, "max_length", max_length, infinite=True)
@@ -115,7 +116,7 @@ def add_joint_wrapped_rope(
 
 
 def _two_bodies(builder: ModelBuilder, element: str, path: WrappedPath) -> tuple[int, int]:
-    """Return two bodies of a path. If possible, one of them is dynamic."""
+    """Return two different bodies of a path. The second body is dynamic if possible."""
     bodies = list(dict.fromkeys((path.body_a, path.body_b, path.wrap.body)))
     if len(bodies) < 2:
         rule = (
@@ -130,7 +131,7 @@ def checked_wrap(builder: ModelBuilder, element: str, wrap: Wrap) -> Wrap:
     """Return a sphere or cylinder with checked values.
 
     Raises:
-        ModelError: not a Wrap, or a Wrap with an invalid value. The message names ``element``.
+        ModelError: ``wrap`` is not a Wrap, or has an invalid value. The message names ``element``.
     """
     if not isinstance(wrap, Wrap):
         raise validate.fail(element, f"around = {wrap!r} is no Wrap", "give gpusim.Wrap(body, radius)")

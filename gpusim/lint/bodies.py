@@ -105,7 +105,7 @@ def _compare(subject: Subject, body: BodySpec, points: Array) -> None:
 
 
 def thick_hulls(subject: Subject) -> None:
-    """Report bodies whose convex hulls are much larger than the closed meshes that are drawn."""
+    """Report bodies whose convex hulls are much larger than the closed meshes of their visuals."""
     for index, body in enumerate(subject.model.bodies):
         shapes = subject.shapes_of(index)
         visuals = [visual for visual in subject.model.visuals if visual.body == index]
@@ -132,7 +132,7 @@ def _volume(vertices: Array, triangles: Array) -> float:
 
 
 def falling(subject: Subject) -> None:
-    """Report bodies that fall forever: the world has no shape for them, or they have no shape and no joint."""
+    """Report bodies that fall forever, since the world has no shape, or since they have no shape and no joint."""
     model = subject.model
     if not np.any(subject.builder.gravity):
         return
@@ -157,7 +157,7 @@ def fallen(builder: ModelBuilder, sim: Simulation, known: Sequence[Finding] = ()
     Args:
         builder: the model.
         sim: simulation of the model, after a run from the start pose.
-        known: findings of ``check_model``. Bodies with such a finding are not reported again.
+        known: findings of ``check_model`` about falling bodies, which this function does not report again.
     """
     subject, size = Subject(builder, sim.config.dt), float(np.linalg.norm(builder.gravity))
     catching = [s for s in subject.model.shapes if s.body == WORLD or subject.model.bodies[s.body].kinematic]

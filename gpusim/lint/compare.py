@@ -32,15 +32,15 @@ _FILES = (".xml", ".mjcf", ".urdf")
 
 @dataclass
 class Comparison:
-    """Differences from MuJoCo. A value of None was not compared, see ``skipped``.
+    """Differences from MuJoCo. None means that a difference was not computed (see ``skipped``).
 
     Attributes:
-        bodies: number of bodies that both simulators have.
+        bodies: number of moving bodies that both simulators have.
         poses: maximum difference of positions (m) and axes at random postures.
         mass_matrix: maximum difference of an entry of the mass matrix, relative to the diagonal.
         motion: maximum distance (m) of a body from its position in MuJoCo, after 0.5 s of motion without contacts,
             limits, friction and actuators.
-        skipped: reasons why something was not compared.
+        skipped: reasons for the missing comparisons.
     """
 
     bodies: int = 0
@@ -121,7 +121,7 @@ def _mujoco() -> ModuleType:
 
 
 def _bare(builder: ModelBuilder) -> ModelBuilder:
-    """Return the builder without actuators, limits and dry friction."""
+    """Return the builder without limits, dry friction and actuators (except springs and forces)."""
     bare = copy.copy(builder)
     springs = [spec for spec in builder.actuators if spec.kind in ("spring", "torsion_spring", "force")]
     bare.actuators = springs
@@ -141,10 +141,10 @@ class _Pair:
     """A model in both simulators.
 
     Attributes:
-        m: MuJoCo's model.
-        builder: gpusim's model, with only bodies, joints and springs.
+        m: model of MuJoCo.
+        builder: gpusim's model, with only bodies, joints, springs and forces.
         tree: the joints of ``builder``.
-        bodies: labels of the bodies that both have, by MuJoCo's index.
+        bodies: labels of the bodies that both models have, by MuJoCo's index.
         joints: labels of MuJoCo's joints, by index.
     """
 
@@ -157,7 +157,7 @@ class _Pair:
         self.joints = self._labels("JOINT", range(m.njnt))
 
     def _labels(self, kind: str, indices: range) -> dict[int, str]:
-        """Return the labels that the importer gives to elements: the name, or the kind and a number."""
+        """Return the importer's labels of elements: the name of an element, or its kind and a number."""
         found: dict[int, str] = {}
         for k in indices:
             name = self.mj.mj_id2name(self.m, getattr(self.mj.mjtObj, f"mjOBJ_{kind}"), k)
@@ -202,7 +202,7 @@ class _Pair:
         return q
 
     def _posture(self, d: Any) -> tuple[Array, Array]:
-        """Return the tree's posture for ``d.qpos``, and T with ``v_tree = T qvel``."""
+        """Return the tree's posture for ``d.qpos``, and the matrix T of the velocity map ``v_tree = T qvel``."""
         m, out = self.m, self.tree.start[0].copy()
         t = np.zeros((self.tree.freedoms, m.nv))
         for j in range(m.njnt):
@@ -225,7 +225,7 @@ class _Pair:
         return out, t
 
     def kinematics(self, rng: np.random.Generator) -> tuple[float, float]:
-        """Return the greatest differences of poses and of the mass matrix at random postures."""
+        """Return the maximum differences of poses and of the mass matrix at random postures."""
         mj, m, indices = self.mj, self.m, list(self.bodies)
         d, pose_error, mass_error = mj.MjData(m), 0.0, 0.0
         for _ in range(POSTURES):
@@ -246,7 +246,7 @@ class _Pair:
         return pose_error, mass_error
 
     def motion(self, rng: np.random.Generator) -> float:
-        """Return the greatest distance of bodies after free motion from a random posture at rest (m).
+        """Return the maximum distance (m) of bodies from MuJoCo after free motion from a random posture at rest.
 
         Raises:
             ModelError: MuJoCo is unstable.
@@ -271,7 +271,7 @@ class _Pair:
         return float(np.abs(ours - d.xpos[list(self.bodies)]).max())
 
     def _signals(self, posture: Array) -> dict[str, Any]:
-        """Return the signals that set a posture at rest."""
+        """Return the values, by signal, that set a posture of the tree."""
         joints = {joint.label for joint in self.builder.joints}
         values: dict[str, Any] = {}
         for label in self.tree.carriers:

@@ -79,7 +79,7 @@ def redundant_rows(subject: Subject) -> None:
 
 
 def stiff_gains(subject: Subject) -> None:
-    """Report position drives whose frequency the step cannot resolve."""
+    """Report position drives whose frequency is too high for the time step."""
     drives = [a for a in subject.model.actuators if {"joint", "stiffness", "damping"} <= a.params.keys()]
     if not drives:
         return
@@ -106,7 +106,7 @@ def stiff_gains(subject: Subject) -> None:
 
 
 def _inertias(subject: Subject) -> dict[tuple[str, int], float]:
-    """Return the inertia at each coordinate while all other coordinates are free, by joint and axis."""
+    """Return (joint, axis) -> inertia that a force on the coordinate moves while all other coordinates are free."""
     tree = subject.tree
     mass: Array = tree.mass_matrix(tree.start)[0]
     felt = 1.0 / np.maximum(np.diag(np.linalg.inv(mass)), 1e-300)

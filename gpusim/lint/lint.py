@@ -27,17 +27,15 @@ CHECKS = (
 def check_model(builder: ModelBuilder, report: ImportReport | None = None, *, dt: float = 1e-3) -> list[Finding]:
     """Report parts of a model that are legal but probably wrong.
 
-    * joints that start outside of their limits
-    * joints with a gap in the built poses, and loops that cannot close or have redundant constraints
-    * shapes that overlap at the start
-    * large mass ratios of bodies at a joint, and inertias and centers of mass that do not fit the shapes of a body
-    * convex hulls that are much larger than the mesh that is drawn
-    * gains that are too stiff for the time step
-    * bodies that nothing supports and that fall forever
+    The function reports joints that start outside of their limits or with a gap, loops that cannot close or have
+    redundant constraints, and gains that are too stiff for the time step. The function also reports shapes that overlap
+    at the start, convex hulls that are much larger than the drawn mesh, and bodies that fall forever. Finally, the
+    function reports large mass ratios at a joint, and inertias and centers of mass that do not fit the shapes of a
+    body.
 
     Args:
-        builder: builder of the model. It is not changed.
-        report: report of the import. Overlaps that it contains are not reported again.
+        builder: builder of the model, which stays unchanged.
+        report: report of the import, whose overlaps this function does not report again.
         dt: time step of the runs (s).
 
     Returns:

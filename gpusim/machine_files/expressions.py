@@ -63,9 +63,9 @@ _CALLABLE = "gpusim.machines"
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     """Return the value of an expression.
 
-    An expression may contain numbers, names, vectors ``[x, y, z]``, ``+ - * / % **``, comparisons, ``a if c else b``,
-    indices, attributes of results, methods of machines, and the functions of ``FUNCTIONS``. Names and attributes with a
-    leading underscore, and all other functions, are unknown.
+    An expression may contain numbers, texts, names, vectors ``[x, y, z]``, ``+ - * / % **``, comparisons, ``and``,
+    ``or``, ``not``, ``a if c else b``, indices, attributes of results, methods of machines, and the functions of
+    ``FUNCTIONS``. Attributes with a leading underscore and all other functions are errors.
 
     Args:
         text: the expression, without the leading "=".
@@ -101,7 +101,7 @@ class _Evaluator:
         self._names = names
 
     def value(self, node: ast.expr) -> Any:
-        """Return the value of a node, by the method for its class."""
+        """Return the value of a node of the syntax tree."""
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:
             raise ModelError(f"it has a {type(node).__name__}, which is not allowed; use numbers, names and functions")
@@ -193,7 +193,8 @@ def attribute(value: Any, name: str) -> Any:
     """Return a public attribute of a result, such as ``wheel.spin``.
 
     Raises:
-        ModelError: the value is not a result, or has no such attribute.
+        ModelError: the value is not a result.
+        UnknownNameError: the result has no such attribute.
     """
     if not type(value).__module__.startswith(_READABLE):
         raise ModelError(f"{_word(value)} has no attribute '{name}'; give a result of a call")
@@ -204,14 +205,14 @@ def attribute(value: Any, name: str) -> Any:
 
 
 def vector(value: Any) -> Any:
-    """Return a list of numbers as an array. Return any other value unchanged."""
+    """Return a list of numbers as an array, and any other value unchanged."""
     if isinstance(value, list | tuple) and value and len(value) <= _MOST_NUMBERS and all(map(_is_scalar, value)):
         return np.array(value, float)
     return value
 
 
 def filled(text: str, names: Mapping[str, Any]) -> str:
-    """Replace names in braces by their values: "leg_{n}" becomes "leg_2". Braces around unknown text stay."""
+    """Replace known names in braces by their values, such as "leg_{n}" by "leg_2". Other braces stay."""
 
     def shown(match: re.Match[str]) -> str:
         value = names.get(match[1])

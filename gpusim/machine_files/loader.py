@@ -1,4 +1,4 @@
-"""Reader of machine files. docs/guides/machine_files.md shows their sections and calls."""
+"""Reader of machine files. docs/guides/machine_files.md shows the sections and calls of these files."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def load_machine(path: str | os.PathLike[str], **values: Any) -> Scene:
     """Build the scene of a machine file.
 
     Args:
-        path: path of the .yaml file. Paths in the file are relative to its folder.
-        values: values that replace numbers and texts in the section ``values`` of the file.
+        path: path of the .yaml file. Paths in the file are relative to the folder of the file.
+        values: values that replace values of the same name in the section ``values`` of the file.
 
     Returns:
         The scene, with a builder that you can still extend.
 
     Raises:
-        ModelError: the file cannot be read or breaks a rule. The message names the file and the line.
+        ModelError: the file cannot be read or breaks a rule. The message names the file, and the line if possible.
     """
     file = Path(path)
     name = f"machine file {str(file)!r}"
@@ -76,7 +76,7 @@ def load_machine(path: str | os.PathLike[str], **values: Any) -> Scene:
 
 
 def machine_values(path: str | os.PathLike[str]) -> list[str]:
-    """Return the names of the numbers, booleans and texts in the section ``values`` of a readable file."""
+    """Return the names of numbers, booleans and texts (except expressions) in the section ``values`` of a file."""
     found = yaml_text.parse(bounded_text(Path(path)), str(path)).get("values") or {}
     plain = {key: value for key, value in found.items() if isinstance(value, bool | int | float | str)}
     return [key for key, value in plain.items() if not str(value).startswith("=")]
@@ -85,7 +85,7 @@ def machine_values(path: str | os.PathLike[str]) -> list[str]:
 def machine_from_text(
     text: str, name: str, folder: Path, stem: str = "machine", values: Mapping[str, Any] | None = None
 ) -> Scene:
-    """Build the scene of a machine file from its text, see :func:`load_machine`.
+    """Build the scene of a machine file from its text (see :func:`load_machine`).
 
     Error messages use ``name`` as the name of the file.
     """
@@ -218,7 +218,7 @@ class _Loader:
             self._values.names[name] = made
 
     def _count(self, key: str, more: int = 0) -> None:
-        """Raise a ModelError if ``more`` calls exceed the maximum number of calls."""
+        """Raise a ModelError if ``more`` further calls exceed the maximum number of calls."""
         if self._calls + more > _MOST_CALLS:
             raise validate.fail(key, f"makes more than {_MOST_CALLS} calls", "give smaller loops")
 
@@ -282,7 +282,7 @@ class _Loader:
         self._builder.add_diagram(files.from_layout(Diagram, item, self._name))
 
     def _computed(self, found: Any) -> None:
-        """Replace expressions in a diagram by their values. Keep the line numbers of the file."""
+        """Replace expressions in a diagram by their values, and keep the line numbers of the file."""
         for key in found if isinstance(found, dict) else range(len(found)) if isinstance(found, list) else ():
             if isinstance(found[key], str) and found[key].startswith("="):
                 with _at(found, key):
@@ -353,7 +353,7 @@ def _texts(found: Any) -> list[Any]:
 
 @contextmanager
 def _at(found: Any, key: Any, prefix: str = "") -> Iterator[None]:
-    """Add the line of an entry of ``found`` to errors that the block raises."""
+    """Add the line of an entry of ``found`` to errors that the ``with`` block raises."""
     try:
         yield
     except GpusimError as error:

@@ -54,7 +54,7 @@ def records_of(annotation: Any) -> list[str]:
 
 
 def space_of(name: str, annotation: Any) -> str | None:
-    """Return the type of element ("body", "joint", ...) that an argument names by label. None: text stays text."""
+    """Return the type of element ("body", "joint", ...) that an argument names by label, or None for other texts."""
     found = words(annotation)
     return _SPACES.get(name, "actuator") if "int" in found and "str" not in found else None
 
@@ -85,7 +85,7 @@ class Values:
         """Return the index of an element by label. "world" is body -1.
 
         Raises:
-            UnknownNameError: there is no such label.
+            UnknownNameError: no element has this label.
         """
         known: dict[str, int] = self.builder._labels[space]
         if space == "body" and label == "world":
@@ -99,11 +99,12 @@ class Values:
 
         Args:
             value: value in the file.
-            name: name of the argument. It determines the type of element that a label names.
+            name: name of the argument, which determines the type of element that a label names.
             annotation: type annotation of the argument.
 
         Raises:
-            ModelError: a label, name or key is unknown.
+            ModelError: an expression or a record breaks a rule.
+            UnknownNameError: a label, name or key is unknown.
         """
         if isinstance(value, str):
             return self._text(value, name, annotation)
@@ -150,7 +151,8 @@ class Values:
         """Return the transform with a position and a rotation: quaternion xyzw, rpy, or axis and angle (rad).
 
         Raises:
-            ModelError: a key is unknown, or the mapping has two rotations.
+            ModelError: the mapping has two rotations, or an axis without an angle.
+            UnknownNameError: a key is unknown.
         """
         if not isinstance(value, dict):
             return Transform(self.convert(value))
@@ -180,7 +182,7 @@ class Values:
         Args:
             what: name of the function for messages.
             function: function to call.
-            given: arguments by name. None: no arguments.
+            given: arguments by name, or None for no arguments.
             first: 1 if the builder is the first argument, else 0.
 
         Raises:
@@ -234,9 +236,6 @@ class Located(ModelError):
 
 
 def located(error: GpusimError, line: int, prefix: str = "") -> Located:
-    """Return the error with its line in the file and a prefix for the text.
-
-    An error that already has a line keeps this line.
-    """
+    """Return the error with its line in the file and a prefix for the text, but keep a line that it already has."""
     known = error.line if isinstance(error, Located) else 0
     return Located(known or line, f"{prefix}{error}")

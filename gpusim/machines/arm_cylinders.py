@@ -1,7 +1,7 @@
 """Hydraulics of arms and undercarriages: pump and line, spool valves, relief valves, cylinders and motors.
 
-A drive's valve has the drive's label: ``sim.control["boom"] = 1`` extends a cylinder or rotates a motor forward. The
-label of the cylinder or motor has the suffix "_cylinder" or "_motor".
+The valve has the label of its drive, so that ``sim.control["boom"] = 1`` extends the cylinder or rotates the motor
+forward. The label of the cylinder or motor has the suffix "_cylinder" or "_motor".
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Spool:
     Attributes:
         flow: flow (m3/s) through the fully open supply edge at the pressure drop ``drop``.
         drop: pressure drop (Pa) at which ``flow`` applies.
-        drain: flow gain of the edges to the tank, divided by the gain of the supply edges. It also sizes the holding
-            valves. A cylinder with a thick rod can return more oil than it receives. Then set ``drain`` to the ratio of
-            the cylinder's areas.
-        compensated: the flow depends only on the command, not on the load. The pump must supply ``drop`` more than the
-            load pressure.
+        drain: flow gain of the edges to the tank, divided by the gain of the supply edges. ``drain`` also sizes the
+            holding valves. For a cylinder with a thick rod, which can return more oil than it receives, set ``drain``
+            to the ratio of the cylinder's areas.
+        compensated: if True, the flow depends only on the command, not on the load. The pump must then supply ``drop``
+            more than the load pressure.
         frequency: natural frequency (rad/s) of the spool.
     """
 
@@ -89,7 +89,7 @@ class Drive:
         label: label of the valve's command.
         index: index of the cylinder or motor among the actuators.
         node_a, node_b: nodes of the two chambers of the cylinder, or of the two sides of the motor.
-        port_a, port_b: nodes at the spool valve's ports. They differ from ``node_a`` and ``node_b`` if a holding valve
+        port_a, port_b: nodes at the spool valve's ports, which differ from ``node_a`` and ``node_b`` if a holding valve
             is in between.
         valve: index of the valve.
     """
@@ -115,11 +115,11 @@ class ArmCylinder:
         bore, rod: diameters (m) of the bore and the rod.
         stroke: stroke (m) of the piston.
         spool: the spool valve.
-        extension: extension (m) of the rod in the initial pose. Default: half of the stroke.
-        retracted: alternative to ``extension``: distance (m) between the pins when the rod is fully retracted.
+        extension: extension (m) of the rod in the initial pose (default: half of the stroke).
+        retracted: distance (m) between the pins when the rod is fully retracted, as alternative to ``extension``.
         holding: counterbalance valves.
-        relief: opening pressure (Pa) of the relief valves at the ports. At 2e6 Pa above this pressure, they pass the
-            flow of the spool. None: no relief valves.
+        relief: opening pressure (Pa) of the relief valves, which pass the flow of the spool at 2e6 Pa above this
+            pressure, or None for no relief and anticavitation valves.
         back_pressure: initial pressure (Pa) of the chamber that carries no load.
         viscous_friction, dry_friction, piston_mass: friction (N s/m and N) and mass (kg) of the piston.
         dead_volume: minimum volume (m3) of each chamber.
@@ -157,17 +157,17 @@ class ArmCylinder:
         Args:
             force: force (N) of the load, positive if the load pressurizes the chamber with the holding valve.
             command: command of the spool, 0 to 1.
-            line_pressure: pressure (Pa) at the spool's inlet. Below full flow, a pump keeps at least its cut-off
-                pressure minus ``band``. Default: the pressure that the command needs. A spool that is not compensated
-                has no default.
+            line_pressure: pressure (Pa) at the spool's inlet (default for a compensated spool: the pressure that the
+                command needs). Below full flow, a pump with ``control="pressure"`` keeps at least its cut-off pressure
+                minus ``band``.
             return_pressure: pressure (Pa) of the line to the tank, as in ``add_power_pack``.
 
         Returns:
             The steady speed and the pressures. ``pump`` is the line pressure that this speed needs.
 
         Raises:
-            ModelError: the cylinder does not have exactly one holding valve, the valve does not hold the load, the
-                pressure does not open it, or a number breaks a rule.
+            ModelError: the cylinder does not have exactly one holding valve, the valve does not hold the load,
+                ``line_pressure`` does not open the valve, or a number breaks a rule.
         """
         element = f"cylinder '{self.label}'"
         valves = holding_valves(element, self.holding)
@@ -194,7 +194,7 @@ class ArmCylinder:
     def _balance(
         self, element: str, valve: HoldingValve, force: float, opening: float, return_pressure: float
     ) -> Balance:
-        """Return the equations for a spool that is open by a fraction."""
+        """Return the equations for a spool that is open by the fraction ``opening``."""
         spool, sides = spool_of(element, self.spool), self.areas(element)
         areas = sides if valve.chamber == "a" else sides[::-1]
         load = validate.number(element, "force", force) - validate.not_negative(
@@ -247,19 +247,19 @@ def add_power_pack(
     return_pressure: float = RETURN,
     label_prefix: str = "",
 ) -> PowerPack:
-    """Add a circuit with one pump on a line. Their labels are "oil", "pump" and "line".
+    """Add a circuit "oil" with one pump "pump" on a line "line".
 
     Args:
         b: the builder.
         flow, pressure, power, control, margin, band: parameters of the pump, as in ``HydraulicCircuit.add_pump``.
         volume: oil volume (m3) of the line.
-        relief: opening pressure (Pa) of the line's relief valve. At 2e6 Pa above this pressure, the valve passes the
-            flow of the pump. Default: 1.1 times ``pressure``.
-        return_pressure: absolute pressure (Pa) of the line to the tank. It prevents cavitation in the cylinders.
+        relief: opening pressure (Pa) of the line's relief valve (default: 1.1 times ``pressure``). At 2e6 Pa above this
+            pressure, the valve passes the flow of the pump.
+        return_pressure: absolute pressure (Pa) of the line to the tank, which prevents cavitation in the cylinders.
         label_prefix: prefix of the labels.
 
     Raises:
-        ModelError: a number breaks a rule. At ``finalize``: the pump feeds no cylinder and no motor.
+        ModelError: a number breaks a rule. ``finalize`` raises a ModelError if the pump feeds no cylinder and no motor.
     """
     element = f"power pack '{label_prefix}'" if label_prefix else "power pack"
     top, most = validate.positive(element, "pressure", pressure), validate.positive(element, "flow", flow)
@@ -295,7 +295,7 @@ def add_arm_cylinders(
         arm: from ``add_boom_arm``.
         pack: from ``add_power_pack``.
         cylinders: one or more for each hinge.
-        hold: False: all chambers start at their back pressure.
+        hold: if False, all chambers start at the back pressure of their cylinder.
         forces: loads that the cylinders hold initially in addition to the arm's weight, as in ``arm.static``.
 
     Returns:
@@ -391,8 +391,8 @@ def add_hydraulic_drive(
         displacement: oil volume (m3) per rad of the joint, including gears.
         spool: the spool valve. Command 1 rotates the joint forward.
         label: label of the valve's command.
-        relief: pressure difference (Pa) between the ports at which the relief valves open. At 2e6 Pa more, they pass
-            the full flow of the spool. None: neither relief valves nor anticavitation valves.
+        relief: pressure difference (Pa) between the ports at which the relief valves open, or None for no relief and
+            anticavitation valves. At 2e6 Pa above this difference, the relief valves pass the full flow of the spool.
         brake_torque: torque (N m) of the brake at ``sim.control["<label>_motor"] = 1``.
         leakage: leakage (m3/s/Pa) between the ports.
         viscous_friction, rotor_inertia: viscous friction (N m s/rad) and inertia (kg m2) of the rotor, on the joint.
@@ -428,11 +428,11 @@ def guard(
         consumer: cylinder or motor, as the circuit's ``add_cylinder`` or ``add_motor`` returns it.
         label: label of the spool's command.
         spool: the spool valve.
-        relief: opening pressure (Pa) of the relief valves. They are fully open at 2e6 Pa more. None: neither relief
-            valves nor check valves.
+        relief: opening pressure (Pa) of the relief valves, which pass the flow of the spool at 2e6 Pa more, or None for
+            no relief and anticavitation valves.
         holding: counterbalance valves.
         pressure: initial pressures (Pa) of both sides.
-        crossed: True if the relief valves lead to the other port, False if they lead to the tank.
+        crossed: whether the relief valves lead to the other side and not to the tank.
 
     Raises:
         ModelError: a number breaks a rule, or a holding valve opens below the pressure that it must hold.

@@ -37,14 +37,13 @@ class Link:
         label: name of the link in the arm.
         length: distance (m) from the link's hinge to the next hinge, or to the tip.
         mass: mass (kg).
-        pose: initial angle (rad). For the first link: relative to the arm's x axis. For the other links: relative to
-            the previous link.
-        limits: minimum and maximum (rad) of the angle that ``pose`` defines.
+        pose: initial angle (rad) relative to the previous link, or to the arm's x axis for the first link.
+        limits: minimum and maximum (rad) of the angle whose initial value is ``pose``.
         height, width: size (m) of the bar in the arm's plane and perpendicular to the plane.
-        com: center of mass (x, z) (m) in the link's frame. Default: the center of the bar.
-        inertia: inertia (kg m2) about the center of mass, as in ``add_body``. Default: the inertia of the bar.
+        com: center of mass (x, z) (m) in the link's frame (default: the center of the bar).
+        inertia: inertia (kg m2) about the center of mass, as in ``add_body`` (default: the inertia of the bar).
         color: color for drawing.
-        picture: True: the viewer draws the bar. False: the viewer draws the body's shapes.
+        picture: whether the viewer draws the bar and not the body's shapes.
     """
 
     label: str
@@ -73,7 +72,7 @@ class Link:
             raise validate.fail(element, rule, "give (least, greatest) angle around the pose, rad")
 
     def center(self, element: str) -> complex:
-        """Return the center of mass in the link's frame."""
+        """Return the center of mass in the link's frame, as complex number x + iz."""
         if self.com is None:
             return complex(0.5 * self.length)
         return complex(*validate.numbers(element, "com", self.com, 2))
@@ -94,8 +93,8 @@ class BoomArm:
         label_prefix: prefix of all labels.
         base: body index, -1 for the world.
         frame: pose of the arm's frame in the base's frame.
-        bodies: body indices by name of the part: "base", links, and rockers and links of bucket linkages.
-        joints: indices of the hinges by link. Their coordinates are zero in the initial pose.
+        bodies: body indices by name of the part (the base, links, and rockers and links of bucket linkages).
+        joints: indices of the hinges by link. All hinge coordinates are zero in the initial pose.
         links: the links, as passed to ``add_boom_arm``.
         mechanism: the analytic model of the arm.
     """
@@ -119,12 +118,12 @@ class BoomArm:
         """Return the cylinder forces that balance ``forces`` and the weights of all parts, by virtual work.
 
         Args:
-            turns: joint angles (rad) by link. Default: zero.
-            forces: further forces, each as (name of the part, point (m) in the part's frame, force (N) in the arm's
-                frame). Points and forces are (x, z).
+            turns: joint angles (rad) by link (default: zero).
+            forces: further forces, each as (name of the part, point (x, z) (m) in the part's frame, force (x, z) (N) in
+                the arm's frame).
 
         Raises:
-            ModelError: no such part, a hinge that no cylinder holds, a pose that a linkage cannot reach.
+            ModelError: a part does not exist, no cylinder holds a hinge, or a linkage cannot reach the pose.
         """
         values, given = self._turns(turns), [self._checked(one) for one in forces]
         try:
@@ -133,7 +132,7 @@ class BoomArm:
             raise self._open(values) from None
 
     def point(self, part: str, point: tuple[float, float], turns: Mapping[str, float] | None = None) -> Array:
-        """Return a part's point (x, z) in the base's frame, (3,) (m), at joint angles ``turns`` (rad)."""
+        """Return a part's point (x, z) as position (3,) (m) in the base's frame, at joint angles ``turns`` (rad)."""
         here = locate(self.places(turns)[self.part(part)], complex(*validate.numbers(self.element, "point", point, 2)))
         return self.frame.apply((here.real, 0.0, here.imag))
 
@@ -240,13 +239,13 @@ def add_bucket_linkage(
     Args:
         b: the builder.
         arm: from ``add_boom_arm``.
-        bucket: the bucket. Its hinge is at the end of the stick.
+        bucket: the bucket, whose hinge is at the end of the stick.
         at: the rocker's hinge on the stick, (x, z) (m) in the stick's frame, or only x.
         ear: the link's pin on the bucket, (x, z) (m) in the bucket's frame.
         rocker, link: lengths (m) of the rocker and the link.
         rocker_mass, link_mass: masses (kg) of the rocker and the link.
-        stick: name of the arm's link that carries the bucket. Default: the last link.
-        below: True: rocker and link meet below the stick (-z). False: above the stick.
+        stick: name of the arm's link that carries the bucket (default: the last link).
+        below: whether rocker and link meet below the stick (-z) and not above it.
 
     Raises:
         ModelError: a number breaks a rule, or the loop does not close over the travel of the bucket.
@@ -315,7 +314,7 @@ def _check_loop(element: str, loop: FourBar, length: float, bucket: Link) -> Non
 
 
 def _add_link(b: ModelBuilder, arm: BoomArm, link: Link, parent: str, end: complex) -> None:
-    """Add a link with its hinge at a point of its parent."""
+    """Add a link, with its hinge at the point ``end`` of ``parent``."""
     if link.label in arm.bodies:
         raise validate.fail(arm.element, f"has two parts '{link.label}'", "give each link its own label")
     arm.mechanism.hinges.append(Hinged(link.label, parent, end, link.pose))
@@ -332,7 +331,7 @@ def _add_link(b: ModelBuilder, arm: BoomArm, link: Link, parent: str, end: compl
 
 
 def _add_body(b: ModelBuilder, arm: BoomArm, link: Link, place: Place) -> None:
-    """Add a part with its picture."""
+    """Add the body of a part, and its visual."""
     com = link.center(f"{arm.element}: link '{link.label}'")
     body = b.add_body(
         link.mass, link.moments(), com=(com.real, 0.0, com.imag),

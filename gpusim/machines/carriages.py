@@ -30,9 +30,9 @@ class Swing:
     """The swing of an upper carriage, from :func:`add_swing`.
 
     Attributes:
-        joint: hinge that a motor can drive. Its angle is zero in the initial pose, positive counterclockwise from
-            above.
-        brake: index of the brake actuator with the command ``<label>_brake``. None without a brake.
+        joint: hinge that a motor can drive. The angle is zero in the initial pose and positive counterclockwise, seen
+            from above.
+        brake: index of the brake actuator with the command ``<label>_brake``, or None without a brake.
     """
 
     joint: int
@@ -58,7 +58,7 @@ def add_swing(
         at: center (m) of the slewing ring in the chassis' frame.
         limits: minimum and maximum angle (rad) from the initial pose.
         friction: dry friction (N m) of the slewing ring.
-        brake_torque: torque (N m) of the brake at ``sim.control["<label>_brake"] = 1``. 0: no brake.
+        brake_torque: torque (N m) of the brake at ``sim.control["<label>_brake"] = 1``, or 0 for no brake.
         label: label of the joint.
 
     Raises:
@@ -104,8 +104,8 @@ class CylinderJack:
         pack: circuit and line, from ``add_power_pack``.
         bore, rod: diameters (m) of the bore and the rod.
         spool: the spool valve.
-        holding: holding valve on chamber A, which supports the machine.
-        relief: opening pressure (Pa) of the relief valves at the ports. None: no relief valves.
+        holding: holding valve, or None. Chamber A supports the machine.
+        relief: opening pressure (Pa) of the relief valves, or None for no relief and anticavitation valves.
         viscous_friction, piston_mass: friction (N s/m) and mass (kg) of the piston.
     """
 
@@ -124,10 +124,10 @@ class Outrigger:
     """An outrigger, from :func:`add_outrigger`.
 
     Attributes:
-        leg, foot: body indices. They are equal if the foot does not tilt.
-        slide: joint of the leg. Its coordinate is the extension (m), initially zero.
+        leg, foot: body indices, which are equal if the foot does not tilt.
+        slide: joint of the leg. The joint coordinate is the extension (m), initially zero.
         shape: index of the foot's shape.
-        drive: the cylinder and its spool valve. None with a servo.
+        drive: the cylinder and its spool valve, or None with a servo.
     """
 
     leg: int
@@ -163,10 +163,10 @@ def add_outrigger(
         foot_radius: radius (m) of the foot.
         jack: the servo or cylinder that moves the leg.
         label: label of the leg, its joint and the command. The label of the foot has the suffix "_foot".
-        length: length (m) of the leg above the sole, greater than ``stroke``. Default: 1.5 times ``stroke``.
+        length: length (m) of the leg above the sole, greater than ``stroke`` (default: 1.5 times ``stroke``).
         leg_mass, foot_mass: masses (kg) of leg and foot.
-        tilt: maximum angle (rad) between foot and leg about both axes perpendicular to the leg. 0: foot and leg are one
-            body.
+        tilt: maximum angle (rad) between foot and leg about both axes perpendicular to the leg, or 0 for foot and leg
+            as one body.
         material: material of the foot.
         group: collision group of the foot's shape.
 
@@ -242,7 +242,7 @@ def _cylinder(
     b: ModelBuilder, chassis: int, leg: int, sole: Transform, tall: float, travel: float, jack: CylinderJack,
     pull: float, label: str, element: str,
 ) -> Drive:  # fmt: skip
-    """Add the cylinder along the leg, from above the chassis to the sole. Its initial pressures carry the leg."""
+    """Add the cylinder along the leg, down to the sole, with initial pressures that carry the leg's weight."""
     areas = piston_areas(element, jack.bore, jack.rod)
     pressure = holding_pressures(pull, areas, 1e6)
     cylinder = jack.pack.circuit.add_cylinder(

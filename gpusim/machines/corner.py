@@ -23,7 +23,7 @@ Springs = Coil | TorsionBar | Sequence[Coil | TorsionBar]
 
 @dataclass(frozen=True)
 class Plan:
-    """Checked springs and limits of a suspension, before anything is added.
+    """Checked springs and limits of a suspension, before the builder gets any element.
 
     Attributes:
         linkage: the mechanism.
@@ -45,7 +45,7 @@ class Corner:
         b: the builder.
         chassis: body index, -1 for the world.
         xform: pose of the corner's frame in the chassis.
-        mirror: True: invert y.
+        mirror: whether to mirror the suspension in y.
         label: prefix of all labels.
         kind: name of the suspension in messages.
     """
@@ -82,7 +82,7 @@ class Corner:
         return self.frame.apply(self.flip @ point)
 
     def body(self, name: str, solid: Solid, origin: Array | None) -> int:
-        """Add a body. Its frame has the corner's axes and the origin ``origin`` (default: the center of mass)."""
+        """Add a body whose frame has the corner's axes and the origin ``origin`` (default: the center of mass)."""
         place = solid.com if origin is None else origin
         inertia = self.flip @ solid.inertia @ self.flip
         pose = Transform(self.point(place), self.frame.rotation)
@@ -113,12 +113,12 @@ class Corner:
         limits: tuple[Any, Any] | None = None,
         second: Array | None = None,
     ) -> int:
-        """Add a joint at a point. ``parent`` -1 is the chassis.
+        """Add a joint at a point. A ``parent`` of -1 means the chassis.
 
         Args:
-            axis: axis in the corner's frame. With ``mirror``, the axis of a rotation is inverted, the axis of a slide
-                is not.
-            travel: True if the joint is a slide along the axis.
+            axis: axis in the corner's frame. A mirrored suspension has the mirrored axis, and for a rotation also the
+                opposite direction.
+            travel: whether the joint is a slide along the axis.
             limits: limits of the joint's coordinates.
             second: second axis of a universal joint.
         """
@@ -134,7 +134,7 @@ class Corner:
         return int(add(host, child, at=place, label=f"{self.label}_{name}", **options))
 
     def steering(self, tie_rod: TieRod | None, kingpin: Callable[[Moves], tuple[Array, Array]]) -> Steering | None:
-        """Return the tie rod of the analytic model."""
+        """Return the tie rod of the analytic model, or None without a tie rod."""
         if tie_rod is None:
             return None
         if not isinstance(tie_rod, TieRod):
@@ -147,7 +147,7 @@ class Corner:
     def linkage(
         self, closing: Callable[[float], Moves], solids: dict[str, Solid], center: Array, steering: Steering | None
     ) -> Linkage:
-        """Return the analytic model. It assumes that gravity acts along -z of the corner's frame."""
+        """Return the analytic model, which assumes that gravity acts along -z of the corner's frame."""
         gravity = float(np.linalg.norm(self.b.gravity))
         return Linkage(self.element, closing, solids, center, gravity, steering)
 
@@ -226,7 +226,7 @@ class Corner:
         return tuple(added)
 
     def tie_rod(self, tie_rod: TieRod | None, hub: int) -> int | None:
-        """Add the tie rod and return its joint."""
+        """Add the tie rod and return its joint index, or None without a tie rod."""
         if tie_rod is None:
             return None
         inner, outer = tie_rod.ends(self.element)

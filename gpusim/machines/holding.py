@@ -6,8 +6,9 @@ other chamber o. Chamber i has the area S_i, the pressure p_i and the flow Q_i:
     S_k p_k = L - c u + S_o p_o        Q_k = S_k u = y K sqrt(p_k - p_hose) = s K_drain sqrt(p_hose - p_return)
     y = (p_k + R p_o - p_set)/range    Q_o = S_o u = s K_supply sqrt(p_pump - p_o)
 
-s is the opening of the spool, and y is the opening of the holding valve. K are flow gains, and R is the valve's
-``pilot_ratio``. The roots are smooth at zero drop (actuators/circuit_flows.py).
+s is the opening of the spool, and y is the opening of the holding valve. K, K_drain and K_supply are flow gains, and R
+is the valve's ``pilot_ratio``. The model replaces each square root by a function that is smooth at zero pressure drop
+(:func:`orifice_flow`).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MOST_PRESSURE, HALVINGS = 1e9, 80
 
 
 def orifice_gain(flow: float, drop: float) -> float:
-    """Return the gain K (m3/s/sqrt(Pa)) of an orifice from one flow and drop: Q = K d/(d^2 + LAMINAR^2)^(1/4)."""
+    """Return the gain K (m3/s/sqrt(Pa)) in Q = K d/(d^2 + LAMINAR^2)^(1/4) for an orifice from one flow and drop."""
     return flow * math.hypot(drop, LAMINAR) ** 0.5 / drop
 
 
@@ -54,16 +55,16 @@ class HoldingValve:
 
     The pressure of the other chamber is the pilot pressure. A valve with a fast pilot and a small opening range makes
     the load oscillate. A wide range and a slow pilot damp the oscillation, but require more pump pressure.
-    ``ArmCylinder.lowering`` computes this pressure. With less pressure, the load descends more slowly than
+    ``ArmCylinder.lowering`` computes this pressure. With less pump pressure, the load descends more slowly than
     commanded. At a pressure drop of 3e5 Pa, the open valve passes the flow ``Spool.drain`` times ``Spool.flow``.
 
     Attributes:
-        pressure: chamber pressure (Pa) at which the valve starts to open without pilot pressure. It must exceed the
-            pressure that any load causes.
+        pressure: chamber pressure (Pa) at which the valve starts to open without pilot pressure. ``pressure`` must
+            exceed the chamber pressure of any load.
         chamber: chamber with the valve, "a" or "b".
         pilot_ratio: factor of the pilot pressure (the pressure of the other chamber).
-        opening_range: pressure (Pa) above ``pressure`` at which the valve is fully open.
-        pilot_time: time constant (s) of the damped pilot line. 0: no delay.
+        opening_range: pressure rise (Pa) from the start of opening to the fully open valve.
+        pilot_time: time constant (s) of the damped pilot line, or 0 for no delay.
         time_constant: time constant (s) of the poppet.
     """
 
@@ -115,15 +116,15 @@ class Lowering:
 
 @dataclass(frozen=True)
 class Balance:
-    """The module's equations for one cylinder and one command. Pairs are (carrying chamber, other chamber).
+    """The equations of this module for one cylinder and one command.
 
     Attributes:
         valve: the holding valve.
         areas: piston areas (m2) of the carrying and the other chamber.
         load: force (N) of the load on the carrying chamber.
         viscous: viscous friction (N s/m).
-        supply, drain, poppet: gains (m3/s/sqrt(Pa)): s K_supply and s K_drain of the spool's open edges, K of the
-            valve.
+        supply, drain, poppet: gains (m3/s/sqrt(Pa)): s K_supply and s K_drain of the spool's open edges, and K of the
+            holding valve.
         return_pressure: pressure (Pa) of the line to the tank.
     """
 
@@ -137,7 +138,7 @@ class Balance:
     return_pressure: float
 
     def pressures(self, speed: float) -> tuple[float, float, float]:
-        """Return the pressures (Pa) of both chambers and of the pump at a speed (m/s)."""
+        """Return the pressures (Pa) of the carrying chamber, the other chamber and the pump at a speed (m/s)."""
         flow = self.areas[0] * speed
         hose = self.return_pressure + orifice_drop(self.drain, flow)
 

@@ -44,7 +44,7 @@ class Move:
         return moved
 
     def __matmul__(self, first: Move) -> Move:
-        """Compose two moves: first ``first``, then this move."""
+        """Return the composition of two moves, first ``first`` and then this move."""
         return Move(self.turn @ first.turn, self(first.shift))
 
 
@@ -59,7 +59,7 @@ def turned(axis: Array, angle: float, point: Array) -> Move:
 
 
 class Unreachable(Exception):
-    """Error: the loop does not close in a position. The text names the limiting part, if it is known."""
+    """Error for a position in which the loop does not close. The text names the limiting part if it is known."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Steering:
         return float(np.linalg.norm(np.cross(across, rod))) / size if size > 1e-9 else 0.0
 
     def _arm(self, moves: Moves) -> tuple[Array, Array, Array, Array]:
-        """Return point and direction of the kingpin, its point nearest to the arm's end, and the end's velocity."""
+        """Return the kingpin's point, direction and point nearest to the arm's end, and the end's velocity per rad."""
         point, along = self.kingpin(moves)
         axis: Array = along / np.linalg.norm(along)
         outer = moves["hub"](self.outer) - point
@@ -108,7 +108,7 @@ class Spring:
 
     Attributes:
         value: the value as a function of the coordinate and the moves.
-        stiffness, rest: stiffness and the value without force: N/m and m, or N m/rad and rad.
+        stiffness, rest: stiffness (N/m or N m/rad), and value without force (m or rad).
         damping: mean of bound and rebound damping.
     """
 
@@ -161,12 +161,12 @@ class Linkage:
 
     Attributes:
         element: name of the suspension in messages.
-        closing: function that returns the moves of all parts at a coordinate. It ignores the steering of the hub. It
-            may raise Unreachable.
+        closing: function that returns the moves of all parts at a coordinate. The function ignores the steering of the
+            hub, and may raise Unreachable.
         solids: mass properties by name of the part.
         center: initial position of the wheel's center.
         gravity: gravitational acceleration (m/s2).
-        steering: tie rod and kingpin. None: the hub does not steer.
+        steering: tie rod and kingpin, or None if the hub does not steer.
         follow: function that returns the moves of further parts that depend on the move of the steered hub.
     """
 
@@ -241,14 +241,15 @@ class Linkage:
         return _slope(lambda q: spring.energy(spring.value(q, self.moves(q))), 0.0)
 
     def ratio(self, spring: Spring) -> float:
-        """Return the derivative of a spring's length with respect to the coordinate, in the initial pose."""
+        """Return the derivative of a spring's value with respect to the coordinate, in the initial pose."""
         return _slope(lambda q: spring.value(q, self.moves(q)), 0.0)
 
     def static(self, load: float, springs: Sequence[Spring], limits: tuple[float, float]) -> Static:
         """Compute the static equilibrium under a load.
 
         Raises:
-            ModelError: the load is less than the weight of the parts, or presses the suspension onto a stop.
+            ModelError: the load is less than the weight of the parts or presses the suspension onto a stop, or no
+                stable equilibrium exists.
         """
         sprung = self.sprung(load)
 
@@ -338,7 +339,7 @@ def _bend(f: Callable[[float], float], q: float) -> float:
 
 
 def hinge(element: str, axis: Array, inner: Array, point: Array, name: str) -> Array:
-    """Return the axis or its opposite, such that a positive rotation lifts ``point``.
+    """Return the axis in the direction for which a positive rotation lifts ``point``.
 
     Raises:
         ModelError: neither direction of rotation lifts the point.

@@ -32,11 +32,10 @@ class OmniDrive:
 
 
 def add_omni_drive(builder: ModelBuilder, wheels: Sequence[OmniWheel], label: str = "") -> OmniDrive:
-    """Add tendons for the three motions of a platform. Actuators on them drive all wheels together.
+    """Add tendons for the three motions of a platform. An actuator on a tendon drives all wheels together.
 
     For a velocity v of the platform, the wheels' speeds are w = B v (:meth:`OmniWheel.ideal`). The tendons are the rows
-    of the pseudo-inverse of B. A force on a tendon becomes wheel torques that drive only this motion
-    of the platform.
+    of the pseudo-inverse of B. A force on a tendon becomes wheel torques that drive only the motion of this tendon.
 
     Args:
         builder: builder that contains the wheels.
@@ -44,7 +43,7 @@ def add_omni_drive(builder: ModelBuilder, wheels: Sequence[OmniWheel], label: st
         label: prefix of the labels ``forward``, ``left``, ``turn``.
 
     Raises:
-        ModelError: too few wheels, or wheels that cannot drive one of the three motions.
+        ModelError: the platform has too few wheels, or its wheels cannot drive one of the three motions.
     """
     element = f"omni drive '{label}'" if label else "omni drive"
     if len(wheels) < 3 or not all(isinstance(wheel, OmniWheel) for wheel in wheels):

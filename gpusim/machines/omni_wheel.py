@@ -30,7 +30,7 @@ class OmniWheel:
     Attributes:
         hub: body index.
         spin: index of the hub's joint, for drives and brakes. At positive speeds, the wheel rolls along its x axis.
-        rollers: body indices of the rollers. The first one is the lowest roller.
+        rollers: body indices of the rollers, starting with the lowest roller.
         bearings: joint indices of the rollers, in the same order.
         xform: pose of the wheel's frame in the platform's frame.
         radius, roller_angle: as passed to ``add_omni_wheel`` (m and rad).
@@ -92,14 +92,15 @@ def add_omni_wheel(
         xform: pose of the wheel's frame in the platform's frame. The wheel rolls along x and rotates about y, and z is
             up.
         radius: radius (m) of the wheel, to the outside of the rollers.
-        rollers: number of rollers. Thin rollers need a larger number.
+        rollers: number of rollers. Thinner rollers need a larger number.
         roller_radius: radius (m) at the center of a roller, below half of ``radius``.
         roller_mass: mass (kg) of each roller, evenly distributed. The direct solver can handle rollers with 1e-5 of the
             machine's mass.
         hub_mass: mass (kg) of the hub, a solid disk inside the rollers with the same thickness as the rollers.
-        label: prefix of the labels, "fl" for bodies ``fl_hub``, ``fl_roller0`` ..., and joints ``fl_spin``, ...
-        roller_angle: angle (rad) from the wheel's x axis to the axis of the roller on the ground, positive towards y. 0
-            for omni wheels, pi/4 or -pi/4 for mecanum wheels.
+        label: prefix of the labels. For example, "fl" gives the bodies ``fl_hub`` and ``fl_roller0`` and the joint
+            ``fl_spin``.
+        roller_angle: angle (rad) from the wheel's x axis to the axis of the roller on the ground, positive towards y.
+            Give 0 for omni wheels, pi/4 or -pi/4 for mecanum wheels.
         gap: gap (m) between the ends of neighboring rollers, along the circle. The wheel drops by gap^2/(8 radius) at
             each gap.
         bearing_damping: damping (N m s/rad) of the rollers' joints.
@@ -107,7 +108,7 @@ def add_omni_wheel(
         color: color of the hub and the rollers. See ``add_shape``.
 
     Raises:
-        ModelError: rollers that cannot close the circle, or a value that breaks a rule. The message names the fix.
+        ModelError: the rollers cannot close the circle, or a value breaks a rule. The message names the fix.
     """
     element = f"omni wheel '{label}'"
     reach = _checked_reach(element, radius, rollers, roller_radius, roller_angle, gap)

@@ -13,7 +13,7 @@ from gpusim.typing import Array, Vector
 
 
 def two_points(element: str, name: str, a: tuple[str, Vector], b: tuple[str, Vector]) -> tuple[Array, Array]:
-    """Check that two points of a part differ, and return them. ``a`` and ``b`` are pairs (name of the field, point)."""
+    """Check that two points of a part differ, and return both. ``a`` and ``b`` are pairs (name of the field, point)."""
     first, second = (f"{name}.{field}" if name else field for field, _ in (a, b))
     start, end = (validate.numbers(element, word, point, 3) for word, (_, point) in ((first, a), (second, b)))
     if np.linalg.norm(end - start) < 1e-6:
@@ -83,10 +83,11 @@ class Coil:
         damping: damping (N s/m) for both directions, or (bound, rebound).
         on: name of the part that carries the foot. Default: the first part that the suspension's docstring lists for
             the foot.
-        load: upward force (N) on the wheel's center for which the initial pose is in equilibrium. This force sets the
-            preload. If the wheel is a separate body (``add_wheel``), give the ground force minus the wheel's weight.
+        load: upward force (N) on the wheel's center for which the initial pose is in equilibrium. The preload follows
+            from this load. If the wheel is a separate body (``add_wheel``), give the ground force minus the wheel's
+            weight.
         preload: alternative to ``load``: initial force (N) that pushes the ends apart.
-        bump, droop: soft stops, each at a length of the spring.
+        bump, droop: soft stops. Each stop acts beyond a given length of the spring.
     """
 
     top: Vector
@@ -119,7 +120,7 @@ class TorsionBar:
 
 @dataclass(frozen=True)
 class TieRod:
-    """A tie rod. It holds the hub's steering angle. A rack at the inner end of the tie rod steers the hub.
+    """A tie rod holds the hub's steering angle. A rack at its inner end steers the hub.
 
     Attributes:
         inner: position of the end on the chassis or on the rack.

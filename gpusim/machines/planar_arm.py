@@ -67,7 +67,10 @@ class Hinged:
 
 @dataclass(frozen=True)
 class FourBar:
-    """A four-bar: a rocker on one part, and a link to a point of the next part. They meet on ``side``."""
+    """A four-bar: a rocker on one part, and a link to a point of the next part.
+
+    ``side`` (1 or -1) selects one of the two points where rocker and link can meet.
+    """
 
     rocker: str
     link: str
@@ -158,7 +161,10 @@ class Mechanism:
         return np.array(levers).reshape(len(turns), len(self.rams)), np.array(torques)
 
     def static(self, element: str, turns: Array, forces: Sequence[PointForce] = ()) -> ArmStatic:
-        """Return the static forces of all cylinders. Several cylinders on a hinge share the load by least squares."""
+        """Return the static forces of all cylinders.
+
+        Redundant cylinders share the load by the minimum-norm solution.
+        """
         lengths = self.lengths(self.places(turns))
         levers, torques = self.slopes(turns, forces)
         held = np.any(np.abs(levers) >= DEAD_CENTER * lengths, axis=1)

@@ -1,13 +1,13 @@
 """Steering racks with their tie rods, and hitches of trailers.
 
 L is the wheelbase, T the distance between the kingpins, and d the steering angle of the bicycle model's front wheel. By
-Ackermann's condition, all wheels roll about one point on the line of the unsteered axle. R is the distance
-from the axle's center to this point, positive to the left:
+Ackermann's condition, all wheels roll about one turning center, which is on the line of the unsteered axle. R is the
+distance from the center of the unsteered axle to the turning center, positive to the left:
 
     cot(d) = R/L,   cot(left) = (R - T/2)/L,   cot(right) = (R + T/2)/L
 
-With angled steering arms (a trapezoid), the steering meets this condition exactly at one angle to each side. Parallel
-arms steer both wheels by d.
+With angled steering arms (a trapezoid), the steering meets Ackermann's condition exactly at one steering angle to each
+side. Parallel arms steer both wheels by d.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class SteeringRack:
     Attributes:
         label: label of the servo and the joint. The label of the body is ``<label>_rack``.
         rack: body index of the rack.
-        joint: slide of the rack. Its coordinate is the travel (m), positive if the wheels point left.
-        servo: index of the servo. Its command is the travel (m).
+        joint: slide of the rack. The slide's coordinate is the travel (m), positive if the wheels point left.
+        servo: index of the servo. The servo's command is the travel (m) of the rack.
         travel: maximum travel (m) to either side.
         arm: length (m) of the steering arms, backward. Negative: forward.
-        wheelbase, half_track: wheelbase and half of the track (m) in Ackermann's condition. inf and 0 for parallel
-            steering.
+        wheelbase, half_track: wheelbase and half of the track (m) in Ackermann's condition. With parallel steering,
+            wheelbase is inf and half_track is 0.
         angle: angle (rad) of the bicycle model's front wheel at which the steering meets Ackermann's condition.
     """
 
@@ -73,8 +73,8 @@ class SteeringRack:
             inner: y coordinate (m) of the tie rod's inner end in the corner's frame.
 
         Raises:
-            ModelError: no steering arm meets Ackermann's condition, or the rack travels farther than arm and tie rod
-                reach.
+            ModelError: no steering arm meets Ackermann's condition, or the rack's travel is longer than arm and tie rod
+                allow.
         """
         rod = lateral_tie_rod(kingpin, self.arm, inner, self.wheelbase, self.half_track, self.angle, self.rack)
         start, element = np.asarray(kingpin, float), f"steering rack '{self.label}'"
@@ -97,7 +97,7 @@ class SteeringRack:
         (``Suspension.steering_angle``) is slightly larger.
 
         Raises:
-            ModelError: a tie rod does not reach that far.
+            ModelError: a tie rod is too short for this travel, or ``corners`` are not two suspensions with tie rods.
         """
         if len(corners) < 2 or any(corner.tie_rod is None for corner in corners):
             rule = "corners are not two suspensions with its tie rods"
@@ -170,7 +170,7 @@ def add_steering_rack(
     force: float = math.inf,
     label: str = "steer",
 ) -> SteeringRack:
-    """Add a steering rack. Then add the suspensions with ``tie_rod=rack.tie_rod(kingpin, inner)``.
+    """Add a steering rack. Add the suspensions afterwards, with ``tie_rod=rack.tie_rod(kingpin, inner)``.
 
     The rack is a body that slides along the chassis' y axis. A position servo moves the rack. The command ``label`` is
     the rack's travel (m). ``rack.command(corners, angle)`` converts a steering angle (rad) to this command.
@@ -186,12 +186,12 @@ def add_steering_rack(
         track: distance (m) between the kingpins.
         angle: angle (rad) of the bicycle model's front wheel at which the steering meets Ackermann's condition exactly.
         mass: mass (kg) of the rack.
-        stiffness, damping, force: gains (N/m, N s/m) and maximum force (N) of the servo. Its time constant (s) is
-            damping / stiffness.
+        stiffness, damping, force: gains (N/m, N s/m) and maximum force (N) of the servo. The time constant (s) of the
+            servo is damping / stiffness.
         label: label of the joint, the servo and the command.
 
     Raises:
-        ModelError: a number breaks a rule, or Ackermann's steering has no wheelbase or track.
+        ModelError: an argument is invalid, or Ackermann's steering has no wheelbase or track.
     """
     element = f"steering rack '{label}'"
     host = b.check_body(element, "chassis", chassis)
@@ -233,7 +233,7 @@ class Hitch:
     """A hitch, from :func:`add_trailer_hitch`.
 
     Attributes:
-        joint: joint between tractor and trailer. Its coordinates are initially zero.
+        joint: joint between tractor and trailer. The joint's coordinates are initially zero.
         kind: "ball" or "pin".
         at: initial position (m) of the hitch in the world.
     """
@@ -269,7 +269,7 @@ def add_trailer_hitch(
         label: label of the joint.
 
     Raises:
-        ModelError: tractor and trailer are the same body, the kind is unknown, or the limit is not positive.
+        ModelError: tractor and trailer are not two bodies, the kind is unknown, or a number is out of range.
     """
     element = f"trailer hitch '{label}'"
     front, rear = b.check_body(element, "tractor", tractor), b.check_body(element, "trailer", trailer)

@@ -42,10 +42,10 @@ class Suspension:
 
     Attributes:
         label: bodies, joints and actuators are named ``<label>_<part>``.
-        hub: body that carries the wheel. The origin of the hub's frame is the wheel's center. Its axes are
-            parallel to the corner's axes, but y points left on both sides.
-        travel: joint whose first coordinate is the coordinate of the suspension. It is initially zero and increases
-            when the wheel rises.
+        hub: body that carries the wheel. The origin of the hub's frame is the wheel's center. The axes of the hub's
+            frame are initially parallel to the corner's axes, but y points left on both sides.
+        travel: joint whose first coordinate is the coordinate of the suspension. This coordinate is initially zero and
+            increases when the wheel rises.
         limits: minimum and maximum of the suspension's coordinate.
         bodies: body indices by name of the part.
         springs: actuator indices of the springs, in the order of the argument ``spring``.
@@ -67,7 +67,7 @@ class Suspension:
     mirror: bool
 
     def static(self, load: float) -> Static:
-        """Return the equilibrium under a force (N) on the wheel, as in ``Static.load``, and small motions about it.
+        """Return the equilibrium under a force (N) on the wheel (``Static.load``), and small motions about it.
 
         The force acts at the wheel's center along z of the corner's frame, which is assumed to be upright.
 
@@ -122,7 +122,7 @@ def add_swing_axle(
         label: prefix of all labels.
 
     Raises:
-        ModelError: a number breaks a rule, or the wheel cannot reach a limit of ``travel``.
+        ModelError: an argument is invalid, or the wheel cannot reach a limit of ``travel``.
     """
     return _arm(Corner(b, chassis, xform, mirror, label, "swing axle"), X, arm, hub, spring, travel, tie_rod, kingpin)
 
@@ -161,8 +161,8 @@ def add_double_wishbone(
 ) -> Suspension:
     """Add a double wishbone: two arms on hinges along x, and the hub between their outer ends.
 
-    With a tie rod, the joints at the outer ends are ball joints that define the kingpin. Without a tie rod, they are
-    hinges along x.
+    With a tie rod, the joints at the outer ends are ball joints that define the kingpin. Without a tie rod, the joints
+    at the outer ends are hinges along x.
 
     Args:
         lower, upper: the arms. Torsion bars act on the hinge of the lower arm.
@@ -171,7 +171,7 @@ def add_double_wishbone(
         b, chassis, xform, travel, tie_rod, mirror, label: as in ``add_swing_axle``.
 
     Raises:
-        ModelError: a number breaks a rule, or the wheel cannot reach a limit of ``travel``.
+        ModelError: an argument is invalid, or the wheel cannot reach a limit of ``travel``.
     """
     corner = Corner(b, chassis, xform, mirror, label, "double wishbone")
     return _four_bar(corner, X, lower, upper, hub, spring, travel, tie_rod)
@@ -210,7 +210,7 @@ def add_sliding_pillar(
     mirror: bool = False,
     label: str = "sliding_pillar",
 ) -> Suspension:
-    """Add a sliding pillar: the hub slides along a pillar of the chassis. With a tie rod, it also rotates.
+    """Add a sliding pillar: the hub slides along a pillar of the chassis. With a tie rod, the hub also rotates.
 
     Args:
         hub: the wheel's carrier.
@@ -220,7 +220,7 @@ def add_sliding_pillar(
         b, chassis, xform, travel, tie_rod, mirror, label: as in ``add_swing_axle``.
 
     Raises:
-        ModelError: a number breaks a rule, or the pillar is level.
+        ModelError: an argument is invalid, or ``axis`` does not point upward.
     """
     corner = Corner(b, chassis, xform, mirror, label, "sliding pillar")
     along, center = validate.direction(corner.element, "axis", axis), corner.center(hub)
@@ -267,7 +267,7 @@ def add_macpherson_strut(
     the strut. Without a tie rod, all rotations are about x.
 
     Args:
-        lower: the arm. Torsion bars act on its hinge.
+        lower: the arm. Torsion bars act on the hinge of this arm.
         top: upper end of the strut's rod, on the chassis.
         foot: point of the hub on the axis of the strut.
         hub: the wheel carrier with the tube of the strut.
@@ -276,7 +276,7 @@ def add_macpherson_strut(
         b, chassis, xform, travel, tie_rod, mirror, label: as in ``add_swing_axle``.
 
     Raises:
-        ModelError: a number breaks a rule, or the wheel cannot reach a limit of ``travel``.
+        ModelError: an argument is invalid, or the wheel cannot reach a limit of ``travel``.
     """
     corner = Corner(b, chassis, xform, mirror, label, "MacPherson strut")
     element, center = corner.element, corner.center(hub)

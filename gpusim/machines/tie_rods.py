@@ -44,8 +44,8 @@ def lateral_tie_rod(
 
     With parallel steering, the arms are along x, and both wheels have equal angles. With Ackermann steering, the lines
     through the arms meet roughly at the center of the rear axle. Ackermann's condition for the wheel angles is
-    cot(outer) - cot(inner) = track/wheelbase. The tie rod meets this condition exactly at ``angle``, and approximately
-    below ``angle``.
+    cot(outer) - cot(inner) = track/wheelbase. The tie rod meets Ackermann's condition exactly at ``angle``, and
+    approximately below ``angle``.
 
     Args:
         kingpin: point on the kingpin at the height of the tie rod, in the corner's frame.
@@ -53,12 +53,12 @@ def lateral_tie_rod(
         inner: y coordinate of the tie rod's inner end, less than the kingpin's y by more than 10 % of ``length``.
         wheelbase: distance (m) from the kingpin back to the rear axle. Default: parallel steering.
         half_track: distance (m) from the kingpin to the vehicle's center plane.
-        angle: angle (rad) of the bicycle model's front wheel at which Ackermann's condition holds, below pi/2. Its
-            cotangent is the mean of both wheels' cotangents.
+        angle: angle (rad) of the bicycle model's front wheel at which Ackermann's condition holds, below pi/2. The
+            cotangent of this angle is the mean of both wheels' cotangents.
         rack: body index of the rack, as in ``TieRod``.
 
     Raises:
-        ModelError: a number breaks a rule, or no arm meets the condition.
+        ModelError: an argument is invalid, or no arm meets Ackermann's condition.
     """
     start, arm = validate.numbers(ELEMENT, "kingpin", kingpin, 3), validate.number(ELEMENT, "length", length)
     base = validate.positive(ELEMENT, "wheelbase", wheelbase, infinite=True)

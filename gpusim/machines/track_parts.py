@@ -25,7 +25,7 @@ class Checked:
     not_negative: ClassVar[tuple[str, ...]] = ()
 
     def check(self, element: str, name: str) -> None:
-        """Raise ModelError for a number that breaks a rule."""
+        """Raise a ModelError for a number out of range."""
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             if field.name in self.positive and value is not None:
@@ -46,9 +46,9 @@ class Shoe(Checked):
     Attributes:
         size: length along the track, width and thickness (m).
         mass: mass (kg) of one shoe.
-        guide: height (m) of the two horns that guide the wheels between them. 0: no horns.
-        clearance: distance (m) from the wheels to a horn. A distance below ``SolverConfig(contact_margin)`` slows the
-            simulation.
+        guide: height (m) of the two guide horns. The wheels run between the horns. 0: no horns.
+        clearance: distance (m) from the wheels to a horn. The simulation is slower if this distance is below
+            ``SolverConfig(contact_margin)``.
         material: material of the pad.
         color: color of the whole track, for drawing. See ``add_shape``.
     """
@@ -116,7 +116,7 @@ class Idler(Wheel):
         tension: initial tension (N) of the track. The force of the spring is about twice the tension.
         stiffness: stiffness (N/m) of the spring.
         damping: damping (N s/m) of the spring.
-        travel: maximum travel (m) of the tensioner to both sides.
+        travel: maximum travel (m) of the tensioner in each direction.
         mass, width: mass (kg) and width (m) of the wheel.
         carriage: mass (kg) of the sliding part.
         material: material of the drum.
@@ -161,9 +161,9 @@ class TorsionArm(Checked):
         length: distance (m) from the hinge to the wheel's center.
         stiffness: stiffness (N m/rad) of the torsion bar.
         damping: damping (N m s/rad).
-        load: force (N) of the shoes on the wheel that balances the arm in its initial pose.
-        angle: angle (rad) between the forward direction and the line from the wheel up to the hinge. Below pi/2, the
-            arm is a trailing arm.
+        load: force (N) of the shoes on the wheel that balances the arm in its initial pose. 0: no preload.
+        angle: angle (rad) between the forward direction and the line from the wheel up to the hinge. The arm must be a
+            trailing arm, with an angle within about +-1.47 rad.
         travel: minimum and maximum rotation (rad) from the initial pose. A positive rotation lifts the wheel.
         mass: mass (kg) of the arm, a bar.
     """

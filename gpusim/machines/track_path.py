@@ -1,9 +1,9 @@
 """Path of a track around its wheels: a closed polygon of equal links that touch the wheels but do not penetrate them.
 
 Points are (x, z) in the plane of the track. Links go counterclockwise: in the direction of x at the bottom, with the
-inside of the track to their left. Each link points as far to the left as the wheels allow, so it lies along the
-nearest tangent. Its heading is t - asin(R/D), where t is the direction and D the distance from its pin to the wheel's
-center. R is the distance from this center to a link that lies on the wheel.
+inside of the track to their left. Each link points as far to the left as the wheels allow, so it lies along the nearest
+tangent. The heading of a link is t - asin(R/D), where t is the direction and D the distance from the link's first pin
+to the wheel's center. R is the distance from the wheel's center to a link that lies on the wheel.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Wheels:
 
 
 def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
-    """Find the idler's position for a whole number of links. The default number is the nearest one.
+    """Find the idler's position for a whole number of links. If ``shoes`` is None, use the nearest whole number.
 
     Raises:
         ModelError: the track is too short or too long for its path.
@@ -141,7 +141,7 @@ def _mirrored(wheels: Wheels) -> Wheels:
 
 
 def _entry_is_short(wheels: Wheels) -> bool:
-    """Return whether the run that enters the sprocket is shorter than the other."""
+    """Return whether the run that enters the sprocket is shorter than the run that leaves it."""
     return _run(wheels) < _run(_mirrored(wheels))
 
 
@@ -152,7 +152,7 @@ def _run(wheels: Wheels) -> float:
 
 
 def _circles(wheels: Wheels, shift: float) -> list[Circle]:
-    """Return sprocket, shifted idler, and the others."""
+    """Return the sprocket, the shifted idler, and all other wheels."""
     move = shift * wheels.axis
     idler = Circle(wheels.idler.x + move[0], wheels.idler.z + move[1], wheels.idler.radius)
     return [wheels.sprocket, idler, *wheels.others]
@@ -161,7 +161,7 @@ def _circles(wheels: Wheels, shift: float) -> list[Circle]:
 def _entry(wheels: Wheels, shift: float) -> tuple[Array, Circle, float]:
     """Return the first pin on the sprocket, the wheel before it, and the heading (rad) of the run between them.
 
-    This run is the common tangent of two wheels that has all wheels on its left.
+    This run is the common tangent of two wheels that has all wheels on its left side.
     """
     hub, *others = _circles(wheels, shift)
     best: list[tuple[float, Circle, float]] = []
@@ -219,7 +219,7 @@ def _length(wheels: Wheels, shift: float) -> float:
 
 
 def _march(wheels: Wheels, shift: float, count: int) -> tuple[Array, Array]:
-    """Return all pins, with the last run divided evenly."""
+    """Return all pins. The pins of the last run are evenly spaced."""
     pins, end, strands = _walk(wheels, shift)
     rest = count + 1 - len(pins)
     last = pins[-1]

@@ -19,7 +19,7 @@ SLOWEST = 1e-3
 
 @dataclass(frozen=True)
 class Track:
-    """A track. Its indices and labels refer to the builder of ``add_track``. ``add_builder`` does not update them.
+    """A track. Indices and labels refer to the builder of ``add_track``. ``add_builder`` does not update this record.
 
     Attributes:
         label: prefix of all labels.
@@ -27,17 +27,19 @@ class Track:
         xform: pose of the track's frame in the chassis.
         pitch: distance (m) between two pins of a shoe.
         teeth: number of teeth of the sprocket.
-        count: number of shoes.
+        count: number of shoes, or of links of the path with ``surface_speed``.
         shoes: body indices in order, labels ``<label>_shoe0``, ... Empty for a track with ``surface_speed``.
         pins: joint indices, ``<label>_pin0`` between the first two shoes.
         sprocket, idler: body indices.
         drive: joint of the sprocket, ``<label>_drive``. Positive speeds drive forward.
-        tension_joint: prismatic joint of the idler, ``<label>_tension``, increasing away from the sprocket.
+        tension_joint: prismatic joint of the idler, ``<label>_tension``, increasing away from the sprocket. None with
+            ``surface_speed``.
         road: body indices of the road wheels.
-        arms: joints of the road wheels' arms, ``<label>_arm0`` ... Their coordinates increase when the wheel rises.
+        arms: joints of the road wheels' arms, ``<label>_arm0`` ... The coordinate of an arm increases when its wheel
+            rises.
         rollers: body indices.
-        lowest: z coordinate (m) of the lowest point of the shoes in the initial pose, in the track's frame. Links
-            protrude downward at end wheels that are small relative to the links.
+        lowest: z coordinate (m) of the lowest point of the shoes in the initial pose, in the track's frame. Links at
+            end wheels that are small relative to the links can be the lowest ones.
         strand_share: initial force on the idler divided by the tension of the track.
         chassis_label: label of the chassis.
     """
@@ -90,8 +92,8 @@ class Track:
     def slip(self, sim: Simulation) -> Array:
         """Return the slip 1 - v/v_track of the chassis, (num_worlds,), or 0 if the track is slower than 1 mm/s.
 
-        The value is instantaneous. Both speeds ripple when links reach the sprocket, and the chassis oscillates. To
-        measure the mean slip, average ``speed`` and ``ground_speed`` over the passage of several links.
+        The value is instantaneous. ``speed`` and ``ground_speed`` ripple when links reach the sprocket, and the chassis
+        oscillates. To measure the mean slip, average ``speed`` and ``ground_speed`` over the passage of several links.
         """
         speed = self.speed(sim)
         moving = np.abs(speed) > SLOWEST

@@ -57,7 +57,7 @@ class _Loop:
         self.push = np.where(gaps < NEAR, 0.25 * (turns + np.roll(turns, -1))[:, None], 0.0)
 
     def errors(self, own: Array) -> tuple[Array, Array]:
-        """Return the links' elongations divided by the pitch (..., n), and gaps to wheels (..., n, circles)."""
+        """Return the elongations of the links (..., n) and their gaps to wheels (..., n, circles), in pitches."""
         length, along, to = self._frames(own)
         side = along[..., None, 0] * to[..., 1] - along[..., None, 1] * to[..., 0]
         far = np.sum(along[..., None, :] * to, axis=-1)
@@ -79,7 +79,7 @@ class _Loop:
         return float(-x[-1] + links.sum() + wheels.sum())
 
     def slopes(self, own: Array) -> Array:
-        """Return the gradient of the links' merit in their five unknowns, (..., n, 5)."""
+        """Return the gradient of each link's merit with respect to the link's five unknowns, (..., n, 5)."""
         length, along, to = self._frames(own)
         left = np.stack([-along[..., 1], along[..., 0]], axis=-1)
         far = np.sum(along[..., None, :] * to, axis=-1) / length[..., None]  # position of the wheel along the link

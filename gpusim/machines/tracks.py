@@ -1,7 +1,7 @@
 """Tracks: shoes on pins in a closed loop around a sprocket, a tensioned idler, road wheels on torsion bars and rollers.
 
-Hinges (pins) connect the shoes. Teeth and wheels push the shoes by contacts. ``SolverConfig(joint_solver="auto")``
-sweeps the ring of pins together with its contacts, and solves the rest of the machine directly.
+Hinges (pins) connect the shoes. Teeth and wheels push the shoes by contacts. By default, the ring of pins is solved
+directly. With ``add_track(solver="colored")``, sweeps solve the pins together with the contacts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from gpusim.machines.track_record import Track
 from gpusim.transform import Transform
 
 CLEARANCE = 1e-6
-"""Initial gap between wheels and shoes, m. It must be less than ``SolverConfig.contact_slop``."""
+"""Initial gap between wheels and shoes, m, which must be less than ``SolverConfig.contact_slop``."""
 BUSHING = 0.17
 """Radius of the round part of a shoe about its pin, relative to the pitch."""
 SWINGING = 60.0
@@ -114,9 +114,9 @@ def add_track(
 ) -> Track:
     """Add a link track to a chassis. Drives and brakes act on the joint ``Track.drive`` of the sprocket.
 
-    All links have the length ``pitch``. They form an exactly closed loop and penetrate no wheel. The builder shifts the
-    idler until the loop is taut. The track therefore keeps the tension of ``Idler``. Positive speeds of the drive move
-    the chassis along the track's x.
+    All links have the length ``pitch``. The links form an exactly closed loop and penetrate no wheel. The builder
+    shifts the idler until the loop is taut. The track therefore keeps the tension of ``Idler``. Positive speeds of the
+    drive move the chassis along the track's x.
 
     Args:
         builder: builder that contains the chassis.
@@ -129,8 +129,8 @@ def add_track(
         rollers: wheels that carry the upper run.
         shoe: the links. Default: ``Shoe()``.
         shoes: number of shoes. Default: the number that fits the path.
-        pins: resistance of the pins to rotation. Default: a damping that stops oscillations in seconds. ``Pin()`` has
-            no resistance.
+        pins: resistance of the pins to rotation. Default: a damping that stops oscillations within seconds. ``Pin()``
+            has no resistance.
         surface_speed: True: add no shoes. The wheels grow by the thickness of the shoes and touch the ground. Gears
             couple the wheels to the sprocket, so that their surfaces move at the speed of the track.
         solver: solver of the pins with ``SolverConfig(joint_solver="auto")``: "direct" closes pins to micrometers,
@@ -139,7 +139,7 @@ def add_track(
             ``left_arm0``, and collision groups ``left_shoes``, ``left_wheels``.
 
     Raises:
-        ModelError: a number breaks a rule, or the track does not fit its path.
+        ModelError: an argument is invalid, or the track does not fit its path.
     """
     element = f"track '{label}'"
     builder.check_body(element, "chassis", chassis)
@@ -367,7 +367,7 @@ def _taut(wheels: track_path.Wheels, shoes: int) -> track_path.Path | None:
 
 
 def _wheels(plan: _Plan) -> track_path.Wheels:
-    """Return the wheels, each with the distance from its center to a link that lies on it."""
+    """Return the wheels as circles through the centers of links that lie on the wheels."""
     over = plan.half + CLEARANCE
 
     def circle(at: Any, radius: float) -> track_path.Circle:
@@ -396,7 +396,7 @@ def _checked(
     pins: Any,
     solver: Any,
 ) -> _Plan:
-    """Check all parts and return the plan. Raise a ModelError if one breaks a rule."""
+    """Check all parts and return the plan. Raise a ModelError if a part is invalid."""
     length = validate.positive(element, "pitch", pitch)
     shoe, undamped = Shoe() if shoe is None else shoe, pins is None
     pins = Pin() if pins is None else pins

@@ -29,7 +29,7 @@ SHAPES: dict[str, Callable[[float, float, float], dict[str, Any]]] = {
     "cylinder": lambda radius, width, edge: {"radius": radius, "half_length": 0.5 * width},
     "ellipsoid": lambda radius, width, edge: {"semi_axes": (radius, radius, 0.5 * width)},
 }
-"""Function that returns the sizes of a wheel's shape from radius, width and edge radius (m). Its axle is along z."""
+"""Function that returns the sizes of a wheel's shape from radius, width and edge radius (m). The axle is along z."""
 RIM = 0.5
 """Inner radius of the ring that models a wheel's mass, relative to its radius."""
 SHAFT_LENGTH, SHAFT_RADIUS = 0.4, 0.02
@@ -38,7 +38,7 @@ SHAFT_LENGTH, SHAFT_RADIUS = 0.4, 0.02
 
 @dataclass(frozen=True)
 class DcMotor:
-    """A DC motor with gearbox. The command is its voltage, -1 to 1. The values are as in ``add_dc_motor``."""
+    """A DC motor with gearbox. The command is a fraction of the maximum voltage, -1 to 1. See ``add_dc_motor``."""
 
     stall_torque: float
     no_load_speed: float
@@ -53,12 +53,14 @@ class DcMotor:
 
 @dataclass(frozen=True)
 class SpeedDrive:
-    """A drive that holds a speed: gain (command - speed), limited to +-``torque``. The command is a speed (rad/s).
+    """A drive that holds a speed. The command is a speed (rad/s).
+
+    The torque is gain * (command - speed), limited to +-``torque``.
 
     Attributes:
         torque: maximum torque (N m).
         gain: gain (N m s/rad).
-        most: maximum speed (rad/s). Commands are limited to this speed.
+        most: maximum speed (rad/s). Commands are limited to +-``most``.
     """
 
     torque: float
@@ -100,7 +102,7 @@ class Wheel:
         body: body index.
         spin: joint between hub and wheel. At positive speeds, the wheel rolls forward, along the hub's x axis.
         shape: index of the shape.
-        radius, width: as passed to ``add_wheel`` (m).
+        radius, width: radius and width (m), as passed to ``add_wheel``.
         drive, brake: actuators ``<label>_drive`` and ``<label>_brake``, or None.
         stiffness: radial stiffness (N/m) of the tire. inf without a tire.
     """
@@ -160,7 +162,7 @@ def add_wheel(
         shape: "wheel" (one contact point, for tires), "cylinder" (can stand on its edge) or "ellipsoid" (a balloon
             tire).
         edge_radius: radius (m) of the edge of the shape "wheel". Default: min(width / 2, radius / 4).
-        drive: drive of the hinge. Its command is ``<label>_drive``.
+        drive: drive of the hinge. The command of the drive is ``<label>_drive``.
         brake: maximum torque (N m) of the brake. The command ``<label>_brake`` is a fraction of this torque, 0 to 1. 0:
             no brake.
         friction: dry friction (N m) of the bearing.
@@ -168,7 +170,7 @@ def add_wheel(
         group, mask, color: collision group, mask and color of the shape.
 
     Raises:
-        ModelError: a number breaks a rule.
+        ModelError: an argument is invalid.
     """
     if label is None and isinstance(hub, Suspension):
         label = hub.label
@@ -251,7 +253,7 @@ class TurnDrive:
     Attributes:
         body: body index of the motor's shaft, ``<label>_turn_shaft``.
         shaft: joint of the shaft.
-        difference: tendon ``<label>_difference``. Its coordinate is the slip angle of the clutch.
+        difference: tendon ``<label>_difference``. The tendon's coordinate is the slip angle of the clutch.
         drive, clutch: actuators ``<label>_turn`` and ``<label>_turn_clutch``.
     """
 
@@ -278,22 +280,23 @@ def add_drive_train(
     """Add a drive train: a motor for all wheels, through open differentials, and a motor for turning on the spot.
 
     ``drive`` acts on the mean of all wheel spins. While the clutch is engaged, ``turn`` rotates the vehicle on the
-    spot, to the left if positive. Speeds are wheel speeds, and torques are torques at the wheels, after the gearbox.
-    Each wheel gets 1/n of a torque.
+    spot, to the left if positive. Speeds and torques of ``SpeedDrive`` and ``TorqueDrive`` are values at the wheels,
+    after the gearbox. Each of the n wheels gets 1/n of a motor's torque.
 
     Args:
         b: the builder.
         chassis: body that carries the shaft of the turn motor.
         left, right: wheels of each side, the same number on both sides.
-        drive, turn: the two motors, as ``drive`` in ``add_wheel``. Their commands are ``drive`` and ``turn``.
-        clutch: maximum torque (N m) that the clutch transmits. The command ``turn_clutch`` is a fraction of this
-            torque, 0 to 1. Required with ``turn``.
+        drive, turn: the two motors, as ``drive`` in ``add_wheel``. The commands of the motors are ``drive`` and
+            ``turn``.
+        clutch: maximum torque (N m) that the clutch transmits, required with ``turn``. The command ``turn_clutch`` is a
+            fraction of this torque, 0 to 1.
         viscosity: viscous coupling (N m s/rad) between each wheel and the next wheel on the same side, like a
             limited-slip differential. Without this coupling, the wheels of a side slide at different speeds while the
             vehicle turns on the spot.
         shaft_mass: mass (kg) of the turn motor's shaft. The shaft lies crosswise at the chassis' center of mass, or at
             the chassis' origin if the shapes define the center of mass.
-        label: prefix of all labels. An "_" follows it.
+        label: prefix of all labels, followed by "_".
 
     Raises:
         ModelError: there are no wheels, the sides have different numbers of wheels, a wheel is repeated, or ``turn``
@@ -322,7 +325,7 @@ def add_drive_train(
 
 
 def _paired_spins(element: str, left: Sequence[Wheel], right: Sequence[Wheel]) -> tuple[list[int], list[int]]:
-    """Return the joints of both sides after checking them."""
+    """Check the wheels of both sides, and return their joints."""
     for name, side in (("left", left), ("right", right)):
         if not isinstance(side, Sequence) or not all(isinstance(wheel, Wheel) for wheel in side):
             raise validate.fail(element, f"{name} = {side!r} are no wheels", "give what add_wheel returns, in a list")

@@ -18,7 +18,7 @@ _ROUGHEST = 1.0
 
 @dataclass(frozen=True)
 class Paint:
-    """Color and look of one part of a mesh. ``color``: sRGB, 0 to 1, or the mean color of a texture, or None."""
+    """Color and look of one part of a mesh. ``color``: sRGB, 0 to 1 (of a texture: the mean color), or None."""
 
     color: Color | None = None
     look: Look = Look()
@@ -70,7 +70,7 @@ def _coat_of(mesh: Any, suffix: str, textures: Textures) -> Coat:
 
 
 def _colored(mesh: Any, suffix: str) -> Coat:
-    """Return the colors of vertices or faces."""
+    """Return the colors that a file gives for vertices or faces."""
     if mesh.visual.kind == "face":
         return _with_colors(np.repeat(mesh.visual.face_colors[:, None], 3, axis=1), Paint(), suffix)
     return _with_colors(np.asarray(mesh.visual.vertex_colors)[mesh.faces], Paint(), suffix)
@@ -89,7 +89,7 @@ def _with_colors(corners: Array, paint: Paint, suffix: str) -> Coat:
 
 
 def _simple(visual: Any, material: Any, textures: Textures) -> Coat:
-    """Return the colors of an MTL file."""
+    """Return color, texture and finish from an MTL file."""
     opacity = _number(material.kwargs.get("d"), 1.0) * (1.0 - _number(material.kwargs.get("tr"), 0.0))
     metallic, roughness = (material.kwargs.get(name) for name in ("pm", "pr"))
     look = Look(
@@ -103,7 +103,7 @@ def _simple(visual: Any, material: Any, textures: Textures) -> Coat:
 
 
 def _physical(visual: Any, material: Any, suffix: str, textures: Textures) -> Coat:
-    """Return the colors of a glTF or DAE file."""
+    """Return color, texture and finish from a glTF or DAE file."""
     factor, gltf = material.baseColorFactor, suffix in _GLTF
     rgba = np.ones(4) if factor is None else np.asarray(factor, dtype=float) / 255.0
     rgb = _encoded(rgba[:3]) if gltf else rgba[:3]
@@ -120,7 +120,7 @@ def _physical(visual: Any, material: Any, suffix: str, textures: Textures) -> Co
 
 
 def _finish(material: Any, name: str, channel: int, gltf: bool) -> float | None:
-    """Return roughness or metallic. For a texture, return its mean."""
+    """Return the roughness or metallic value, times the mean of its texture if there is one."""
     value = getattr(material, name)
     if not gltf:  # from shininess; trimesh returns the square of the roughness
         unknown = value is None or (name == "roughnessFactor" and value == _ROUGHEST) or name == "metallicFactor"
@@ -131,7 +131,7 @@ def _finish(material: Any, name: str, channel: int, gltf: bool) -> float | None:
 
 
 def _texture(textures: Textures, image: Any, factor: Array, cut_out: bool) -> Texture:
-    """Return an image times a color (3,). ``cut_out``: keep the image's transparency."""
+    """Return a texture: an image multiplied by a color (3,). ``cut_out``: keep the image's transparency."""
     key = (id(image), tuple(factor), cut_out)
     if key not in textures:
         smaller = -(-max(image.size) // LARGEST)
@@ -145,7 +145,7 @@ def _texture(textures: Textures, image: Any, factor: Array, cut_out: bool) -> Te
 
 
 def _textured(visual: Any, texture: Texture, look: Look) -> Coat:
-    """Return a coat with a texture. Without texture coordinates, it has the mean color."""
+    """Return a coat with a texture. Without texture coordinates, return a coat with the texture's mean color."""
     uv = getattr(visual, "uv", None)
     if uv is None or not np.all(np.isfinite(uv)):
         return Coat(Paint(texture.mean(), look))
@@ -159,7 +159,7 @@ def _encoded(linear: Array) -> Array:
 
 
 def _bytes(colors: Any) -> Array:
-    """Return colors as uint8. glTF stores them as floats or as integers of one or two bytes."""
+    """Return colors as uint8. glTF stores colors as floats or as integers of one or two bytes."""
     array = np.asarray(colors)
     if np.issubdtype(array.dtype, np.floating):
         return np.rint(255.0 * np.clip(array, 0.0, 1.0)).astype(np.uint8)

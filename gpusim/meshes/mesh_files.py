@@ -23,7 +23,8 @@ def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
         parts: keep the file's parts separate.
 
     Raises:
-        ModelError: the file or trimesh is missing, the suffix is unknown, or trimesh finds no vertices in the file.
+        ModelError: the file is missing, the suffix is unknown, trimesh is not installed, or trimesh cannot read the
+            file or finds no vertices in it.
     """
     if not os.path.isfile(path):
         raise validate.fail(element, f"there is no mesh file {path}", "give the path of an existing file")
@@ -60,7 +61,7 @@ def _unit(mesh: Any) -> float:
 
 
 def _parts(scene: Any) -> list[Any]:
-    """Return the meshes of a ``trimesh.Scene`` in its frame. Unlike ``dump``, keep normals and share textures."""
+    """Return the meshes of a ``trimesh.Scene`` in its frame. Unlike ``Scene.dump``, keep normals and share textures."""
     meshes = []
     for node in scene.graph.nodes_geometry:
         matrix, name = scene.graph[node]

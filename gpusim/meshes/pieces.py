@@ -46,7 +46,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class _Sheet:
-    """Triangles as a file has them: see Piece. ``vertices`` may have duplicates."""
+    """Triangles as stored in a file, with the attributes of Piece. ``vertices`` may have duplicates."""
 
     vertices: Array
     triangles: Array
@@ -57,7 +57,7 @@ class _Sheet:
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """Return a key. Sheets with equal keys become one piece."""
+        """Return a key of the material. Sheets with equal keys become one piece."""
         return self.paint, self.normals is None, self.uv is None, self.colors is None
 
 
@@ -66,7 +66,7 @@ def mesh_pieces(element: str, mesh: Any, scale: Any = 1.0, *, uv: Any = None, no
 
     Args:
         element: name for error messages.
-        mesh: path of a file, (vertices, triangles), an object with ``vertices`` and ``faces``, or a list of pieces,
+        mesh: path of a file, (vertices, triangles), an object with ``vertices`` and ``faces``, or a tuple of pieces,
             which is returned unchanged.
         scale: factor from the mesh's unit to m, one number or one per axis. A negative factor mirrors.
         uv: texture coordinates, v upward, if ``mesh`` is (vertices, triangles): (n, 2) of the vertices, or (m, 3, 2) of
@@ -75,7 +75,7 @@ def mesh_pieces(element: str, mesh: Any, scale: Any = 1.0, *, uv: Any = None, no
             triangles' corners.
 
     Raises:
-        ModelError: the file cannot be read, a vertex is not finite, or no triangle has an area.
+        ModelError: the file cannot be read, an array is invalid, a scale factor is 0, or no triangle has an area.
     """
     if isinstance(mesh, tuple) and mesh and all(isinstance(piece, Piece) for piece in mesh):
         return mesh
@@ -210,7 +210,7 @@ def _piece(sheet: _Sheet, factors: Array) -> Piece:
 
 
 def _outward(normals: Array, corners: Array, closed: bool) -> Array | None:
-    """Return unit normals that point outward from a closed surface, or None if some have no length."""
+    """Return unit normals, flipped outward on a closed surface, or None if a normal has length 0."""
     length = np.linalg.norm(normals, axis=2, keepdims=True)
     if not np.all(np.isfinite(length)) or np.any(length < 1e-6):
         return None

@@ -149,7 +149,7 @@ def hull_points(points: Array) -> Array:
 def fewer_points(points: Array, count: int) -> tuple[Array, float]:
     """Return up to ``count`` corners that approximate a hull, and the largest gap (m) to the hull.
 
-    The greedy method starts from a simplex. It repeatedly adds the corners that lie farthest outside.
+    The greedy method starts from a simplex. The method repeatedly adds the corners that lie farthest outside.
     """
     from scipy.spatial import ConvexHull
 
@@ -171,7 +171,11 @@ def fewer_points(points: Array, count: int) -> tuple[Array, float]:
 
 
 def _simplex(points: Array) -> list[int]:
-    """Return four points, each farthest from the point, line or plane through the previous ones."""
+    """Return the indices of four points.
+
+    The first one has the smallest x. Each further point is the farthest from the point, line or plane through the
+    previous points.
+    """
     first = int(np.argmin(points[:, 0]))
     arms = points - points[first]
     second = int(np.argmax(np.linalg.norm(arms, axis=1)))

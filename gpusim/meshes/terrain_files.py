@@ -18,17 +18,17 @@ _PIXEL_SCALE, _NO_DATA = 33550, 42113
 def read_terrain(element: str, source: Any) -> tuple[Array, tuple[float, float] | None]:
     """Return heights (rows, columns), rows from low to high y, and the cell size (dx, dy) from the file, or None.
 
-    For a PNG, heights range from 0 (black) to 1 (white). For other sources, they are the stored numbers. A missing
+    For a PNG, heights range from 0 (black) to 1 (white). For other sources, heights are the stored numbers. A missing
     height is NaN.
 
     Args:
         element: name for error messages.
         source: path of a .png, .tif, .tiff or .npy file, or an array. The first row of an image or GeoTIFF is in the
-            north, at the highest y. The first row of an array is at the lowest y.
+            north, at the highest y. The first row of an array or .npy file is at the lowest y.
 
     Raises:
-        ModelError: the file is missing, of no known kind or unreadable, its reader is not installed, or it does not
-            hold a grid of numbers with at least 2 rows and 2 columns.
+        ModelError: the file is missing, of no known kind or unreadable, its reader is not installed, a height is
+            infinite, or the source is not a grid of numbers with at least 2 rows and 2 columns.
     """
     if not isinstance(source, str | os.PathLike):
         return _grid(element, "the array", source), None

@@ -41,7 +41,7 @@ def rings_mesh(rings: Array) -> tuple[Array, Array]:
 
 
 def without_slivers(vertices: Array, triangles: Array) -> tuple[Array, Array]:
-    """Merge coincident points and drop triangles without area."""
+    """Merge coincident points and drop triangles whose corners are no longer distinct."""
     scale = float(np.abs(vertices).max()) or 1.0
     _, first, back = np.unique(np.round(vertices / scale, 12), axis=0, return_index=True, return_inverse=True)
     triangles = back.reshape(-1)[triangles]

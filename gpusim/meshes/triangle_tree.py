@@ -1,10 +1,10 @@
 """Tables of a triangle mesh for collisions and rays: neighbors of edges and vertices, and a tree of boxes.
 
-The tables are int32. They are built once and shared by all worlds. The boxes of the tree are rounded outward to a grid
-of 65536 steps along each side of the mesh's bounding box. A node takes four numbers: six box sides of 16 bits each, and
-a link. The nodes are in depth-first order, so a traversal needs no stack. If a query misses the box of an inner node,
-the traversal continues at the node's link. In all other cases it continues at the next node. A negative link marks a
-leaf: it is -1 minus the leaf's index. Leaf i has the triangles from LEAF i to LEAF (i + 1) - 1.
+The tables are int32. All worlds share one set of tables. The boxes of the tree are rounded outward to a grid of 65535
+steps along each side of the mesh's bounding box. A node is four int32: six box sides of 16 bits each, and a link. The
+nodes are in depth-first order, so a traversal needs no stack. If a query misses the box of an inner node, the traversal
+continues at the node's link. In all other cases, the traversal continues at the next node. A negative link marks a
+leaf: the link is -1 minus the leaf's index. Leaf i has the triangles from LEAF * i to LEAF * (i + 1) - 1.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class TriangleTree:
             or -1 at a rim.
         fan_start, fan: the triangles around vertex i are ``fan[fan_start[i] : fan_start[i + 1]]``.
         nodes: (n, 4).
-        solid: number of triangles in the tree. They come first in ``triangles``. The remaining triangles belong to
-            shapes that continue this shape. They only serve as neighbors at its edges and corners.
+        solid: number of triangles in the tree. These triangles come first in ``triangles``. The remaining triangles
+            belong to shapes that continue this shape, and only serve as neighbors at its edges and corners.
     """
 
     vertices: Array
@@ -49,12 +49,12 @@ class TriangleTree:
     solid: int
 
     def numbers(self) -> Array:
-        """Return all integer tables in one array, in the order that the kernels expect."""
+        """Pack all integer tables into one array, in the order that the kernels expect."""
         parts = (np.array([self.solid]), self.triangles, self.beyond, self.fan_start, self.nodes, self.fan)
         return np.concatenate([np.asarray(part, np.int32).ravel() for part in parts])
 
     def near(self, low: Array, high: Array) -> Array:
-        """Return the triangles whose leaf overlaps the box from ``low`` to ``high`` (3,), in ascending order."""
+        """Return the indices of triangles whose leaf overlaps the box from ``low`` to ``high`` (3,), ascending."""
         lower, step = self.grid
         first = np.clip(np.floor((low - lower) / step) - 1, 0, GRID)
         last = np.clip(np.ceil((high - lower) / step) + 1, 0, GRID)
@@ -92,13 +92,13 @@ def grid_of(vertices: Array) -> tuple[Array, Array]:
 
 
 def step_of(lower: Array, upper: Array) -> Array:
-    """Return the step sizes of the grid (m), (3,). They are not zero for a flat mesh."""
+    """Return the step sizes of the grid (m), (3,). No step size is zero, even for a flat mesh."""
     extent = upper - lower
     return np.maximum(extent, max(1e-6 * float(extent.max()), 1e-12)) / GRID
 
 
 def tree_of(vertices: Array, numbers: Array, triangles: int) -> TriangleTree:
-    """Return the tables from the array of ``numbers``."""
+    """Return the tables that :meth:`TriangleTree.numbers` packed into one array."""
     solid = int(numbers[0])
     nodes = 2 * -(-solid // LEAF) - 1
     sizes = [3 * triangles, 3 * triangles, len(vertices) + 1, 4 * nodes]
@@ -112,8 +112,8 @@ def build_tree(vertices: Array, triangles: Array, chosen: Array | None = None) -
     Args:
         vertices: (v, 3) in m.
         triangles: (t, 3) indices.
-        chosen: (t,) bool, which triangles belong to the shape. The other triangles belong to shapes that continue it.
-            Default: all.
+        chosen: (t,) bool, which triangles belong to the shape. All other triangles belong to shapes that continue this
+            shape. Default: all.
     """
     if chosen is not None:
         vertices, triangles, chosen = _with_neighbors(vertices, triangles, chosen)
@@ -130,7 +130,7 @@ def build_tree(vertices: Array, triangles: Array, chosen: Array | None = None) -
 
 
 def _with_neighbors(vertices: Array, triangles: Array, chosen: Array) -> tuple[Array, Array, Array]:
-    """Leave out the triangles that share no vertex with a chosen one."""
+    """Leave out the triangles that share no vertex with a chosen triangle."""
     touched = np.zeros(len(vertices), dtype=bool)
     touched[triangles[chosen]] = True
     near = touched[triangles].any(axis=1)
@@ -202,7 +202,7 @@ def _leaf_boxes(vertices: Array, triangles: Array, index: Array, first: Array, l
 
 
 def _neighbors(vertices: Array, triangles: Array) -> Array:
-    """Return ``beyond`` of all triangles."""
+    """Return the table ``beyond`` (see TriangleTree) of all triangles."""
     key, order = _sorted_edges(triangles, len(vertices))
     tip = triangles[:, [2, 0, 1]].ravel()[order]
     start = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))

@@ -27,8 +27,8 @@ def welded_mesh(element: str, mesh: Any, scale: Any = 1.0) -> tuple[Array, Array
         scale: factor from the mesh's unit to m, one number or one per axis. A negative factor mirrors.
 
     Raises:
-        ModelError: the file cannot be read, a vertex is not finite, an index is out of range, or no triangle has an
-            area.
+        ModelError: the file cannot be read, a vertex is not finite, an index is out of range, a scale factor is 0, or
+            no triangle has an area.
     """
     factors = validate.per_axis(element, "scale", scale, 3)
     if np.any(factors == 0.0):
@@ -46,7 +46,7 @@ def welded_mesh(element: str, mesh: Any, scale: Any = 1.0) -> tuple[Array, Array
 
 
 def _welded(vertices: Array, triangles: Array) -> tuple[Array, Array]:
-    """Merge vertices with equal positions, and drop vertices without triangles."""
+    """Merge vertices whose rounded positions are equal, and drop vertices without triangles."""
     if not len(triangles):
         return vertices, triangles
     used = np.zeros(len(vertices), dtype=bool)
@@ -64,7 +64,7 @@ def _welded(vertices: Array, triangles: Array) -> tuple[Array, Array]:
 
 
 def _with_area(vertices: Array, triangles: Array) -> tuple[Array, Array, Array]:
-    """Drop triangles without an area, and triangles that repeat an earlier one."""
+    """Drop triangles without an area, and triangles with the same three vertices as an earlier triangle."""
     if not len(triangles):
         return vertices, triangles, np.zeros(0, dtype=bool)
     kept = np.concatenate([_has_area(vertices[part]) for part in chunks(triangles)])
@@ -91,7 +91,7 @@ def _has_area(corner: Array) -> Array:
 
 
 def _repeated(triangles: Array) -> Array:
-    """Return the indices of triangles that repeat an earlier one."""
+    """Return the indices of triangles with the same three vertices as an earlier triangle."""
     low, high = triangles.min(axis=1), triangles.max(axis=1)
     middle = triangles.sum(axis=1) - low - high
     key = _mixed(low, middle, high)

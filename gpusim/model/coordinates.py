@@ -1,7 +1,7 @@
 """Flat tables of the scalar coordinates that signals read: joint coordinates, and lengths of actuator lines.
 
 The NumPy readers (reference/signals/state_reader.py) and the kernels (cuda_kernels/signals/observe.cuh) use the same
-numbers of coordinates.
+coordinate indices.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from the centers of mass (m), axis, second axis of ordered rotations, and joint 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Table of n coordinates. Columns by name (COLUMNS), (n, ...) each.
+    """Table of n coordinates. ``columns`` holds the columns (n, ...) by name (COLUMNS).
 
-    ``of_joint`` lists the coordinates of each joint. ``of_axis`` has the coordinate of every axis row. If a coordinate
-    is a sum, ``part`` is the index of the sum in ``sums``. If it is a distance, ``part`` is the index of its wrapped
-    rope path in the topology, or -1.
+    ``of_joint`` lists the coordinates of each joint. ``of_axis`` has the coordinate's index for every axis row. If a
+    coordinate is a sum, ``part`` is the index of the sum in ``sums``. If a coordinate is a distance, ``part`` is the
+    index of its wrapped rope path in the topology, or -1.
     """
 
     columns: dict[str, Array]

@@ -1,4 +1,4 @@
-"""Digests of a model. They show whether a saved state belongs to the model, and which parts differ."""
+"""Digests of a model. Digests show whether a saved state belongs to the model, and which parts differ."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PICTURES = ("color", "covered")
 
 
 def model_digest(model: Elements, gravity: Array) -> dict[str, str]:
-    """Return a digest of each part of a model, by the name of the part.
+    """Return a digest of each part of a model that affects the steps, by the name of the part.
 
     Equal models have equal digests in every process.
     """

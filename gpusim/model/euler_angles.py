@@ -2,14 +2,15 @@
 
 The child's frame in the parent's frame is R = R1(q1) R2(q2) R3(q3) about x, y, z, right-handed. x is fixed in the
 parent, z in the child, and s = x . z = sin q2. The relative angular velocity is w = q1' x + q2' y + q3' z with y along
-z x x. The rates are therefore
+the cross product z x x. The rates are therefore
 
     q1' = (x - s z)/(1 - s^2) . w,   q2' = (z x x)/|z x x| . w,   q3' = (z - s x)/(1 - s^2) . w
 
-Euler and Cardan angles are examples. The first and the last rotation are *outer* rotations: ``u`` is the axis of the
-rotation, and ``other`` is the axis of the other outer rotation. For the *middle* rotation, ``u`` is z and ``other`` is
-x. The middle angle is q2 = atan2(x . z, |x x z|), within +-90 degrees. At +-90 degrees (gimbal lock) x and z are
-parallel, so the first and the last rotation have the same axis. Near there, the code limits their computed rates.
+Euler angles and Cardan angles are such rotations. The first and the last rotation are *outer* rotations: ``u`` is the
+axis of the rotation, and ``other`` is the axis of the other outer rotation. For the *middle* rotation, ``u`` is z and
+``other`` is x. The middle angle is q2 = atan2(x . z, |x x z|), within +-90 degrees. At +-90 degrees (gimbal lock) x and
+z are parallel, so the first and the last rotation have the same axis. Near gimbal lock, the code limits the computed
+rates of these two rotations.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ LOCKED = 1e-6
 
 
 def direction(u: Array, other: Array, component: Array) -> Array:
-    """Return the direction whose product with w is the rate, (..., n, 3). ``component`` (n,) is as in SpinTable."""
+    """Return the direction whose dot product with w is the rate, (..., n, 3). ``component`` (n,) is as in SpinTable."""
     sine = dot(u, other)[..., None]
     square = 1.0 - sine * sine
     outer = (u - sine * other) / np.where(square > LOCKED, square, LOCKED)
@@ -38,7 +39,7 @@ def direction(u: Array, other: Array, component: Array) -> Array:
 
 
 def wrapped(table: AngleTable, axis: Array, ref_a: Array, ref_b: Array, k: Array | slice = slice(None)) -> Array:
-    """Return the angles ``k`` within +-pi (rad), (..., n), from vectors in the world frame."""
+    """Return the angles with indices ``k``, within +-pi (rad), (..., n), from vectors in the world frame."""
     side, along = cross(ref_a, ref_b), dot(ref_a, ref_b)
     sine, cosine = dot(axis, side), along
     middle = table.middle[k] == 1

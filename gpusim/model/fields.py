@@ -225,7 +225,7 @@ def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[s
         first: dimensions that each array must begin with.
 
     Raises:
-        ModelError: a dimension or number type is unknown, or a name lacks the prefix of the kind.
+        ModelError: a dimension or number type is invalid, a name is taken, or a name lacks the prefix of the kind.
     """
     taken = {f.name for f in (*STATE_FIELDS, *PARAMETER_FIELDS, *DERIVED_FIELDS, *WORK_FIELDS)}
     numbers = ("pose", "stored", "int") if first else ("pose", "real", "stored", "int")

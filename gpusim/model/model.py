@@ -1,4 +1,4 @@
-"""Model: the result of finalizing a builder. All simulations of a model share it."""
+"""Model: the result of finalizing a builder. Several simulations can share a model."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Model(Elements):
     """Topology and default parameters of one world.
 
     ``parameters`` holds the arrays of fields.PARAMETER_FIELDS for one world. ``groups`` holds the actuators by kind.
-    ``controls`` maps every command to its column in the control array. ``control_map`` (4, controls) holds the
-    minimum, maximum, factor and offset of each command. ``operator_commands`` lists the labels that
-    wildcards match and panels show.
+    ``controls`` maps every command to its column in the control array. ``control_map`` (4, controls) holds the minimum,
+    maximum, factor and offset of each command. ``operator_commands`` lists the commands that wildcards match and panels
+    show.
     """
 
     topology: Topology
@@ -48,7 +48,7 @@ class Model(Elements):
 
     @cached_property
     def digest(self) -> dict[str, str]:
-        """Return the digest of each part of the model. A saved state identifies its model by these digests."""
+        """Return a digest of each part that affects the steps. A saved state identifies its model by these digests."""
         return model_digest(self, self.parameters["gravity"])
 
     def acting(self, commands: Array, columns: Any = slice(None)) -> Array:

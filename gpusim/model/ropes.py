@@ -39,9 +39,10 @@ def rope_table(model: Model) -> dict[str, Array]:
 
 
 def _terms(model: Model, joints: list[int]) -> list[list[tuple[int, float]]]:
-    """Return rows and weights of each joint: its own rows, and those of its tendons and couplings.
+    """Return rows and weights of each joint: the joint's own rows, and the rows of its tendons and couplings.
 
-    A tendon with a factor above 1 has parallel lines. Each line has the tendon's tension.
+    If a joint's factor in a tendon is above 1, the tendon has parallel lines along the joint. Each line has the
+    tendon's tension.
     """
     own = _rows_of_joints(model)
     found = {joint: [(row, 1.0) for row in own.get(joint, ())] for joint in joints}

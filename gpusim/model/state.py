@@ -40,7 +40,10 @@ class State:
 
     @classmethod
     def initial(cls, model: Model, num_worlds: int, real: Any, config: SolverConfig | None = None) -> State:
-        """Return the builder's poses and velocities for every world. ``config`` sets the contact capacity."""
+        """Return a state with the builder's poses and velocities in every world.
+
+        ``config`` sets the contact capacity.
+        """
         t = model.topology
         sizes = {
             "worlds": num_worlds,
@@ -93,7 +96,7 @@ class State:
         return named
 
     def copy(self) -> State:
-        """Return an independent copy of all variables. Both states share the parameters."""
+        """Return an independent copy of all variables. The copy shares the parameters with the original."""
         groups = []
         for group in self.groups:
             new = copy.copy(group)

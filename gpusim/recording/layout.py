@@ -27,7 +27,7 @@ class Layout:
     Attributes:
         shapes: shape of each signal in one world, by name.
         units: unit of each signal.
-        worlds: numbers of the recorded worlds.
+        worlds: indices of the recorded worlds.
         dtype: type of the numbers in the file, "float64" or "float32".
         bodies: labels of the bodies whose poses in the first recorded world are also recorded.
     """

@@ -1,4 +1,4 @@
-"""Addresses of Rerun viewers. A recording with such a path goes to the viewer during the run, not to a file."""
+"""Addresses of Rerun viewers. If a recording's path is an address, the samples go to the viewer, not to a file."""
 
 from __future__ import annotations
 

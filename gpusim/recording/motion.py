@@ -8,6 +8,7 @@ If the program ends for any reason, you can play all complete frames. Closing th
     time: (frames,) s
     center_of_mass: (frames, worlds, bodies, 3) m, world frame
     orientation: (frames, worlds, bodies, 4) quaternions xyzw, body to world
+    signals: (frames, worlds, numbers) values of diagram wires, only if the model has diagrams
 """
 
 from __future__ import annotations
@@ -42,17 +43,17 @@ _ZIP = b"PK"
 
 @dataclass(frozen=True)
 class MotionHeader:
-    """Origin of a motion. If ``target`` is not empty, gpusim can rebuild the model from it.
+    """Origin of a motion. If ``target`` is not empty, gpusim can rebuild the model from ``target``.
 
     Attributes:
         target: name of the scene, or path of the robot file. Empty for a model that a program built.
         parameters: parameters of the scene, as text.
         bodies: labels of the bodies, in the order of the arrays.
-        worlds: numbers of the recorded worlds.
+        worlds: indices of the recorded worlds.
         rate: frames per second of simulated time.
         fixed_base: for a robot file: True if the base is fixed and no servos hold the joints.
         format: name of the file format.
-        signals: recorded wires of diagrams, and the number of components of each wire. May be empty.
+        signals: number of components of each recorded diagram wire, by name. Empty without diagrams.
     """
 
     target: str
@@ -136,7 +137,7 @@ class MotionRecorder:
         rescued: new path of an unfinished recording with this name from an earlier run, or None.
 
     Raises:
-        ModelError: the path does not end in .npz, or cannot be written.
+        ModelError: the path does not end in .npz, the file cannot be written, or the rate is not positive.
     """
 
     def __init__(
@@ -183,11 +184,11 @@ class MotionRecorder:
         """Record a frame if one is due.
 
         Args:
-            time: simulated time since the start of the recording (s). It must not decrease.
+            time: simulated time since the start of the recording (s), which must not decrease.
             half_step: half of the time step (s). If given, a frame shows the step nearest to the frame's time.
 
         Returns:
-            Whether a frame was recorded.
+            True if a frame was recorded.
 
         Raises:
             OSError: writing to the disk fails.
@@ -215,7 +216,7 @@ class MotionRecorder:
         return True
 
     def close(self) -> None:
-        """Rename the recording to its final name. A second call does nothing. Without frames no file remains.
+        """Convert the growing file to the final file. A second call does nothing. Without frames no file remains.
 
         Raises:
             OSError: writing to the disk fails. The growing file keeps the recorded frames.
@@ -244,7 +245,7 @@ def _diagram_wires(sim: Any) -> list[tuple[str, dict[str, tuple[int, ...]]]]:
 
 
 def save_motion(motion: Motion, path: str | os.PathLike[str]) -> None:
-    """Write a motion as NPZ. If this fails, no partial file remains.
+    """Write a motion as NPZ. If writing fails, no partial file remains.
 
     Raises:
         ModelError: the path does not end in .npz, or cannot be written.
@@ -276,7 +277,7 @@ def load_motion(path: str | os.PathLike[str]) -> Motion:
         path: NAME.npz or NAME.npz.part. If NAME.npz is missing, NAME.npz.part is read.
 
     Raises:
-        ModelError: there is no such file, or the file contains no motion or no frame.
+        ModelError: there is no such file, the file is not a motion or is damaged, or it has no frame.
     """
     file = Path(path)
     if not file.is_file() and part_of(file).is_file():
@@ -369,7 +370,7 @@ def _load_finished(file: Path) -> Motion:
 
 
 def _without_poses(file: Path, names: Sequence[str]) -> ModelError:
-    """Return the reason why an archive without a header cannot be drawn."""
+    """Return an error with the reason why an archive without a header cannot be drawn."""
     if "time" not in names:
         return _no_recording(file, "it holds other arrays")
     return ModelError(

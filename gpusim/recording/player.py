@@ -39,14 +39,15 @@ def slerp(first: Array, second: Array, share: float) -> Array:
 
 
 class MotionPlayer:
-    """A motion with a current time. The viewer draws it like a simulation.
+    """A motion with a current time. The viewer draws a player like a simulation.
 
     Args:
         motion: the recorded motion.
         model: model of the scene or file that the motion belongs to.
 
     Attributes:
-        time: current time from the first frame (s). Writable. Values are clamped to the length of the motion.
+        time: current time from the first frame (s). You can write this attribute. Written values are clamped to the
+            duration of the motion.
 
     Raises:
         ModelError: the bodies of the model and of the motion differ.
@@ -108,7 +109,7 @@ class MotionPlayer:
         return {"position": position, "orientation": orientation}
 
     def read_signals(self) -> dict[str, Array]:
-        """Return the values (worlds, numbers) of the diagram wires by name, from the frame with number :meth:`frame`.
+        """Return the values (worlds, numbers) of the diagram wires by name, from frame number :meth:`frame`.
 
         The result is empty if the recording has no wires.
         """

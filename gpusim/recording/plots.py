@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # matplotlib takes a second to import, and only drawing needs
 
 PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 MAX_WORLDS = 8
-"""Maximum number of worlds in a panel. The first ones are drawn."""
+"""Maximum number of worlds in a panel. Only the first MAX_WORLDS worlds are drawn."""
 
 _COMPONENTS = {3: ("x", "y", "z"), 4: ("x", "y", "z", "w"), 6: ("fx", "fy", "fz", "tx", "ty", "tz")}
 _LEGEND_LINES = 10
@@ -101,7 +101,7 @@ def draw(plots: Sequence[Plot], recording: Recording, title: str = "") -> Figure
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure as .png, .pdf or .svg. If this fails, no partial file remains.
+    """Write a figure as .png, .pdf or .svg. If writing fails, no partial file remains.
 
     Raises:
         ModelError: the suffix is not supported, or the folder is not writable.
@@ -170,6 +170,6 @@ def _draw_worlds(axes: Axes, time: np.ndarray, samples: np.ndarray, label: str, 
 
 
 def _plain(text: str) -> str:
-    """Return text that matplotlib does not parse as a formula and does not hide from a legend."""
+    """Escape text so that matplotlib does not parse it as a formula or hide it from a legend."""
     text = text.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text

@@ -27,7 +27,7 @@ class Recording:
     signals: Mapping[str, np.ndarray]
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """Return the samples of the signal ``name``. Raise UnknownNameError if it was not recorded."""
+        """Return the samples of the signal ``name``. Raise UnknownNameError if the signal was not recorded."""
         if name not in self.signals:
             raise unknown_name("recorded signal", name, self.signals)
         return self.signals[name]
@@ -40,7 +40,7 @@ class Recording:
         return f"<Recording: {len(self)} samples{ends} of {', '.join(self.signals)}>"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write ``time`` and one array per signal to an NPZ file. If this fails, no partial file remains.
+        """Write ``time`` and one array per signal to an NPZ file. If writing fails, no partial file remains.
 
         Raises:
             ModelError: the path does not end in .npz or its folder cannot be written.

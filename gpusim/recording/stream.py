@@ -42,7 +42,7 @@ _LIVE_EVERY, _LIVE_PAUSE = 0.05, 4.0
 
 
 class StreamRecorder:
-    """Recorder that writes signals to a growing file. :meth:`close` gives the file its final name.
+    """Recorder that writes signals to a growing file. :meth:`close` converts it to the final file.
 
     Args:
         sim: the simulation.
@@ -57,9 +57,9 @@ class StreamRecorder:
         rescued: new path of an unfinished file from an earlier run. None if there was no such file.
 
     Raises:
-        UnknownNameError: the simulation has no such signal.
-        ModelError: the suffix is unknown, the file cannot be written, the library for its format is not installed, or
-            there is no such world.
+        UnknownNameError: there is no such signal or dtype.
+        ModelError: the suffix is unknown, the file cannot be written, the library for its format is not installed,
+            there is no such world, or another open recorder writes the file.
     """
 
     _closed = True  # until it is made, so that one that fails takes no path
@@ -135,11 +135,11 @@ class StreamRecorder:
     def sample(self) -> None:
         """Append the current time and the current value of every signal.
 
-        A failed world keeps its last valid state.
+        For a failed world, the values of its last valid state are recorded.
 
         Raises:
-            OSError: writing to the disk fails, or the viewer was closed. The growing file keeps the blocks written
-                before.
+            OSError: writing to the disk fails, or the viewer was closed. The growing file keeps all blocks that were
+                written before.
         """
         if self._count == len(self._time):
             self.flush()
@@ -153,7 +153,7 @@ class StreamRecorder:
             self.flush()
 
     def flush(self) -> None:
-        """Write the buffered samples to the file. They remain even if the process is killed later."""
+        """Write the buffered samples to the file. Written samples remain even if the process is killed later."""
         if self._count:
             block = Block(self._time[: self._count], self._values[: self._count], self._turns[: self._count])
             began = time.monotonic()
@@ -163,10 +163,10 @@ class StreamRecorder:
             self._due = time.monotonic() + max(_LIVE_EVERY, _LIVE_PAUSE * (time.monotonic() - began))
 
     def close(self) -> None:
-        """Finish the recording under its final name. A second call does nothing. Without samples no file remains.
+        """Convert the growing file to the final file. A second call does nothing. Without samples no file remains.
 
         Raises:
-            OSError: writing to the disk fails. The growing file keeps the recorded samples.
+            OSError: writing to the disk fails. The growing file keeps all blocks that were written before.
         """
         if self._closed:
             return
@@ -228,7 +228,7 @@ def record(
     """Record signals into a file while the simulation steps.
 
     The first sample is taken at the current time. ``sim.step(n)`` takes all samples that are due within its n steps.
-    Use the result in a ``with`` statement, or call its ``close()``.
+    Use the recorder in a ``with`` statement, or call its ``close()`` at the end.
 
     Args:
         sim: the simulation.
@@ -240,12 +240,12 @@ def record(
         dtype: type of the numbers in the file, "float64" or "float32".
 
     Returns:
-        The recorder. It holds at most one block of samples in memory.
+        The recorder, which holds at most one block of samples in memory.
 
     Raises:
         UnknownNameError: there is no such signal or dtype.
-        ModelError: the suffix is unknown, the file cannot be written, no viewer answers, a library is missing, or the
-            rate is above the step rate.
+        ModelError: the suffix is unknown, the file cannot be written, no viewer answers, a library is missing, there is
+            no such world, or the rate is above the step rate.
     """
     if not hasattr(sim, "runtime"):
         raise validate.fail("recording", f"sim = {sim!r} is no simulation", "give a gpusim.Simulation")
@@ -262,7 +262,8 @@ def recover(part: str | os.PathLike[str]) -> Path:
         Path NAME.SUFFIX of the final file, which has all complete blocks.
 
     Raises:
-        ModelError: the name does not end in ".part", the file is not a recording, or NAME.SUFFIX exists.
+        ModelError: the name does not end in ".part", the file is not a recording or has no block, or NAME.SUFFIX
+            exists.
         OSError: writing to the disk fails.
     """
     file = Path(part)
@@ -294,5 +295,5 @@ def _remove(part: Path) -> None:
 
 
 def load_stream(path: str | os.PathLike[str]) -> Recording:
-    """Read all complete blocks of a growing file NAME.npz.part. This is an alias of :func:`load_recording`."""
+    """Read all complete blocks of a growing file NAME.npz.part. The result is that of :func:`load_recording`."""
     return load_recording(path)

@@ -7,8 +7,8 @@
 * Voids: the value is the greatest void in the oil, m3 (actuators/cavitation.py). Some machines normally have voids.
 * Motions: the value is the greatest distance over which a joint jumped to reach its prescribed path.
 
-The last bits of each maximum hold the index of its constraint, so the kernels find both with one atomic operation. The
-index changes the value by a relative error of at most 1e-8.
+The last bits of each maximum hold the index of its constraint. So the kernels find the maximum and the index with one
+atomic operation. The index changes the value by a relative error of at most 1e-8.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 MODES, JOINTS, CONTACTS, VOIDS, JUMPS = 4, 8, 16, 32, 64
-"""Bits of the state array ``inexact``. They show which limits a world has exceeded since the start or reset."""
+"""Bits of the state array ``inexact``. The bits show which limits a world has exceeded since the start or reset."""
 TAG_MASK = (1 << 24) - 1
 
 
 def share(w: StepBuffers, change: Array, load: Array) -> Array:
-    """Return ``change`` / ``load``. Without load, or if the change is too small to move a body, return 0."""
+    """Return ``change`` / ``load``. Return 0 without load, or if the change is below ``contact_change_least``."""
     counts = (load > 0.0) & (change > change.dtype.type(w.accuracy_limits["contact_change_least"]))
     return np.asarray(np.where(counts, change / np.where(counts, load, 1.0), 0.0).astype(change.dtype))
 
@@ -57,7 +57,7 @@ def measure(w: StepBuffers) -> None:
 
 
 def measure_voids(w: StepBuffers) -> None:
-    """Update the greatest void in the oil. Its last bits hold the index of the void."""
+    """Update the greatest void in the oil. The last bits of the value hold the index of the void."""
     peak = w.state.arrays["void_peak"]
     for group in w.groups.values():
         for name, first in group.type.voids.items():

@@ -15,8 +15,8 @@ ROW_GAP, ROW_TURN = 1, 2
 class Layout:
     """Positions of elements, constraint rows and sides in the flat arrays.
 
-    A *slot* of a constraint holds one of its bodies. A *side* is one slot of one constraint, with the index constraint
-    * slots + slot. The row k of a side has the index side * block + k.
+    A *slot* of a constraint holds one of its bodies. A *side* is one slot of one constraint, with the index
+    ``constraint * slots + slot``. The row k of a side has the index ``side * block + k``.
     """
 
     def __init__(self, t: Topology) -> None:
@@ -66,7 +66,7 @@ class Layout:
         return rotations.matvec(rotation[:, self.side_body], self.side_arm.astype(rotation.dtype))
 
     def _side_arms(self) -> Array:
-        """Return the moment arms in body axes. They come from the dot and line elements that transmit a force."""
+        """Return the moment arms in body axes. The arms come from the dot and line elements that transmit a force."""
         t = self.topology
         arms = np.zeros((self.num_sides, 3))
         tables = ((t.dot, self.dots, t.dot.linear > 0.5), (t.line, self.lines, np.ones(t.line.length.size, bool)))

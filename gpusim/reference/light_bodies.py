@@ -1,8 +1,8 @@
 """Constraint rows of bodies that are far lighter than their neighbors, such as links between two imported joints.
 
-The light body dominates the response of such a row to an impulse. After elimination, only the small response of the
-heavy bodies remains. So the threshold for weak pivots and the softening (factor.py) must be shares of the response of
-the heavy bodies.
+A light body dominates the response of its constraint rows to an impulse. After elimination, only the small response of
+the heavy bodies remains. So the threshold for weak pivots and the softening (factor.py) must be shares of the response
+of the heavy bodies.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Accuracy limits. A world that exceeds one of them counts as inexact. See accuracy.py."""
+"""Accuracy limits. A world that exceeds an accuracy limit counts as inexact. See accuracy.py."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from gpusim.model.model import Model
 from gpusim.reference.layout import Layout
 
 JOINT_SHARE = 0.01
-"""A joint counts as open if its points are further apart than this share of the usual lever. It also counts as open if
-a locked rotation has an error of this many rad. The usual lever is the median distance of joints from centers of
-mass."""
+"""A joint counts as open if its points are further apart than this share of the usual lever.
+
+A joint also counts as open if a locked rotation has an error of more than this many rad. The usual lever is the median
+distance of joints from centers of mass.
+"""
 USUAL_LEVER = 0.1
 """Usual lever (m) for models with all joints at centers of mass."""
 CONTACT_SHARE, CONTACT_STREAK = 0.1, 50
 """Contacts count as unconverged if the last sweep changes impulses by more than CONTACT_SHARE of the greatest load.
-This must happen in CONTACT_STREAK consecutive substeps, because impacts settle after a few substeps."""
+The change must be that large in CONTACT_STREAK consecutive substeps, because impacts settle after a few substeps."""
 
 OPEN_LEVERS, OPEN_SUBSTEPS = 100.0, 10
 """A loop cannot close if the gap of a joint exceeds OPEN_LEVERS times the usual lever in OPEN_SUBSTEPS consecutive
@@ -25,7 +27,7 @@ LEAST_SPEED = 1e-6
 
 
 def accuracy_limits(model: Model) -> dict[str, float]:
-    """Return the limits by the names of the kernels' settings."""
+    """Return the accuracy limits, by the names of the kernels' settings."""
     t, layout = model.topology, Layout(model.topology)
     levers = np.linalg.norm(layout.side_arm, axis=1)
     levers = levers[(levers > 0.0) & (layout.side_body < t.num_bodies)]

@@ -24,7 +24,7 @@ class PairTables:
         self._row = np.array([row for _, row in own], dtype=np.int64)
 
     def own_material(self, a: Array, b: Array) -> Array:
-        """Return the row of each pair's own material, (n,). -1: the materials of the two shapes apply."""
+        """Return the row of each pair's own material, (n,), or -1 if the materials of the two shapes apply."""
         if not self._key.size:
             return np.full(a.shape, -1)
         key = a * self.t.num_shapes + b
@@ -32,7 +32,10 @@ class PairTables:
         return np.where(self._key[at] == key, self._row[at], -1)
 
     def surfaces(self, a: Array, b: Array) -> tuple[Array, Array]:
-        """Return the material columns of both shapes, (n,) each. A pair's own material counts for both."""
+        """Return the material columns of both shapes, (n,) each.
+
+        If a pair has its own material, both columns are the column of that material.
+        """
         row = self.own_material(a, b)
         own = self.t.num_shapes + row
         return np.where(row >= 0, own, a), np.where(row >= 0, own, b)

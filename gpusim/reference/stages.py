@@ -1,4 +1,4 @@
-"""Stages of solver/schedule.py that use several reference files, as one function ``<stage>(work)`` for each stage."""
+"""Stages of solver/schedule.py that use several reference files. Each stage is one function ``<stage>(work)``."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _sweeps(w: StepBuffers) -> bool:
 
 
 def split_impulses(w: StepBuffers) -> None:
-    """Compute the displacement that corrects position errors. Only the semi-implicit scheme uses it."""
+    """Compute the displacement that corrects position errors. Only the semi-implicit scheme uses this stage."""
     if not w.topology.num_constraints:
         return
     if w.config.direct:
@@ -120,5 +120,5 @@ def store_contacts(w: StepBuffers) -> None:
 
 
 def check(w: StepBuffers) -> None:
-    """Restore worlds that failed to their last good state."""
+    """Restore failed worlds to their last good state."""
     w.check()

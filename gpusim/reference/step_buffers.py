@@ -31,7 +31,7 @@ from gpusim.typing import Array
 class StepBuffers:
     """Arrays of one substep over all worlds, with shapes (num_worlds, ...).
 
-    ``kick_time`` is the time over which stage kick applies forces. ``h`` is the step of the drift.
+    ``kick_time`` is the time over which stage kick applies forces. ``h`` is the time step of the drift (s).
     """
 
     def __init__(
@@ -132,11 +132,11 @@ class StepBuffers:
 
     @property
     def h_prev(self) -> Array:
-        """Return the size of the previous substep (s), (num_worlds, 1), in the number type of the computations."""
+        """Return the size of the previous substep (s), (num_worlds, 1), with the dtype ``real``."""
         return self.step_last[:, None].astype(self.real)
 
     def refresh_parameters(self) -> None:
-        """Recompute the derived values of all parameters. Call this after a write."""
+        """Recompute the derived values of all parameters. Call this method after a write of parameters."""
         self.derived = derived_parameters(self.topology, self.parameters, self.real)
         self._take_derived()
         self._take_parameters()
@@ -189,7 +189,7 @@ class StepBuffers:
     # The law of the axis rows.
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
-        """Set the linear terms ``P - D u`` of a group of actuators. They replace its earlier terms in this substep."""
+        """Set the linear terms ``P - D u`` of a group of actuators. The new terms replace those of an earlier call."""
         self.law.terms[group.type.name] = (group, self.broadcast(impulse), self.broadcast(slope))
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
@@ -235,7 +235,7 @@ class StepBuffers:
         return total
 
     def damper_law(self, damping: Array) -> tuple[Array, Array]:
-        """Return P and D of viscous damping on every axis."""
+        """Return the terms P and D of the law ``P - D u`` for viscous damping on every axis."""
         if self.scheme == "semi_implicit":
             return np.zeros_like(self.rate), self.kick_time * damping
         known = LAST * self.rate + BEFORE_LAST * self.rate_old

@@ -1,9 +1,9 @@
 """Balance on contacts: zero-moment point, support polygon and margin, batched over worlds.
 
 At the zero-moment point p, the moment of the ground forces is normal to the ground plane (Vukobratovic 1972; Sardain
-and Bessonnet 2004): p = (n x M)/(n . F), relative to any point o of the plane. n is the normal of the plane, F is the
-total force, and M is the moment about o. As long as the feet neither tip nor stick, the zero-moment point lies in
-the support polygon. The support polygon is the convex hull of the contact points.
+and Bessonnet 2004): p = cross(n, M) / dot(n, F), relative to any point o of the plane. n is the normal of the plane, F
+is the total force, and M is the moment about o. As long as the feet neither tip over nor stick to the ground, the
+zero-moment point lies in the support polygon. The support polygon is the convex hull of the contact points.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ TOUCHING = 1e-4
 
 
 class Zmp(NamedTuple):
-    """Zero-moment point and its margin. Both are NaN if no force presses on the ground.
+    """Zero-moment point and its margin. The point and the margin are NaN if no force presses on the ground.
 
     Attributes:
-        point: (worlds, 3) zero-moment points (m).
-        margin: (worlds,) distance (m) from the zero-moment point to the edge of the support polygon, negative outside.
+        point: zero-moment points (worlds, 3) (m).
+        margin: distance (worlds,) (m) from the zero-moment point to the edge of the support polygon, negative outside.
     """
 
     point: Array
@@ -46,12 +46,12 @@ class Support:
     """Support polygons of all worlds, on planes normal to ``up``.
 
     Attributes:
-        corners: (worlds, most, 2) corners (m), counterclockwise, in the coordinates of ``axes``. ``most`` is the
-            maximum of ``count``. The last corner is repeated as padding.
-        count: (worlds,) number of corners: 0 without contact, 1 for a point, 2 for a line.
-        axes: (worlds, 3, 3) two axes in the plane and the direction up, as rows, in the world frame. If up is z, the
+        corners: corners (worlds, n, 2) (m), counterclockwise, in the coordinates of ``axes``. n is the maximum of
+            ``count``. The last corner is repeated as padding.
+        count: number of corners (worlds,): 0 without contact, 1 for a point, 2 for a line.
+        axes: two axes in the plane and the direction up, as rows (worlds, 3, 3), in the world frame. If up is z, the
             two axes are x and y.
-        height: (worlds,) height (m) of the plane along up: the mean height of the contact points.
+        height: height (worlds,) (m) of the plane along up: the mean height of the contact points.
     """
 
     corners: Array
@@ -126,7 +126,7 @@ def zmp_of_motion(tree: Tree, q: Any, v: Any, a: Any, height: float = 0.0) -> Ar
     """Compute the zero-moment point (worlds, 3) (m) that a motion requires.
 
     Args:
-        tree: tree of the robot. Its gravity defines up (z without gravity).
+        tree: tree of the robot. The tree's gravity defines up (z without gravity).
         q, v, a: postures, velocities, accelerations.
         height: height (m) of the ground along up.
 
@@ -165,7 +165,11 @@ def _up_of(gravity: Array) -> Array:
 
 
 def _axes(sim: Simulation, up: Vector | None) -> Array:
-    """Return (worlds, 3, 3): two axes normal to up, as close to x and y as possible, and up."""
+    """Return three unit axes (worlds, 3, 3) as rows.
+
+    The first axis is the projection of x (or of -z if up is close to x) onto the plane normal to up. The second axis is
+    normal to up and to the first axis. The third axis is up.
+    """
     if up is None:
         upward = _up_of(np.asarray(sim.runtime.parameter("gravity")))
     else:

@@ -1,4 +1,4 @@
-"""Inverse kinematics on a GPU. It uses the kernel and the tables of native.py, with one thread per world."""
+"""Inverse kinematics on a GPU. The solver uses the kernel and the tables of native.py, with one thread per world."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_THREADS = 1 << 16
 
 
 class CudaSolver(KernelSolver):
-    """Solver on GPU 0. Its tables stay on the GPU.
+    """Solver on GPU 0. The tables of the solver stay on the GPU.
 
     Raises:
         ModelError: no CuPy or no GPU. CompileError: the kernels do not compile.

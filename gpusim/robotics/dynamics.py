@@ -1,7 +1,8 @@
 """Dynamics of a tree in generalized velocities: M(q) a + b(q, v) = tau + sum of J^T f.
 
 The algorithms are recursive Newton-Euler and composite rigid bodies (Featherstone, Rigid Body Dynamics Algorithms,
-2008, chapters 5 and 6). In world axes about one fixed point, their recursions become sums over paths and subtrees.
+2008, chapters 5 and 6). In world axes about one fixed point, the recursions of these algorithms become sums over paths
+and subtrees.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ class Inertias:
     """Inertias of the nodes of a tree.
 
     Attributes:
-        mass: (1 or worlds, n) masses (kg).
-        com: (n, 3) centers of mass (m) in the body frames.
-        inertia: (1 or worlds, n, 3, 3) inertias (kg m2) about the centers of mass, in body axes.
-        gravity: (1 or worlds, 3) gravitational acceleration (m/s2).
-        gravity_scale: (1 or worlds, n) factors on the gravity that acts on each node.
+        mass: masses (1 or worlds, n) (kg).
+        com: centers of mass (n, 3) (m) in the body frames.
+        inertia: inertias (1 or worlds, n, 3, 3) (kg m2) about the centers of mass, in body axes.
+        gravity: gravitational acceleration (1 or worlds, 3) (m/s2).
+        gravity_scale: factors (1 or worlds, n) on the gravity that acts on each node.
     """
 
     mass: Array
@@ -133,8 +134,8 @@ class Bodies:
 
         Args:
             motion: velocities.
-            acceleration: (worlds, freedoms).
-            gravity: (1 or worlds, 3).
+            acceleration: generalized accelerations (worlds, freedoms).
+            gravity: gravitational acceleration (1 or worlds, 3).
             wrenches: external wrenches (worlds, nodes, 6): force (N), and torque (N m) about the reference point.
         """
         force, torque = self._loads(motion, acceleration, gravity)

@@ -1,7 +1,7 @@
 """Scalar functions of the poses of two bodies of a tree: values, Jacobian rows, and drifts.
 
-These functions are the constraint rows of joints (description/joint_kinds.py), and coordinates that have an inertia. A
-function f with the Jacobian row J(q) has the rates f' = J v and f'' = J a + drift.
+Such functions describe the constraint rows of joints (description/joint_kinds.py), and coordinates that have an
+inertia. A function f with the Jacobian row J(q) has the rates f' = J v and f'' = J a + drift.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Ends:
 
 
 class Pair:
-    """Points and axes of two nodes in given postures, and with a ``motion`` also their rates."""
+    """Points and axes of two nodes in given postures. With a ``motion``, the pair also has their rates."""
 
     def __init__(self, k: Kinematics, ends: Ends, motion: Motion | None) -> None:
         self.k, self.ends, self.motion = k, ends, motion
@@ -45,7 +45,7 @@ class Pair:
         return np.asarray(self.k.rotation[:, node] @ vector) if node >= 0 else np.broadcast_to(vector, (worlds, 3))
 
     def moving(self, node: int, place: Array) -> tuple[Array, Array, Array, Array]:
-        """Return velocity, angular velocity, acceleration and angular acceleration (for a = 0) of a node's point."""
+        """Return velocity, angular velocity, acceleration and angular acceleration (for a = 0) of a point on a node."""
         if node < 0 or self.motion is None:
             none = np.zeros((self.k.posture.shape[0], 3))
             return none, none, none, none

@@ -36,9 +36,9 @@ class Report:
         error: errors (worlds, n) (m and rad) of each task by name: target minus value.
         residual: norm (worlds,) of the error of each task, without components of zero weight. Angles (rad) count like
             lengths (m).
-        loops: (worlds,) largest residual of closed loops and couplings, 0 without loops and couplings.
-        step: (worlds,) largest component (m or rad) of the last step.
-        at_limit: (worlds, freedoms) True if a coordinate is at a limit.
+        loops: largest residual (worlds,) of closed loops and couplings, 0 without loops and couplings.
+        step: largest component (worlds,) (m or rad) of the last step.
+        at_limit: whether each coordinate is at a limit, (worlds, freedoms).
     """
 
     error: dict[str, Array]
@@ -49,7 +49,7 @@ class Report:
 
     @property
     def converged(self) -> Array:
-        """Return (worlds,) True if the last step was below 1e-9."""
+        """Return whether the last step was below 1e-9 (m or rad), (worlds,)."""
         return np.asarray(self.step < SETTLED)
 
 
@@ -57,9 +57,9 @@ class IK:
     """Solver that finds postures for several tasks at once by damped least squares (gpusim/robotics/steps.py).
 
     Closed loops and couplings have precedence over all tasks. A task with a later priority uses only the freedom that
-    tasks with earlier priorities leave. It does not disturb these tasks, even if its target is far away. Within one
-    priority, the solver minimizes the weighted sum of squared errors. If a target is unreachable, the steps converge to
-    the nearest posture.
+    tasks with earlier priorities leave. A task with a later priority does not disturb tasks with earlier priorities,
+    even if its target is far away. Within one priority, the solver minimizes the weighted sum of squared errors. If a
+    target is unreachable, the steps converge to the nearest posture.
 
     Args:
         tree: tree of the robot.
@@ -130,16 +130,17 @@ class IK:
                 PostureTask is optional.
             iterations: number of steps. A distant target takes 5 to 10 steps. If ``q`` is the solution of the last
                 control step, 1 or 2 steps are enough.
-            backend: "numpy". "native": compiled code with parallel threads (needs a C++ compiler), equal to "numpy" up
-                to round-off. "cuda": GPU 0 with one thread per world, bit-identical to "native". All arrays are on the
-                host.
+            backend: "numpy". "native" uses compiled code with parallel threads (needs a C++ compiler), and equals
+                "numpy" up to round-off. "cuda" uses GPU 0 with one thread per world, and is bit-identical to "native".
+                All arrays are on the host.
 
         Returns:
             Postures (worlds, size) and a :class:`Report`.
 
         Raises:
-            ModelError: an invalid value, or "cuda" without CuPy or a GPU. UnknownNameError: a target without a task.
-            CompileError: the backend has no compiler.
+            ModelError: a value is invalid, a task has no target, or "cuda" has no CuPy or no GPU. UnknownNameError: a
+                target has the name of no task.
+            CompileError: the kernels cannot be compiled.
         """
         if backend not in BACKENDS:
             raise validate.fail("robotics.IK", f"backend {backend!r} is unknown", f"give one of {BACKENDS}")

@@ -1,9 +1,10 @@
 """Kinematics of a tree in given postures: body poses and Jacobian columns, batched over worlds.
 
 Every generalized velocity of the tree has a *column*: the spatial velocity (velocity at the reference point, and
-angular velocity) of the bodies that a unit velocity moves, in world axes. The reference point is fixed in space near
-the robot, for accuracy. The Jacobian of a body's point contains the columns of all velocities that move the body,
-shifted to the point. See Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 2 and 4.
+angular velocity) of the bodies that a unit velocity moves, in world axes. For accuracy, the reference point is near the
+robot: at the origin of the first node. The reference point is fixed in space. The Jacobian of a body's point contains
+the columns of all velocities that move the body, shifted to the point. See Featherstone, Rigid Body Dynamics Algorithms
+(2008), chapters 2 and 4.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ class Masks:
     """Constant 0/1 matrices that describe which velocities move which nodes.
 
     Attributes:
-        path: (nodes, freedoms) 1 if the velocity moves the node.
-        owner: (freedoms,) node that each velocity belongs to.
-        carrier: (freedoms, freedoms) 1 if the second velocity moves the axis of the first one.
-        turns: (freedoms,) True for a rotation.
-        subtree: (nodes, nodes) 1 if the second node is the first one or its descendant.
+        path: matrix (nodes, freedoms), 1 if the velocity moves the node.
+        owner: node that each velocity belongs to, (freedoms,).
+        carrier: matrix (freedoms, freedoms), 1 if the second velocity moves the axis of the first one.
+        turns: whether each velocity is a rotation, (freedoms,).
+        subtree: matrix (nodes, nodes), 1 if the second node is the first one or its descendant.
     """
 
     def __init__(self, forest: Forest) -> None:
@@ -77,11 +78,11 @@ class Kinematics:
     """Poses and columns of all nodes in postures (worlds, size).
 
     Attributes:
-        rotation: (worlds, nodes, 3, 3) rotation matrices from body to world.
-        origin: (worlds, nodes, 3) origins (m) of the body frames, in the world frame.
-        axis: (worlds, freedoms, 3) axis of translation or rotation of each velocity, in the world frame.
-        point: (worlds, freedoms, 3) a point (m) on each of these axes.
-        reference: (worlds, 3) the reference point (m).
+        rotation: rotation matrices (worlds, nodes, 3, 3) from body to world.
+        origin: origins (worlds, nodes, 3) (m) of the body frames, in the world frame.
+        axis: axis of translation or rotation of each velocity, (worlds, freedoms, 3), in the world frame.
+        point: a point (m) on the axis of each velocity, (worlds, freedoms, 3), in the world frame.
+        reference: the reference point (worlds, 3) (m).
     """
 
     def __init__(self, forest: Forest, masks: Masks, posture: Array) -> None:
@@ -150,9 +151,9 @@ class Motion:
     """Velocities of all nodes, and the accelerations of the nodes for zero generalized acceleration.
 
     Attributes:
-        twist: (worlds, nodes, 6) spatial velocities at the reference point.
-        drift: (worlds, freedoms, 6) rates of change of the columns.
-        bias: (worlds, nodes, 6) spatial accelerations at the reference point.
+        twist: spatial velocities (worlds, nodes, 6) at the reference point.
+        drift: rates of change of the columns, (worlds, freedoms, 6).
+        bias: spatial accelerations (worlds, nodes, 6) at the reference point.
     """
 
     def __init__(self, k: Kinematics, velocity: Array) -> None:

@@ -70,7 +70,7 @@ def _of_elements(elements: list[Element]) -> dict[str, Array]:
 
 
 def _goal(task: Task) -> tuple[int, int, Array, Array]:
-    """Return kind, node, point and axes of a task."""
+    """Return the kind, node, point and quaternion of a task."""
     if isinstance(task, PoseTask):
         return POSE, task.frame_at.node, task.frame_at.point, task.frame_at.quaternion
     if isinstance(task, PointTask):
@@ -178,7 +178,10 @@ class KernelSolver(ABC):
         return [np.flatnonzero(column).tolist() for column in np.array(moved).reshape(-1, self.tree.freedoms).T]
 
     def _runs(self, moved: list[list[int]]) -> tuple[Array, Array, Array]:
-        """Merge adjacent groups of a level into runs. Return each velocity's first run, all starts and all ends."""
+        """Merge adjacent groups of a level into runs.
+
+        Return the index of each velocity's first run, and the start and end rows of all runs.
+        """
         group, level = self.layout.group, self.layout.level
         found: list[list[tuple[int, int]]] = []
         for groups in moved:
@@ -199,7 +202,7 @@ class KernelSolver(ABC):
 
         Args:
             robot: parameters of the kernel. The method writes the addresses of the arrays into ``robot``.
-            arrays: input and output arrays of all worlds. After the call, they contain the outputs.
+            arrays: input and output arrays of all worlds. After the call, the output arrays contain the results.
         """
 
     def solve(
@@ -210,7 +213,7 @@ class KernelSolver(ABC):
         Args:
             q: starting postures (worlds, size), not modified.
             aims: targets (worlds, numbers) of every task by name.
-            iterations: number of steps. The last ``without`` of them ignore posture tasks.
+            iterations: number of steps. The last ``without`` steps ignore posture tasks.
         """
         worlds, tasks = q.shape[0], self.ik.tasks
         mass = np.broadcast_to(self.tree.inertias.mass, (worlds, self._sizes["nodes"]))

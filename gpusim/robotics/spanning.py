@@ -1,4 +1,4 @@
-"""Spanning forest of a model's joints. A joint carries the body that it adds to a tree. Others may close loops.
+"""Spanning forest of a model's joints. A joint carries the body that it adds to a tree. Other joints may close loops.
 
 A joint that carries a body is a chain of elementary motions in the joint frame. An elementary motion is a translation
 along an axis, a rotation about an axis, or a free rotation (ball). If the joint's child carries the joint's parent, the
@@ -46,12 +46,12 @@ class Node:
         body: index in the model.
         parent: node that carries this node, -1 for the world.
         joint: index in the model, -1 for a floating body.
-        reverse: True if the joint's child carries the joint's parent.
+        reverse: whether the joint's child carries the joint's parent.
         motions: elementary motions of the joint, in the order from the joint's parent to its child.
         before: position (3,) and rotation (3, 3) of the joint frame in the carrying body.
         after: position (3,) and rotation (3, 3) of this body's frame in the joint frame at this body.
         at, rate: first index in the posture, and first index in the velocities.
-        held: True for a kinematic body.
+        held: whether the body is kinematic.
     """
 
     body: int
@@ -85,11 +85,11 @@ def spans(joint: JointSpec) -> bool:
 
 
 def spanning_forest(model: Model, base: str | None) -> Forest:
-    """Build the forest of all bodies, or of those connected with the body ``base`` by joints.
+    """Build the forest of all bodies, or only of the bodies that joints connect with the body ``base``.
 
     Kinematic bodies float. The trees grow from kinematic bodies and from the world. The remaining bodies form groups
-    that joints connect. In each group, one body floats: ``base`` if it is in the group, else the child of a free joint,
-    else a body that is no joint's child, else the first body.
+    that joints connect. In each group, one body floats: the body ``base`` if it is in the group, else the child of a
+    free joint, else a body that no joint can carry as its child, else the first body.
 
     Raises:
         UnknownNameError: no body of that label.

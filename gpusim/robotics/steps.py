@@ -2,23 +2,23 @@
 
 A step dq of one level minimizes sum w (e - J dq)^2 + sum p (dq - d)^2 + sum D (dq - dq_above)^2. The three sums belong
 to tasks (errors e, weights w), posture tasks (differences d, weights p) and damping (weights D). dq_above is the step
-of the levels above (with higher priority). The step keeps their result: J dq = J dq_above for their rows. In dual form,
-with the diagonal G = 1/(D + p):
+of the levels above (with higher priority). The step keeps the result of the levels above, J dq = J dq_above for the
+rows of these levels. In dual form, with the diagonal G = 1/(D + p):
 
     (C G C^T + diag(c)) y = r - C g,   dq = g + G C^T y,   g = G (p d + D dq_above)
 
 C contains the rows of the levels above (r = C dq_above, c almost zero) and the rows of the level itself (r = e, c =
-1/w). y are the forces on these rows.
+1/w). y contains the forces on the rows of C.
 
 If a target is unreachable, forces remain, and undamped Gauss-Newton steps oscillate. With D = damping^2 + sum of factor
 |force| |column of J|, steps contract to the nearest pose. For a reachable target, D vanishes with the forces, so
-convergence is quadratic (Levenberg-Marquardt with error-dependent damping: Sugihara 2011; Fan and Yuan 2005). Forces on
+convergence is quadratic (Levenberg-Marquardt with error-dependent damping, Sugihara 2011; Fan and Yuan 2005). Forces on
 rows of higher levels come from the previous step.
 
 A level keeps the errors of the levels above only to first order. With several priorities, the levels therefore run one
 after the other. Each level handles the joint limits itself and shortens its contribution to the step. The errors of the
 levels above may then differ from their linear prediction by at most ``LEAK`` plus a fraction of their improvement. In
-the last steps of each level, this allowance is far smaller. The levels above then recover from disturbances by
+the last steps of each level, this tolerance is far smaller. The levels above then recover from disturbances by
 unreachable tasks.
 """
 
@@ -77,12 +77,12 @@ class Layout:
     """Constant data of the steps.
 
     Attributes:
-        level: (rows,) level of each row, in increasing order.
-        weight: (rows,) positive weights of the squared errors.
-        group: (groups + 1,) index of the first row of each vector (group of consecutive rows).
-        stiffness: (levels, freedoms) weights p of the posture tasks.
-        moves: (freedoms,) True if the coordinate may move.
-        turns: (freedoms,) True for a rotation.
+        level: level of each row, (rows,), in increasing order.
+        weight: positive weights (rows,) of the squared errors.
+        group: index of the first row of each vector (group of consecutive rows), (groups + 1,).
+        stiffness: weights p (levels, freedoms) of the posture tasks.
+        moves: whether each coordinate may move, (freedoms,).
+        turns: whether each coordinate is a rotation, (freedoms,).
         damping: square root of the minimum D.
     """
 
@@ -114,17 +114,17 @@ class Layout:
         return int(np.searchsorted(self.level, level))
 
     def of_groups(self, vectors: Array) -> Array:
-        """Return the norm of each group of rows: (..., rows) to (..., groups)."""
+        """Return the norm of each group of rows, from (..., rows) to (..., groups)."""
         return np.asarray(np.sqrt(np.add.reduceat(vectors * vectors, self.group[:-1], axis=-1)))
 
 
 def finishing_steps(level: int, iterations: int) -> int:
-    """Return how many of the last steps of a level strictly protect the results of the levels above."""
+    """Return the number of last steps in which a level strictly protects the results of the levels above."""
     return min((iterations + 1) // 2, FINISHING * (level - 1))
 
 
 class Steps:
-    """Sequence of steps for all worlds. It stores the forces y from step to step."""
+    """Sequence of steps for all worlds. The object stores the forces y from step to step."""
 
     def __init__(self, layout: Layout, worlds: int) -> None:
         self.layout = layout
@@ -146,10 +146,10 @@ class Steps:
         """Return the step dq (worlds, freedoms).
 
         Args:
-            error: (worlds, rows) target minus value.
-            rows: (worlds, rows, freedoms) Jacobian.
-            pull: (levels, worlds, freedoms) products p d of the posture tasks.
-            low, high: (worlds, freedoms) minimum and maximum change of the coordinates, low <= 0 <= high.
+            error: target minus value, (worlds, rows).
+            rows: rows of the Jacobian, (worlds, rows, freedoms).
+            pull: products p d of the posture tasks, (levels, worlds, freedoms).
+            low, high: minimum and maximum change of the coordinates, (worlds, freedoms), low <= 0 <= high.
             levels: number of levels to use.
             late: function that returns the number (from 1) of a level's finishing step, or 0 before these steps.
             tried: function that returns the errors after a step.
@@ -223,7 +223,7 @@ class Steps:
         return step
 
     def _shortened(self, error: Array) -> Array:
-        """Scale down errors of lower levels to a norm of at most ``MAX_WAY``."""
+        """Scale down the errors of each level after the first priority to a norm of at most ``MAX_WAY``."""
         o, out = self.layout, error.copy()
         for level in range(2, o.levels):
             own = slice(o.above(level), o.above(level + 1))
@@ -259,7 +259,7 @@ class Steps:
         return np.asarray((share * np.sqrt(ratio))[:, None] * added)
 
     def _damping(self, error: Array, rows: Array) -> Array:
-        """Return D of every level, (levels, worlds, freedoms)."""
+        """Return the damping weights D of every level, (levels, worlds, freedoms)."""
         o = self.layout
         out = np.full((o.levels, rows.shape[0], rows.shape[2]), o.damping**2)
         if not o.level.size:

@@ -86,10 +86,10 @@ class PoseTask(PlaceTask):
         frame: label of a body or a site.
         weight: weights of the six squared errors: position (x, y, z in the world frame, m) and rotation vector (rad).
             One number applies to all six.
-        priority: 1 comes first. Later priorities use the remaining freedom.
+        priority: 1 comes first. Tasks with later priorities use the remaining freedom.
         name: name in targets and reports. Default: the frame's label.
 
-    Target: (7,) position and quaternion (xyzw), (worlds, 7), or a Transform.
+    Target: position and quaternion (xyzw), (7,) or (worlds, 7), or a Transform.
     """
 
     numbers = 7
@@ -136,7 +136,7 @@ class PointTask(PlaceTask):
         weight: weights of the squared errors (m) in x, y, z of the world frame. One number applies to all three.
         priority, name: as in :class:`PoseTask`.
 
-    Target: (3,) or (worlds, 3), world frame, m.
+    Target: position (3,) or (worlds, 3) in the world frame (m).
     """
 
     numbers = 3
@@ -169,10 +169,11 @@ class ComTask(PlaceTask):
     """Task that moves the center of mass to a position.
 
     Args:
-        weight: weights of the squared errors (m) in x, y, z of the world frame. (1, 1, 0) leaves the height free.
+        weight: weights of the squared errors (m) in x, y, z of the world frame. The weights (1, 1, 0) leave the height
+            free.
         priority, name: as in :class:`PoseTask`. The default name is "com".
 
-    Target: (3,) or (worlds, 3), world frame, m.
+    Target: position (3,) or (worlds, 3) in the world frame (m).
     """
 
     numbers = 3
@@ -195,10 +196,10 @@ class PostureTask(Task):
     """Task that pulls the joints to a given posture. By default, it only uses the freedom that all other tasks leave.
 
     Args:
-        posture: posture of the tree, (size,) or (worlds, size). None: the tree's posture ``start``.
+        posture: posture of the tree, (size,) or (worlds, size). Default: the tree's posture ``start``.
         weight: weights of the squared differences (:meth:`Tree.difference`), (freedoms,). One number applies to all
             freedoms except those of floating bodies.
-        priority: as in :class:`PoseTask`. None: after all other tasks.
+        priority: as in :class:`PoseTask`. Default: after all other tasks.
         name: name in targets and reports. A target replaces ``posture``.
     """
 

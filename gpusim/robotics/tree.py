@@ -34,34 +34,35 @@ _RATES = ("vx", "vy", "vz", "wx", "wy", "wz")
 
 
 class Tree(NamesMoved):
-    """The joints of a model as a tree. Its methods are pure functions of postures, batched over worlds.
+    """The joints of a model as a tree. The methods of a tree are pure functions of postures, batched over worlds.
 
     A posture ``q`` (worlds, size) holds the coordinates of the joints that carry bodies, like
-    ``joint.<label>.position``. A ball joint has a quaternion (xyzw, any nonzero length). A floating body has the pose
-    of its frame: position (3) and quaternion (4). Velocities ``v`` (worlds, freedoms) are like
-    ``joint.<label>.velocity`` (three for a ball joint, in the parent's joint frame). A floating body has the
-    velocity of its frame's origin and its angular velocity, world frame. Generalized forces are conjugate to these
-    velocities. A posture (size,) stands for one world. Units are SI, and vectors are in the world frame.
+    ``joint.<label>.position``. In a posture, a ball joint has a quaternion (xyzw, any nonzero length). A floating body
+    has the pose of its frame: position (3) and quaternion (4). Velocities ``v`` (worlds, freedoms) are like
+    ``joint.<label>.velocity`` (three for a ball joint, in the parent's joint frame). The velocities of a floating body
+    are the velocity of its frame's origin and its angular velocity, in the world frame. Generalized forces are
+    conjugate to these velocities. A posture (size,) stands for one world. Units are SI, and vectors are in the world
+    frame.
 
     A joint carries the body that it adds to the tree. Other joints may close loops, see :meth:`loops`.
 
     Args:
         model: a finalized model.
-        base: label of a body. The tree then contains this body and all bodies that joints connect to it. The tree
-            floats unless a joint connects it to the world or it has a kinematic body. None: all bodies of the model.
-            Each group without a connection to the world has a floating body.
+        base: label of a body. The tree then contains only this body and all bodies that joints connect to it. The tree
+            floats unless a joint connects it to the world or it has a kinematic body. By default, the tree contains all
+            bodies of the model. Each group without a connection to the world has a floating body.
 
     Attributes:
         carriers: labels of the joints that carry bodies and of floating bodies, in column order, for :meth:`slice` and
             :meth:`rate_slice`.
-        names: names of the numbers in a posture: ``"<joint>"`` for one number, ``"<joint>_0"`` ... for several,
+        names: names of the numbers in a posture, such as ``"<joint>"`` for one number, ``"<joint>_0"`` ... for several,
             ``"<joint>_qx"`` ... for a ball joint, ``"<body>_x"`` ... for a pose.
-        rates: names of the velocities, also for Jacobian columns, mass matrix rows and columns, and forces:
+        rates: names of the velocities, also for Jacobian columns, mass matrix rows and columns, and forces, such as
             ``"<joint>"``, ``"<joint>_0"`` ..., ``"<joint>_wx"`` ..., ``"<body>_vx"`` ....
-        size, freedoms: numbers of ``names`` and ``rates``.
+        size, freedoms: lengths of ``names`` and ``rates``.
         bodies: labels of the tree's bodies, parents before children.
-        start: (1, size) posture of the model's initial poses.
-        lower, upper: (freedoms,) limits of the coordinate of each velocity, infinite if unlimited.
+        start: posture (1, size) of the model's initial poses.
+        lower, upper: limits (freedoms,) of the coordinate of each velocity, infinite if unlimited.
 
     Raises:
         UnknownNameError: no such body.
@@ -94,7 +95,7 @@ class Tree(NamesMoved):
         """Return the columns of a joint or floating body in postures and in ``names``.
 
         Raises:
-            UnknownNameError: no joint or floating body with that label carries a body of the tree.
+            UnknownNameError: the tree has no floating body, and no joint that carries a body, with that label.
         """
         node = self.forest.nodes[self._carried_by(label)]
         return builtins.slice(node.at, node.at + sum(4 if m.kind == BALL else 1 for m in node.motions))
@@ -103,7 +104,7 @@ class Tree(NamesMoved):
         """Return the columns of a joint or floating body in velocities, forces, Jacobians, mass matrix and ``rates``.
 
         Raises:
-            UnknownNameError: no joint or floating body with that label carries a body of the tree.
+            UnknownNameError: the tree has no floating body, and no joint that carries a body, with that label.
         """
         node = self.forest.nodes[self._carried_by(label)]
         return builtins.slice(node.rate, node.rate + sum(m.freedoms for m in node.motions))
@@ -172,7 +173,7 @@ class Tree(NamesMoved):
         self._own_inertia = inertia[:, self._reflected.axes]
 
     def with_parameters(self, sim: Simulation) -> Tree:
-        """Return the same tree with the current masses, inertias, armatures and gravity of the simulation's worlds."""
+        """Return a copy of the tree with the current masses, inertias, armatures and gravity of a simulation."""
         if len(sim.model.bodies) != len(self.model.bodies):
             raise validate.fail("Tree.with_parameters", "the simulation runs another model", "give one of this model")
         found = copy.copy(self)
@@ -238,13 +239,13 @@ class Tree(NamesMoved):
         """Return a frame by the label of a body or site, or by ``"body.<label>"`` or ``"site.<label>"``.
 
         Raises:
-            UnknownNameError: no such frame, or its body is not in the tree.
-            ModelError: a body and a site share that label.
+            UnknownNameError: there is no such frame, or its body is not in the tree.
+            ModelError: both a body and a site have this label.
         """
         return find_frame(self.model, self._nodes, frame)
 
     def pose(self, q: Any, frames: str | Sequence[str]) -> Array:
-        """Return world poses (position, xyzw quaternion): (worlds, 7) for one frame, (worlds, n, 7) for a list."""
+        """Return world poses (position, xyzw quaternion), (worlds, 7) for one frame or (worlds, n, 7) for a list."""
         k = self.at(q)
         if isinstance(frames, str):
             return self.frame(frames).pose(k)
@@ -267,7 +268,8 @@ class Tree(NamesMoved):
     def integrate(self, q: Any, change: Any) -> Array:
         """Return the postures (worlds, size) after constant velocities have acted for 1 s.
 
-        ``change`` are the velocities (worlds, freedoms). A ball joint rotates by its rotation vector.
+        ``change`` contains the velocities (worlds, freedoms). The three velocities of a ball joint form a rotation
+        vector.
         """
         q, change = self._both(q, change)
         out = np.array(q)
@@ -319,7 +321,7 @@ class Tree(NamesMoved):
     def contact_wrench(self, q: Any, v: Any, a: Any) -> tuple[Array, Array, Array]:
         """Return the center of mass, external force (N), and external moment (N m) about it, (worlds, 3) each.
 
-        Force and moment equal the rates of change of the momentum for the accelerations ``a``, minus the weight.
+        Force and moment are those that the accelerations ``a`` require in addition to gravity.
         """
         bodies, motion = self._moving(q, v)
         wrench = bodies.outer_wrench(motion, self._rows("acceleration", a, self.freedoms))

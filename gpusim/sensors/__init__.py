@@ -1,6 +1,7 @@
 """Sensors: sites, force and ray sensors of the model, and measured sensors (IMU, encoder, range finder).
 
-Measured sensors are block diagrams. Their module is imported on first use, so that ``import gpusim`` stays fast.
+Measured sensors are block diagrams. The module of the measured sensors is imported on first use, so that
+``import gpusim`` stays fast.
 """
 
 from typing import TYPE_CHECKING, Any

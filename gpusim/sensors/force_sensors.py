@@ -17,14 +17,15 @@ def _add(self: ModelBuilder, label: str | None, kind: str, index: int, site: int
 
 @builder_method
 def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -> int:
-    """Add a force-torque sensor in a joint. It measures the wrench of the child on the parent.
+    """Add a force-torque sensor in a joint. The sensor measures the wrench of the child on the parent.
 
-    The signals ``sensor.<label>.force`` (3,) N and ``sensor.<label>.torque`` (3,) N m refer to the joint's point and
-    its frame on the parent. They are mean values over the last step, so they are older than poses and velocities. They
-    include the joint's reaction, drives, limits, friction and bounces. Diagrams can read them.
+    The signals ``sensor.<label>.force`` (3,) N and ``sensor.<label>.torque`` (3,) N m are in the axes of the joint's
+    frame on the parent, with the torque about the joint's point. The signals are mean values over the last step, so
+    they are older than poses and velocities. The signals include the joint's reaction, drives, limits, friction and
+    bounces. Diagrams can read the signals.
 
     Args:
-        joint: index of a joint. It must lock a direction or have a drive.
+        joint: index of a joint that locks a direction or has a drive.
         label: unique name, default ``sensor<index>``.
 
     Returns:
@@ -51,21 +52,21 @@ def add_contact_sensor(self: ModelBuilder, body: int, site: int | None = None, l
     """Add a sensor for all contacts of a body, for example a foot.
 
     The signals are ``sensor.<label>.force`` (3,) N, ``.torque`` (3,) N m about the sensor's origin, and
-    ``.center_of_pressure`` (3,) m, all in the world frame. They include bounces. They are mean values over the last
-    step, so they are older than poses and velocities. The sum of force times dt over all steps is the exchanged
-    momentum. Diagrams can read them.
+    ``.center_of_pressure`` (3,) m, all in the world frame. The signals include bounces. The signals are mean values
+    over the last step, so they are older than poses and velocities. The sum of force times dt over all steps is the
+    exchanged momentum. Diagrams can read the signals.
 
     Args:
         body: body index.
-        site: site on the body, for example at its sole. Torques are about the site's origin, and the center of
-            pressure lies in its plane z = 0. Default: the body frame.
+        site: site on the body, for example at its sole. Torques are about the site's origin. The center of pressure
+            lies in the site's plane z = 0. Default: the body frame.
         label: unique name, default ``sensor<index>``.
 
     Returns:
         The sensor's index.
 
     Raises:
-        ModelError: an unknown body or site, a site of another body, or a duplicate label.
+        ModelError: an unknown body or site, the world as body, a site of another body, or a duplicate label.
     """
     element = self.element("sensor", label)
     body = self.check_body(element, "body", body)

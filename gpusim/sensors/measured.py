@@ -1,7 +1,7 @@
 """Measured sensors: an ideal measurement plus noise, bias, a sample rate and latency.
 
 Each sensor is a small block diagram. Signals are ``sensor.<label>.<what>``. Parameters are
-``sensor.<label>.<block>.<parameter>``, and may differ between worlds.
+``sensor.<label>.<block>.<parameter>``. The parameters may differ between worlds.
 """
 
 from __future__ import annotations
@@ -94,25 +94,25 @@ def add_imu(
     """Add an IMU at a site: an accelerometer and a gyro along its axes.
 
     The signals are ``sensor.<label>.acceleration`` (3,) in m/s2 (at rest: g upwards) and
-    ``sensor.<label>.angular_rate`` (3,) in rad/s. They are constant between samples.
+    ``sensor.<label>.angular_rate`` (3,) in rad/s. The signals are constant between samples.
 
     Args:
         b: the builder.
         site: label of the site (:meth:`gpusim.ModelBuilder.add_site`).
         label: label of the sensor.
-        rate: samples per second. None: one sample per ``SolverConfig.dt``.
+        rate: samples per second, by default one sample per ``SolverConfig.dt``.
         acceleration_noise: standard deviation of the noise of each component (m/s2).
-        acceleration_bias: bias of each component (m/s2). It may differ per world, as
+        acceleration_bias: bias of each component (m/s2). The bias may differ per world, as
             ``sensor.<label>.acceleration_bias.value_0``, _1, _2.
         rate_noise: standard deviation of the noise of each component (rad/s).
         rate_bias: bias of each component (rad/s).
-        latency: time from a measurement to its output (s), rounded to whole samples. Until this time has passed, the
-            sensor returns the first sample.
+        latency: time from a measurement to its output (s), rounded to whole samples. Until the latency has passed,
+            the sensor returns the first sample.
         seed: seed of the noise. The noise also depends on the label and the world, and is independent of other sensors.
-        max_rate: highest rate that a world may have. If given, you can write a rate per world as
+        max_rate: highest rate that a world may have. With ``max_rate``, you can write a rate per world as
             ``sensor.<label>.clock.rate``.
-        max_latency: highest latency that a world may have (s). If given, you can write a latency per world as
-            ``sensor.<label>.acceleration.time`` and ``sensor.<label>.angular_rate.time``.
+        max_latency: highest latency that a world may have (s). With ``max_latency``, you can write a latency per world
+            as ``sensor.<label>.acceleration.time`` and ``sensor.<label>.angular_rate.time``.
 
     Raises:
         ModelError: no such site, a label that is taken, negative noise or latency, a rate or latency above the
@@ -147,24 +147,26 @@ def add_range_finder(
     max_rate: float | None = None,
     max_latency: float | None = None,
 ) -> SensorDiagram:
-    """Add a range finder or lidar with noise, bias and latency. It measures with the rays of an ideal ray sensor.
+    """Add a range finder or lidar with noise, bias and latency. The range finder uses the rays of an ideal ray sensor.
 
-    The signal is ``sensor.<label>.distance`` (n,) in m, from 0 to the range of the ray sensor. A distance equal to the
-    range means that the ray hit nothing. The signal is constant between samples.
+    The signal is ``sensor.<label>.distance`` (n,) in m, from 0 to the range of the ray sensor. For a ray without a hit,
+    the sensor adds bias and noise to the range. The signal is constant between samples.
 
     Args:
         b: the builder.
         sensor: label of the ray sensor (:meth:`gpusim.ModelBuilder.add_ray_sensor`).
         label: label of the range finder.
-        rate: samples per second. None: one sample per ``SolverConfig.dt``.
+        rate: samples per second, by default one sample per ``SolverConfig.dt``.
         noise: standard deviation of the noise of each distance (m).
-        bias: bias of each distance (m). It may differ per world, as ``sensor.<label>.measured_bias.value_0`` and so on.
-        latency: time from a measurement to its output (s), rounded to whole samples. Until this time has passed, the
-            sensor returns the first sample.
+        bias: bias of each distance (m). The bias may differ per world, as ``sensor.<label>.measured_bias.value_0`` and
+            so on.
+        latency: time from a measurement to its output (s), rounded to whole samples. Until the latency has passed,
+            the sensor returns the first sample.
         seed: seed of the noise. The noise also depends on the label and the world, and is independent of other sensors.
-        max_rate: highest rate that a world may have. If given, you can write a rate per world as
+        max_rate: highest rate that a world may have. With ``max_rate``, you can write a rate per world as
             ``sensor.<label>.clock.rate``.
-        max_latency: highest latency (s) that a world may have. You can then write ``sensor.<label>.measured.time``.
+        max_latency: highest latency (s) that a world may have. With ``max_latency``, you can write a latency per world
+            as ``sensor.<label>.measured.time``.
 
     Raises:
         ModelError: no such ray sensor, a label that is taken, negative noise or latency, a rate or latency above the
@@ -196,7 +198,9 @@ def add_encoder(
     max_rate: float | None = None,
     max_latency: float | None = None,
 ) -> SensorDiagram:
-    """Add an encoder on a joint with one coordinate. It rounds the position to counts and differentiates it.
+    """Add an encoder on a joint with one coordinate.
+
+    The encoder rounds the position to counts, and differentiates the rounded position.
 
     The signals are ``sensor.<label>.position`` (rad or m) and ``sensor.<label>.velocity`` (rad/s or m/s).
 
@@ -205,13 +209,14 @@ def add_encoder(
         joint: label of the joint.
         label: label of the sensor.
         counts: counts per revolution, or per meter.
-        rate: samples per second. None: one sample per ``SolverConfig.dt``.
-        latency: time from a measurement to its output (s), rounded to whole samples. Until this time has passed, the
-            sensor returns the first sample.
+        rate: samples per second, by default one sample per ``SolverConfig.dt``.
+        latency: time from a measurement to its output (s), rounded to whole samples. Until the latency has passed,
+            the sensor returns the first sample.
         velocity_time: time constant of the velocity filter (s).
-        max_rate: highest rate that a world may have. If given, you can write a rate per world as
+        max_rate: highest rate that a world may have. With ``max_rate``, you can write a rate per world as
             ``sensor.<label>.clock.rate``.
-        max_latency: highest latency (s) that a world may have. You can then write ``sensor.<label>.position.time``.
+        max_latency: highest latency (s) that a world may have. With ``max_latency``, you can write a latency per world
+            as ``sensor.<label>.position.time``.
 
     Raises:
         ModelError: no such joint, fewer than one count, a negative latency, a rate or latency above the maximum.

@@ -27,7 +27,7 @@ def add_ray_sensor(
     """Add a distance sensor with rays from a site: a rangefinder, a scan line, a lidar or a height grid.
 
     Rays hit the exact surface of collision shapes, but not visuals. The signals describe the first surface crossing of
-    each ray. For a ray that begins inside a shape, this is the exit point.
+    each ray. For a ray that begins inside a shape, the first crossing is the exit point.
 
     * ``sensor.<label>`` (n,) m: distance along each ray, or ``max_range`` without a hit.
     * ``sensor.<label>.shape`` (n,): index of the hit shape, or -1 for none.

@@ -39,14 +39,17 @@ def _slices(params: Params) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class _Side:
-    """Distance from the axis minus the barrel's radius at that height. It is convex along a line between the ends."""
+    """Distance from the axis minus the barrel's radius at that height.
+
+    The function is convex along a line between the ends.
+    """
 
     radius: float
     half: float
     bow: float
 
     def radius_at(self, height: Array | float) -> Array:
-        """Return the barrel's radius at a height."""
+        """Return the barrel's radius at a height z."""
         square = np.square(height)
         return np.asarray(self.radius - square / (self.bow + np.sqrt(self.bow**2 - square)))
 
@@ -64,7 +67,10 @@ class _Side:
 
 @register
 class Barrel(Round):
-    """Radius sqrt(arc_radius^2 - z^2) - (arc_radius - radius) about z. The flat ends are at z = -/+ half_length."""
+    """Solid about z with the radius sqrt(arc_radius^2 - z^2) - (arc_radius - radius).
+
+    The flat ends are at z = -/+ half_length.
+    """
 
     name: ClassVar[str] = "barrel"
     number: ClassVar[int] = 11
@@ -90,7 +96,7 @@ class Barrel(Round):
         return math.hypot(end_radius(params), params["half_length"])
 
     def curvature(self, params: Params) -> float:
-        """Return 1/sqrt(radius arc_radius), the geometric mean of both curvatures at the center."""
+        """Return 1/sqrt(radius arc_radius), the geometric mean of both curvatures of the side at z = 0."""
         return 1.0 / math.sqrt(float(params["radius"]) * float(params["arc_radius"]))
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
@@ -129,7 +135,7 @@ def add_shape_barrel(
     density: float | None = None,
     color: Any = None,
 ) -> int:
-    """Add a barrel about the origin with axis z: a roller whose side is an arc about a distant axis.
+    """Add a barrel about the origin with axis z: a roller whose profile is an arc of radius ``arc_radius``.
 
     Rollers around a wheel of radius R, each with ``arc_radius`` R, touch the ground like one circle.
 

@@ -34,7 +34,7 @@ def add_camera(
             MuJoCo, OpenGL and USD.
         fov_y: vertical field of view (rad), above 0 and below pi.
         label: unique name, default ``camera<index>``.
-        target: point in the body frame (m) that the camera looks at, with the body's z axis up in the image. It
+        target: point in the body frame (m) that the camera looks at, with the body's z axis up in the image. The target
             replaces the rotation of ``xform``.
 
     Returns:
@@ -79,18 +79,19 @@ def add_light(
     without lights is bit-identical.
 
     Args:
-        kind: "directional" (like the sun), "point", "spot", or "headlight". A headlight shines from the camera of
-            each image, without a shadow. It ignores body, position and direction.
+        kind: one of "directional" (like the sun), "point", "spot" and "headlight". A headlight shines from the camera
+            of each image, without a shadow. A headlight ignores body, position and direction.
         body: body index, -1 for the world.
         position: position of a point or spot light in the body frame (m).
         direction: direction of a directional or spot light in the body frame, of any nonzero length.
         color: sRGB (red, green, blue) from 0 to 1, or "#rrggbb".
-        intensity: factor of at least 0. 1 is as bright as the viewer's key light.
-        attenuation: (a, b, c) of a point or spot light. At a distance of d m, the intensity is multiplied by 1 / (a + b
-            d + c d^2).
+        intensity: brightness relative to the viewer's key light, at least 0.
+        attenuation: coefficients (a, b, c) of a point or spot light. At a distance of d m, the intensity is multiplied
+            by 1 / (a + b d + c d^2).
         cutoff: half the angle of a spot's cone (rad), at most pi / 2.
         exponent: the light of a spot falls off with this power of the cosine of the angle to its axis.
-        shadow: cast shadows. The viewer draws only the first such light's shadow, with parallel rays.
+        shadow: cast shadows. The viewer draws only the shadow of the first light that casts shadows, with parallel
+            rays.
         label: unique name, default ``light<index>``.
 
     Returns:

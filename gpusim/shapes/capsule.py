@@ -37,7 +37,10 @@ class Capsule(Round):
         return 2.0 * math.pi * r * r * half, 4.0 / 3.0 * math.pi * r**3
 
     def inertia(self, params: Params) -> Array:
-        """Return the inertia of the cylinder and the half balls, whose mass centers are 3/8 r beyond its ends."""
+        """Return the inertia of the cylinder and the half balls.
+
+        The mass centers of the half balls are 3/8 r beyond the cylinder's ends.
+        """
         r, half = float(params["radius"]), float(params["half_length"])
         cylinder, ball = self._volumes(params)
         across = cylinder * (r * r / 4.0 + half * half / 3.0) + ball * (0.4 * r * r + half * half + 0.75 * half * r)

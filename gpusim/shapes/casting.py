@@ -37,7 +37,7 @@ class Span:
         self.enter, self.leave = np.where(where, np.inf, self.enter), np.where(where, -np.inf, self.leave)
 
     def cut(self, enter: Array, leave: Array, face: int = ROUND_SIDE) -> None:
-        """Intersect with the segments of another span."""
+        """Intersect the segments with the segments from ``enter`` to ``leave``."""
         later, earlier = enter > self.enter, leave < self.leave
         self.enter, self.leave = np.where(later, enter, self.enter), np.where(earlier, leave, self.leave)
         self.enter_face = np.where(later, face, self.enter_face)
@@ -55,7 +55,7 @@ class Span:
         self.cut_half(-line.origin[:, k] - half, -line.direction[:, k], 2 * k + 1)
 
     def cut_round(self, along: Array, square: Array, aside: Array, radius: float, whole: Array | bool = False) -> None:
-        """Keep the points of the lines with |p + s d| <= radius. Keep the ``whole`` lines unchanged."""
+        """Keep the points of the lines with |p + s d| <= radius. Do not change the lines marked in ``whole``."""
         within = square * (radius * radius) - aside
         hit, half = within >= 0.0, np.sqrt(within)
         enter, leave = (-along - half) / square, (half - along) / square
@@ -83,7 +83,10 @@ class Span:
         return np.asarray(~(self.enter <= self.leave))
 
     def first_end(self, start: Array) -> tuple[Array, Array]:
-        """Return the first end of the segment on each ray (infinite without a hit), and its face."""
+        """Return where each ray first crosses an end of its segment, and the face at this end.
+
+        Return inf without a hit.
+        """
         entering = self.enter >= start
         s = np.where(entering, self.enter, np.where(self.leave >= start, self.leave, np.inf))
         return np.where(self.empty, np.inf, s), np.where(entering, self.enter_face, self.leave_face)
@@ -125,7 +128,10 @@ def walk_to(side: Side, line: Line, sign: float, start: Array, end: Array) -> Ar
 
 
 def first_side(side: Side, line: Line, bounds: Span) -> tuple[Array, Array]:
-    """Return the first hit and its face, as ``Span.first_end`` does, for a bounding shape with a smooth side."""
+    """Return the first hits on a shape with a smooth side, and their faces, as ``Span.first_end`` does.
+
+    ``bounds`` is the span of the bounding shape.
+    """
     met = ~bounds.empty & (bounds.leave >= line.start)
     s, face = np.full(met.size, np.inf), np.full(met.size, ROUND_SIDE)
     enter = np.where(met, bounds.enter, np.inf)
@@ -142,7 +148,7 @@ def first_side(side: Side, line: Line, bounds: Span) -> tuple[Array, Array]:
 
 
 def face_normals(face: Array) -> Array:
-    """Return normals of the faces 2 k and 2 k + 1 of a box, (n, 3). The values for ROUND_SIDE are arbitrary."""
+    """Return normals of the faces 2 k and 2 k + 1 of a box, (n, 3). The normals for ROUND_SIDE are arbitrary."""
     known = np.maximum(face, 0)
     out = np.zeros((face.size, 3))
     out[np.arange(face.size), known // 2 % 3] = np.where(known % 2 == 1, -1.0, 1.0)

@@ -27,7 +27,7 @@ def check_semi_axes(element: str, value: Any) -> Array:
 
 
 def mean_curvature(semi_axes: Array) -> float:
-    """Return the curvature 1/R (1/m) of the ball with the same volume."""
+    """Return the curvature 1/R (1/m) of the ball with the same volume as the ellipsoid."""
     return float(np.prod(semi_axes) ** (-1.0 / 3.0))
 
 
@@ -62,7 +62,7 @@ class Ellipsoid(Round):
         return float(np.max(params["semi_axes"]))
 
     def curvature(self, params: Params) -> float:
-        """Return the curvature of the ball with the same volume."""
+        """Return the curvature of the ball with the same volume as the ellipsoid."""
         return mean_curvature(params["semi_axes"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:

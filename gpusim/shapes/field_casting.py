@@ -15,9 +15,9 @@ class _Ground:
     """Ground heights under points of rays.
 
     Args:
-        heights: (rows, columns) in m.
-        spacing: (dx, dy) in m.
-        line: n rays.
+        heights: heights of the grid points, (rows, columns), in m.
+        spacing: distances (dx, dy) between grid points in m.
+        line: the n rays.
     """
 
     def __init__(self, heights: Array, spacing: Array, line: Line) -> None:
@@ -27,7 +27,7 @@ class _Ground:
         self.rate = line.direction[:, :2] / self.spacing
 
     def places(self, start: Array, end: Array) -> Array:
-        """Return sorted ray parameters (n, places): ``start``, ``end`` and all triangle borders between them."""
+        """Return sorted ray parameters (n, places), from ``start`` over all triangle borders to ``end``."""
         grid = [(np.arange(n + 1) - self.at[:, k, None]) / self.rate[:, k, None] for k, n in enumerate(self.last)]
         diagonal = np.arange(-self.last[1], self.last[0] + 1)
         apart, rate = self.at[:, 0] - self.at[:, 1], self.rate[:, 0] - self.rate[:, 1]

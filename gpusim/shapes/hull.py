@@ -53,7 +53,10 @@ class Hull(ShapeType):
         return solid(*self.mesh(params))[0]
 
     def center(self, params: Params) -> Array:
-        """Return the center of mass. It may differ from the origin, because the user chooses the shape frame."""
+        """Return the center of mass.
+
+        The center may differ from the origin, because the user chooses the shape frame.
+        """
         return solid(*self.mesh(params))[1]
 
     def inertia(self, params: Params) -> Array:
@@ -105,7 +108,7 @@ def add_shape_hull(
         The shape's index.
 
     Raises:
-        ModelError: ``vertices`` are not points, or span no volume.
+        ModelError: the vertices are not points or span no volume, or ``max_vertices`` is out of range.
     """
     element = shape_element(self, label)
     params = _hull_params(element, _check_points(element, vertices), max_vertices)
@@ -138,13 +141,13 @@ def add_shape_mesh(
         scale: factor from the mesh's unit to m, one number or one per axis.
         xform, material, label, group, mask, density, color: see ``add_shape``.
         max_vertices: see ``add_shape_hull``.
-        convex: "hull", or "decompose" for a concave mesh: one hull for each convex part (needs triangles and the extra
-            ``decompose``). gpusim stores the parts in its cache folder.
+        convex: either "hull", or "decompose" for a concave mesh: one hull for each convex part (needs triangles and the
+            extra ``decompose``). gpusim stores the parts in its cache folder.
         max_parts: maximum number of parts of a decomposition.
 
     Returns:
-        The shape's index. A decomposition returns the index of its first part. The other parts have the next indices,
-        and their labels are ``<label>_1``, ``<label>_2``, ...
+        The shape's index. A decomposition returns the index of its first part. The other parts of the decomposition
+        have the next indices, and their labels are ``<label>_1``, ``<label>_2``, ...
 
     Raises:
         ModelError: the file cannot be read, its points span no volume, or the decomposition fails.

@@ -13,7 +13,10 @@ _INSIDE = 1e-12
 
 
 def cast_mesh(tree: TriangleTree, line: Line) -> tuple[Array, Array]:
-    """Cast rays, as in ``ShapeType.cast``. The order of a triangle's corners alone defines its normal."""
+    """Cast rays, as in ``ShapeType.cast``.
+
+    The normal of a triangle depends only on the order of its corners, not on the ray.
+    """
     count = line.start.size
     s, normal = np.full(count, np.inf), np.tile([0.0, 0.0, 1.0], (count, 1))
     for i in range(count):

@@ -46,8 +46,9 @@ def add_shape(
         group: name of the shape's group (see ``set_group_collision``), or group bits.
         mask: bits of the groups that the shape collides with. Shapes a and b collide if ``a.group & b.mask`` and
             ``b.group & a.mask`` are both nonzero. Shapes of one body never collide. Shapes of welded bodies and of
-            bodies that share a joint collide only after ``add_collision_pair``. A joint to the world counts only if it
-            is fixed. Latches, tendons and wrapped ropes do not count.
+            bodies that share a joint collide only after ``add_collision_pair``. A joint to the world prevents
+            collisions with the world only if it is fixed. Free joints, latches, tendons and wrapped ropes do not
+            prevent collisions.
         density: density for a body without a given mass (kg/m3). Default: the material's density.
         color: for drawing, sRGB (red, green, blue) from 0 to 1, or "#rrggbb". Default: the body's color.
 
@@ -124,13 +125,13 @@ def exclude_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int) -> in
 def set_group_collision(self: ModelBuilder, group_a: str, group_b: str | None, collide: bool) -> None:
     """Set whether shapes of two named groups collide. By default all groups collide.
 
-    Masks, joints and collision pairs still apply. A later call for the same two groups replaces an earlier one.
+    Masks, joints and collision pairs still apply. A later call for the same two groups replaces an earlier call.
 
     Args:
         group_a: group name, as in ``group=`` of shapes.
-        group_b: name of another group, or the same name for shapes inside the group. None: all shapes, including shapes
-            of ``group_a`` and of unnamed groups, except where a rule for two names applies.
-        collide: True or False.
+        group_b: name of another group, or the same name for shapes inside the group. With None, the rule applies to all
+            shapes, including shapes of ``group_a`` and of unnamed groups, except where a rule for two names applies.
+        collide: whether the shapes collide.
 
     Raises:
         ModelError: a group is not a name, or ``collide`` is neither True nor False. At finalize: no shape has the group

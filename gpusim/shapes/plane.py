@@ -34,7 +34,7 @@ class Plane(Unmovable):
         return math.inf
 
     def tile(self, params: Params) -> float:
-        """Return infinity: a half space has no thickness."""
+        """Return infinity: a half space is infinitely thick."""
         return math.inf
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:

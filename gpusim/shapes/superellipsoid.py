@@ -37,7 +37,7 @@ def _power_norm(a: Array, b: Array, p: float) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class _Side:
-    """Nested power norms minus 1, a convex function."""
+    """Convex function: nested power norms of the point minus 1."""
 
     a: float
     b: float
@@ -62,9 +62,11 @@ class _Side:
 
 @register
 class Superellipsoid(Round):
-    """(|x/a|^(2/e2) + |y/b|^(2/e2))^(e2/e1) + |z/c|^(2/e1) <= 1. Parameters ``semi_axes``, ``exponents`` (e1, e2).
+    """Solid (|x/a|^(2/e2) + |y/b|^(2/e2))^(e2/e1) + |z/c|^(2/e1) <= 1.
 
-    Volume and moments follow Jaklic, Leonardis, Solina: Segmentation and Recovery of Superquadrics (2000), chapter 2.
+    Parameters ``semi_axes``, ``exponents`` (e1, e2).
+
+    Volume and moments follow Jaklic, Leonardis, Solina, Segmentation and Recovery of Superquadrics (2000), chapter 2.
     """
 
     name: ClassVar[str] = "superellipsoid"
@@ -94,7 +96,10 @@ class Superellipsoid(Round):
         return np.diag([y2 + z2, x2 + z2, x2 + y2])
 
     def radius(self, params: Params) -> float:
-        """Find the farthest point on the curve z = 0, then on its meridian. Return the exact distance."""
+        """Find the farthest point on the curve z = 0, then on the meridian through this point.
+
+        Return the exact distance.
+        """
         a, b, c, e1, e2 = self.size_values(params)
         return _farthest(_farthest(a, b, e2), c, e1)
 
@@ -163,8 +168,8 @@ def add_shape_superellipsoid(
     Args:
         body: body index, -1 for the world.
         semi_axes: half of the extents (a, b, c) along x, y, z (m), above zero.
-        exponents: (e1, e2), 0.1 to 1.9. e1 shapes the outline in the side view, e2 the outline in the view along z. An
-            exponent near 0 gives a rectangle, 1 an ellipse, near 2 a rhombus.
+        exponents: exponents (e1, e2), 0.1 to 1.9. e1 shapes the outline in the side view, e2 the outline in the view
+            along z. An exponent near 0 gives a rectangle, 1 an ellipse, near 2 a rhombus.
         xform, material, label, group, mask, density, color: see ``add_shape``.
 
     Returns:

@@ -45,7 +45,7 @@ def add_terrain(
         cell: distance between grid points (m): one number or (dx, dy). Default: the pixel scale of a GeoTIFF.
         size: length of the whole terrain along x and y (m), in place of ``cell``.
         height: height in m per unit of the source's values. The values of a PNG are from 0 (black) to 1 (white).
-        hole: height with which holes are filled (m). Default: holes stay open.
+        hole: height that fills holes (m). Default: holes stay open.
         body: -1 for the world, or a kinematic body.
         xform, label, group, mask, color: see ``add_shape``.
         material: see ``add_shape``, or a list of materials with ``material_index``.
@@ -104,7 +104,10 @@ def _cell(
 
 
 def _triangles(heights: Array, dx: float, dy: float) -> tuple[tuple[Array, Array], Array]:
-    """Return a mesh of the cells without holes, and the cell of each triangle. Diagonals are as in height fields."""
+    """Return a mesh of the cells without holes, and the cell of each triangle.
+
+    Cells are split along the same diagonal as in height fields.
+    """
     rows, columns = heights.shape
     x, y = np.meshgrid((np.arange(columns) - 0.5 * (columns - 1)) * dx, (np.arange(rows) - 0.5 * (rows - 1)) * dy)
     hole = np.isnan(heights)

@@ -25,7 +25,10 @@ _NEAR = 0.9963
 
 @register
 class TriangleMesh(Unmovable):
-    """Surface of triangles. Both sides collide, so the mesh may be closed or open. Parameter ``tree``."""
+    """Surface of triangles.
+
+    Both sides of each triangle collide, so the mesh may be closed or open. Parameter ``tree``.
+    """
 
     name: ClassVar[str] = "triangle_mesh"
     number: ClassVar[int] = 12
@@ -63,7 +66,7 @@ class TriangleMesh(Unmovable):
         return box_corners(size[:3], size[3:6])
 
     def manifolds(self, params: Params) -> int:
-        """Return 1 if all normals are within 5 degrees of a common normal, otherwise MANIFOLDS."""
+        """Return 1 if all normals are within 5 degrees of the first one, or of its opposite, otherwise MANIFOLDS."""
         vertices, triangles = params["tree"].vertices, params["tree"].triangles
         first = _normals(vertices[triangles[:1]])[0]
         for part in chunks(triangles):
@@ -104,8 +107,8 @@ def add_shape_triangle_mesh(
     """Add a mesh that collides as triangles, for the world or a kinematic body.
 
     Both sides of every triangle collide, so the mesh may be closed or open, and the order of the corners does not
-    matter. A penetrating shape is pushed out to the side that contains more than half of its thickness. Equal vertices
-    are merged. Sliding shapes do not catch on edges between triangles.
+    affect contacts. A penetrating shape is pushed out to the side that contains more than half of its thickness. Equal
+    vertices are merged. Sliding shapes do not catch on edges between triangles.
 
     Args:
         body: -1 for the world, or a kinematic body.
@@ -118,15 +121,15 @@ def add_shape_triangle_mesh(
         material_index: for each triangle, the index of its material, (triangles,).
 
     Returns:
-        The shape's index. With several materials, the index of the first shape. The other shapes have the next indices,
-        and their labels are ``<label>_1``, ``<label>_2``, ...
+        The shape's index. With several materials, the index of the first shape. The shapes of the other materials have
+        the next indices, and their labels are ``<label>_1``, ``<label>_2``, ...
 
     Raises:
         ModelError: the body is dynamic, the file cannot be read, a vertex is not finite, an index is out of range, or
             no triangle has an area.
 
     Warns:
-        UserWarning: with the number of triangles that were dropped, because they have no area or repeat another one.
+        UserWarning: triangles were dropped, because they have no area or repeat another one.
     """
     element = shape_element(self, label)
     self.check_movable(element, "triangle_mesh", self.check_body(element, "body", body))

@@ -33,7 +33,7 @@ def add_visual(
     texture: Any = None,
     **params: Any,
 ) -> int:
-    """Add a visual to a body. The viewer draws it instead of the body's shapes.
+    """Add a visual to a body. The viewer draws the visual instead of the body's shapes.
 
     Visuals have no contacts and no mass, so the motion with and without visuals is bit-identical. A body may have
     several visuals. For a body without visuals, the viewer draws the shapes, or else a solid estimated from the
@@ -51,7 +51,7 @@ def add_visual(
             the mesh to m.
         xform: frame of the visual in the body frame.
         color: sRGB (red, green, blue) from 0 to 1, or "#rrggbb". Default: the colors and textures of the mesh file, or
-            the body's color in the viewer. With ``texture``, it multiplies the image's colors.
+            the body's color in the viewer. With ``texture``, ``color`` multiplies the image's colors.
         label: unique name, default ``visual<index>``.
         alpha: opacity, 0 (invisible) to 1. Below 0.5, camera sensors see through the visual, and it casts no shadow.
             Default: the value of the mesh file, or 1.
@@ -93,7 +93,7 @@ class _Scratch(ModelBuilder):
 
 
 def _checked_params(spec: VisualSpec, sizes: tuple[Any, ...], params: dict[str, Any]) -> dict[str, Any]:
-    """Check parameters of a kind with its ``add_shape_<kind>``."""
+    """Check the visual's parameters with the method ``add_shape_<kind>``, and return them."""
     kinds = sorted(n.removeprefix(_METHOD) for n in dir(ModelBuilder) if n.startswith(_METHOD))
     if not isinstance(spec.kind, str) or spec.kind not in kinds:
         raise validate.fail(spec.element, f"kind {spec.kind!r} cannot be drawn", f"give one of {', '.join(kinds)}")

@@ -39,7 +39,7 @@ def add_actuator_signals(runtime: Runtime, table: SignalTable) -> None:
 
 
 def _units(runtime: Runtime, group: Group, spec: ActuatorSpec) -> Callable[[str, str], str]:
-    """Return a function from name and declared unit of a signal to the unit of the actuator's signal."""
+    """Return a function that converts the name and declared unit of a signal to its unit for this actuator."""
     kind, joints = group.type, runtime.model.joints
     travels = False
     if kind.turns:

@@ -1,8 +1,8 @@
-"""Axis rows (constraint rows of joint coordinates) that a first write of a parameter adds.
+"""Axis rows (constraint rows of joint coordinates) that gpusim adds when a parameter is written for the first time.
 
-A joint coordinate without limits, damping, friction, armature or actuator has no axis row. When you write one of these
-parameters, gpusim recompiles the model with the axis row of this coordinate. The simulation continues with the new
-model and keeps its state and parameters.
+A joint coordinate without limits, damping, friction, armature or actuator has no axis row. When you write a limit,
+damping, friction or armature of such a coordinate, gpusim rebuilds the model with an axis row for this coordinate. The
+simulation continues with the new model and keeps its state and parameters.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ def set_rows(runtime: Runtime, rows: Set[tuple[int, int]]) -> None:
 
 
 def _axis_keys(model: Model) -> list[tuple[int, int]]:
-    """Return a key of each axis: (joint, coordinate), or (-1, number) for an axis without a joint."""
+    """Return a key of each axis, (joint, coordinate), or (-1, number) for an axis without a joint."""
     numbers = itertools.count()
     return [(a.joint, a.coordinate if a.joint >= 0 else next(numbers)) for a in model.axes]
 
 
 def _both(old: Model, new: Model) -> tuple[Array, Array, Array]:
-    """Return the indices of the axes that two models share, in each model, and of the axes only in ``new``."""
+    """Return the indices of the shared axes in ``old`` and in ``new``, and the indices of the axes only in ``new``."""
     place, keys = {key: k for k, key in enumerate(_axis_keys(old))}, _axis_keys(new)
     common = [(place[key], k) for k, key in enumerate(keys) if key in place]
     before, after = np.array(common, dtype=np.int64).reshape(-1, 2).T
@@ -95,7 +95,7 @@ def _both(old: Model, new: Model) -> tuple[Array, Array, Array]:
 
 
 def _moving(model: Model) -> set[int]:
-    """Return the rods with variable length."""
+    """Return the joint indices of the rods with variable length."""
     return {index for index, joint in enumerate(model.joints) if "moves" in joint.params}
 
 
@@ -162,7 +162,7 @@ def carried_state(old: State, runtime: Runtime, before: Model, model: Model) -> 
 
 
 def _hold_lengths(new: State, before: Model, model: Model) -> None:
-    """Set the limits of rods that become adjustable to their current lengths."""
+    """For rods that become adjustable, set the current limits to the length in the builder."""
     axes = np.array(_freed(before, model), np.int64)
     length = np.stack([model.parameters[name][0, axes] for name in ("limit_lower", "limit_upper")], axis=-1)
     began = new.arrays["step_before"][:, None, None] > 0.0

@@ -16,14 +16,14 @@ from gpusim.solver.velocity_projection import Held, project
 
 
 def assemble(runtime: Runtime, tolerance: float, iterations: int) -> Any:
-    """Bring roughly placed joints together; see :meth:`gpusim.Simulation.assemble`."""
+    """Move bodies to close the gaps of roughly placed joints. See :meth:`gpusim.Simulation.assemble`."""
     report = assembly.assemble(runtime.backend.work, runtime.state, tolerance, iterations)
     _start_here(runtime, "position", "orientation", "angle")
     return report
 
 
 def project_velocities(runtime: Runtime, hold: str | Sequence[str], tolerance: float) -> Any:
-    """Project the velocities onto the loops; see :meth:`gpusim.Simulation.project_velocities`."""
+    """Project the velocities onto the loops. See :meth:`gpusim.Simulation.project_velocities`."""
     tolerance = validate.not_negative("Simulation.project_velocities", "tolerance", tolerance)
     table = runtime.signal_table().by_name
     nothing = isinstance(hold, Sequence) and not hold

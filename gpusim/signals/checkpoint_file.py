@@ -109,7 +109,7 @@ def write_checkpoint(
     path: str | os.PathLike[str], snapshot: Snapshot, model: Model, settings: Settings,
     extra: Mapping[str, Array] | None = None,
 ) -> None:  # fmt: skip
-    """Write a checkpoint file. It replaces an older file only when it is complete.
+    """Write a checkpoint file. An older file is replaced only when the new file is complete.
 
     Args:
         path: path of the file. It must end in .npz.
@@ -216,7 +216,7 @@ def _read(path: str | os.PathLike[str]) -> bytes:
 
 
 def _arrays_of(name: str, data: bytes) -> dict[str, Array]:
-    """Return the arrays of a complete file."""
+    """Check that the bytes are a complete checkpoint file, and return its arrays."""
     archive, fix = data[: -_SEAL - 2] + bytes(2), "give a file of Simulation.save"
     if not data.startswith(b"PK"):
         raise ModelError(f"file {name!r} is no checkpoint; {fix}")

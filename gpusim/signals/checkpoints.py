@@ -37,28 +37,28 @@ class Checkpoints:
         return self.state.copy()
 
     def restore(self, snapshot: State, worlds: Any = None, source: Any = None) -> None:
-        """Set worlds to a snapshot. From there they continue with bit-identical results.
+        """Set worlds to a snapshot. The worlds continue from the snapshot with bit-identical results.
 
         Other worlds do not change. ``source`` can set a world to another world of the snapshot, including the noise of
-        the sensors. Python functions in ``python`` blocks keep their own variables, which are not restored.
+        the sensors. The method does not restore the variables of Python functions in ``python`` blocks.
 
         Args:
             snapshot: result of :meth:`snapshot` of a simulation of an equal model.
-            worlds: None for all, a number, a list of numbers, or a mask (num_worlds,).
-            source: world numbers in the snapshot: one for all ``worlds``, or one for each of them. None: each world
-                takes the world with the same number, and the snapshot must have as many worlds as the simulation.
+            worlds: a number, a list of numbers, a mask (num_worlds,), or None for all.
+            source: world numbers in the snapshot: one for all ``worlds``, or one for each of them. By default, each
+                world takes the world with the same number, and the snapshot must have as many worlds as the simulation.
 
         Raises:
-            ModelError: not a snapshot, a snapshot of another model, scheme, number type or number of worlds, or no such
-                world. Nothing changes then.
+            ModelError: ``snapshot`` is not a snapshot, or is one of another model, scheme, dtype or number of worlds,
+                or there is no such world. Nothing changes then.
         """
         self.state.restore(snapshot, worlds, source)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint file: :meth:`snapshot`, model and settings. :meth:`load` continues from this file.
 
-        The file replaces an older file only when it is complete. A model with ``python`` blocks or with values of your
-        own classes is not stored in the file. Pass this model to :meth:`load`.
+        An older file is replaced only when the new file is complete. A model with ``python`` blocks or with values of
+        your own classes is not stored in the file. Pass this model to :meth:`load`.
 
         Args:
             path: path of the file. It must end in .npz. ``numpy.load`` can read the file.
@@ -80,12 +80,12 @@ class Checkpoints:
         Args:
             path: path of the checkpoint file.
             model: as in :class:`Simulation`. Default: the model in the file.
-            backend: as in :class:`Simulation`. Default: the backend that wrote the file. "native" and "cuda" give
-                bit-identical results. The "numpy" backend has other rounding errors.
+            backend: as in :class:`Simulation`. Default: the backend that wrote the file. The "native" and "cuda"
+                backends give bit-identical results. The "numpy" backend has other rounding errors.
             launch, threads, device, specialize: as in :class:`Simulation`.
 
         Raises:
-            ModelError: the file is invalid, from another version of gpusim, for another model, or holds no model. Or
+            ModelError: the file is invalid, from another version of gpusim, for another model, or holds no model, or
                 the backend does not work on this machine.
         """
         found = read_checkpoint(path)

@@ -33,7 +33,7 @@ def check_free(runtime: Runtime, label: str) -> None:
 def offered(runtime: Runtime, pattern: str) -> list[str]:
     """Return the commands that a name or wildcard can match.
 
-    A name can be any command. A wildcard matches operator commands. If it matches no operator command, it matches
+    A name can be any command. A wildcard matches operator commands. A wildcard that matches no operator command matches
     internal commands that no diagram sets.
     """
     operators = runtime.model.operator_commands

@@ -2,10 +2,11 @@
 
 If an actuator has a ``delay``, or a command has an activation x, the usual names hold the commands that you write. The
 values that act now have the name ``<name>.applied``. A lag is x' = (command - x) / time_constant, solved exactly over a
-step. An integrator is x' = command. Both keep x within its range. The mean of x at the start and the end of the step
-acts. A program (description/program.py) computes the applied values. It runs after all diagrams, so it also delays the
-commands that diagrams set. The commands of the last steps are part of the state. An override also replaces these past
-commands. Integrators keep their activation during an override. Delays are rounded to whole steps.
+step. An integrator is x' = command. Lags and integrators keep x within its range. In each step, the actuator uses the
+mean of x at the start and the end of the step. A program (description/program.py) computes the applied values. The
+program runs after all diagrams, so it also delays the commands that diagrams set. The commands of the last steps are
+part of the state. An override also replaces the past commands. Integrators keep their activation during an override.
+Delays are rounded to whole steps.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Delays(Program):
     Attributes:
         wanted: columns of the commands that act with a delay, a lag or an integrator.
         room: capacity of each ring buffer, in samples.
-        integrates: whether each of these commands is the rate of an integrator.
+        integrates: for each command in ``wanted``, whether it is the rate of an integrator.
     """
 
     wanted: Sequence[int] = ()
@@ -81,7 +82,7 @@ class Delays(Program):
         """Fill the delays and lags of held commands, as if the values had always been set. Integrators do not change.
 
         Args:
-            numbers: state variables of the program in all worlds. They are changed in place.
+            numbers: state variables of the program in all worlds, changed in place.
             worlds: indices of the worlds to fill.
             held: which commands are held in those worlds, (len(worlds), controls).
             commands: values of the held commands.
@@ -155,7 +156,7 @@ def delays(model: Model, dt: float) -> Delays | None:
 
 
 def _checked_room(spec: ActuatorSpec, dt: float) -> int:
-    """Return the capacity of an actuator's rings."""
+    """Return the capacity of an actuator's ring buffers, in samples."""
     given = delay_of(spec)
     if given is None:
         return 1

@@ -13,7 +13,7 @@ from gpusim.typing import Array
 
 
 def kinetic_energy(w: StepBuffers) -> Array:
-    """Return the energy of bodies, rotors and pistons (J), (num_worlds,), after stage forward.
+    """Return the kinetic energy (J) of bodies, rotors and pistons, (num_worlds,), after stage forward.
 
     With the scheme "second_order", the function interpolates between the velocities before and after the trial step.
     """

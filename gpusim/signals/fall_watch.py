@@ -1,4 +1,4 @@
-"""Warning about bodies that fell past every shape of the world. It appears once per simulation.
+"""Warning about bodies that fell past every shape of the world. The warning appears once per simulation.
 
 The watch checks the bodies only if the number of steps has doubled since the last check.
 """
@@ -27,7 +27,10 @@ FREE = 0.9
 
 
 class FallWatch:
-    """Watch that warns once about a body that falls forever. It ignores bodies that joints connect to the world."""
+    """Watch that warns once about a body that falls forever.
+
+    The watch ignores bodies that joints connect to the world or to a kinematic body.
+    """
 
     def __init__(self, backend: Backend, model: Model) -> None:
         self._next: float = FIRST
@@ -48,7 +51,10 @@ class FallWatch:
         self._next = np.inf
 
     def check(self, steps: int, gravity: Array) -> None:
-        """Warn if a body fell past all shapes. ``gravity``: (worlds, 3) or (1, 3) in m/s2."""
+        """Warn if a body fell past all shapes.
+
+        ``gravity``: gravitational acceleration (worlds, 3) or (1, 3) in m/s2.
+        """
         if steps < self._next:
             return
         self._next = 2.0 * steps
@@ -64,7 +70,10 @@ class FallWatch:
             self._warn(np.where(falls, fell, 0.0))
 
     def _below(self, shape: ShapeSpec, position: Array, down: Array) -> Array:
-        """Return how far each loose body is below a shape, (worlds, bodies) in m. inf: it cannot land on the shape."""
+        """Return how far each loose body is below a shape, (worlds, bodies) in m.
+
+        The value is inf if the body cannot land on the shape.
+        """
         points = position[:, self._loose]
         if np.isinf(shape_type(shape.kind).radius(shape.params)):  # a half space
             normal, origin = shape.xform.matrix()[:, 2], np.asarray(shape.xform.position)

@@ -17,7 +17,7 @@ def read_attached(runtime: Runtime, joint: int) -> Array:
 
 
 def write_attached(runtime: Runtime, joint: int, worlds: Array, value: Array) -> None:
-    """Lock a latch at the bodies' current relative pose in worlds with a positive value. Release it in other worlds."""
+    """Lock a latch at the bodies' current relative pose in worlds with a value above 0.5. Release it elsewhere."""
     held = read_attached(runtime, joint)[worlds] > 0.5
     open_ = (value <= 0.5) & (held | _broken(runtime, joint)[worlds])
     _set(runtime, joint, worlds[open_], None)

@@ -28,13 +28,13 @@ class Linearization:
     """Discrete-time model x' = x0' + A (x - x0) + B (u - u0). x' is the state after the given number of steps.
 
     Attributes:
-        a: (n, n) derivatives of the next state.
-        b: (n, m) derivatives of the next state with respect to the commands.
+        a: matrix A (n, n), the derivatives of the next state with respect to the state.
+        b: matrix B (n, m), the derivatives of the next state with respect to the commands.
         states: names of the state's numbers, (n,).
         commands: labels of the commands, (m,).
-        state: (n,) x0, the state now.
-        next_state: (n,) x0', the state after the steps if x0 and u0 do not change.
-        command: (m,) u0, the commands now.
+        state: current state x0, (n,).
+        next_state: state x0' after the steps from x0 with the commands u0, (n,).
+        command: current commands u0, (m,).
         dt: simulated time of the steps (s).
     """
 
@@ -63,13 +63,14 @@ class Linearizing:
         """Linearize the state after some steps as a function of the current state and commands.
 
         The derivatives are central differences. A second simulation starts from a snapshot of this one and runs one
-        world for each change. This simulation does not change. The error is of second order in ``step``. At
+        world for each change. The original simulation does not change. The error is of second order in ``step``. At
         discontinuities (contacts that open, dry friction that sticks, limits) the result is the mean slope over the
         change, and a warning appears.
 
         Args:
-            states: writable signals or wildcards, for example ``"cylinder.*.pressure_a"``. No orientations.
-            commands: labels or wildcards. Empty: none.
+            states: writable signals or wildcards, for example ``"cylinder.*.pressure_a"``. Orientations are not
+                allowed.
+            commands: labels or wildcards of commands. An empty list selects none.
             steps: number of steps of ``config.dt``.
             step: size of a change: relative to the value, or absolute for values below 1.
             world: the world to linearize.
@@ -120,7 +121,7 @@ def _linearize(sim: Any, states: Any, commands: Any, steps: int, step: float, wo
 
 
 def _kinks(points: Array, after: Array) -> Array:
-    """Return the columns (n + m,) at a kink."""
+    """Return a mask (n + m,) of the columns at a kink."""
     up, down = after[0:-1:2] - after[-1], after[-1] - after[1:-1:2]
     above, below = (np.abs(np.diagonal(points[k:-1:2] - points[-1]))[:, None] for k in (0, 1))
     both = (above > 0.0) & (below > 0.0)
@@ -130,7 +131,7 @@ def _kinks(points: Array, after: Array) -> Array:
 
 
 def _stepped(sim: Any, names: list[str], columns: list[int], points: Array, steps: int, world: int) -> Array:
-    """Return the states after some steps. Each world starts at a point: n numbers of the state and m commands."""
+    """Return the states after some steps. Each world starts at one point: n numbers of the state, then m commands."""
     runtime = sim.runtime
     options = {"backend": sim.backend_name, "dtype": sim.dtype, "config": sim.config, "fast": sim.fast}
     other = type(sim)(runtime.built, num_worlds=len(points), specialize=False, **options)

@@ -48,7 +48,10 @@ class Observation:
         self._compile(signals)
 
     def _compile(self, signals: Sequence[Signal]) -> None:
-        """Prepare the kernel launch that fills the array. A new backend reuses the array."""
+        """Prepare the kernel launch that fills the array.
+
+        If the backend changes, the new launch fills the same array.
+        """
         runtime = self._runtime
         self._backend = runtime.backend
         self.slices: dict[str, slice] = {}
@@ -99,7 +102,7 @@ class Observation:
     def reading(self, samples: int | None = None) -> Reading | None:
         """Return the data to read the signals within one call of many steps, or None if the host must read a signal.
 
-        ``samples``: number of samples of the new array to read into. None: read into ``array``.
+        ``samples``: number of samples in the new output array. With None, the samples go to ``array``.
         """
         kept = list[tuple[str, int, int]]()
         for signal, columns in self._host:
@@ -125,7 +128,7 @@ class Command:
 
     Attributes:
         names: labels of the commands, in order.
-        array: (num_worlds, n) float64 on the host, for your values. :meth:`write` without an argument writes this
+        array: float64 array (num_worlds, n) on the host, for your values. :meth:`write` without an argument writes this
             array.
     """
 
@@ -142,8 +145,8 @@ class Command:
         """Write the commands. They hold until changed.
 
         Args:
-            values: (num_worlds, n) or a shape that broadcasts to it. The array can be on the host, or on the device
-                (CuPy, PyTorch, any DLPack array), which needs no host synchronization. Default: ``array``.
+            values: array (num_worlds, n), or of a shape that broadcasts to it. The array can be on the host, or on the
+                device (CuPy, PyTorch, any DLPack array), which needs no host synchronization. Default: ``array``.
 
         Raises:
             ModelError: the shape does not fit, or a host value is not finite.

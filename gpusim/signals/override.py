@@ -33,7 +33,9 @@ class Override:
         runtime.add_state(OVERRIDE, np.zeros((runtime.num_worlds, 2 * len(self._controls))))
 
     def hold(self, values: Mapping[str, Any] | None, worlds: Array) -> None:
-        """Hold commands in some worlds, (n,). If ``values`` is None, hold all commands at their safe values.
+        """Hold commands in some worlds, (n,).
+
+        If ``values`` is None (emergency stop), hold all commands at their safe values.
 
         A second emergency stop does not change the positions that servos already hold.
         """
@@ -62,7 +64,7 @@ class Override:
         return np.array(given, float).reshape(len(columns), count).T, np.array(columns, np.int64)
 
     def _labels(self, names: Any) -> list[str]:
-        """Return the commands by label or wildcard. Wildcards match the commands of the operator."""
+        """Return the labels of the commands that match labels or wildcards. See :func:`offered`."""
         labels = chosen_commands(self._runtime, names)
         for label in labels:
             if label.endswith(APPLIED):
@@ -71,7 +73,10 @@ class Override:
         return labels
 
     def release(self, names: str | Sequence[str] | None, worlds: Array) -> None:
-        """End the override of commands (None: all). They keep their current values until you write them."""
+        """End the override of commands (None: all).
+
+        The commands keep their current values until you or a diagram writes them.
+        """
         labels = self._controls if names is None else self._labels(names)
         columns = np.array([self._controls[label] for label in labels], np.int64)
         held = self._runtime.state.arrays[OVERRIDE]

@@ -57,7 +57,7 @@ class RunningProgram:
         self.bind()
 
     def bind(self) -> None:
-        """Prepare the launch for the simulation's backend. The runtime calls it again for a new backend."""
+        """Prepare the launch for the simulation's backend. The runtime calls this method again for a new backend."""
         self._backend = self._runtime.backend
         self._launch = None if self.program.host else self._backend.program_launcher(self.program, self.name)
 
@@ -145,7 +145,7 @@ class RunningProgram:
         self.parameters[worlds, tuned.at] = values
 
     def _check_bound(self, name: str, worlds: Array, values: Array) -> None:
-        """Check that the lower bound of a block stays below its upper bound."""
+        """Check that the lower bound of a block does not exceed the upper bound."""
         block, _, own = name.rpartition(".")
         partner = self.program.tuned.get(f"{block}.{_BOUNDS[own]}") if own in _BOUNDS else None
         if partner is None:
@@ -210,7 +210,7 @@ def sample_programs(runtime: Runtime) -> None:
 
 
 def add_program_signals(runtime: Runtime, table: SignalTable) -> None:
-    """Add wires and writable parameters of diagrams."""
+    """Add the wires and writable parameters of diagrams as signals."""
     for running in runtime.running:
         running.add_wires(runtime, table)
         for name, tuned in running.program.tuned.items():

@@ -39,13 +39,13 @@ class Rollouts(ABC):
         Args:
             steps: number of steps of ``config.dt``.
             commands: values to write before each step, by label or wildcard as for :meth:`command`. Each value is a
-                :class:`Schedule`, a number, (steps,) or (steps, num_worlds). For a wildcard that matches n commands:
+                :class:`Schedule`, a number, (steps,) or (steps, num_worlds). A wildcard that matches n commands takes
                 (steps, n) or (steps, num_worlds, n). Commands that are not given keep their values.
             record: signals or wildcards to record, as for :meth:`observe`.
             every: number of steps from one sample to the next.
 
         Returns:
-            (steps // every, num_worlds, n): the columns of ``observe(record)`` after every ``every`` steps. With the
+            The columns of ``observe(record)`` after every ``every`` steps, (steps // every, num_worlds, n). With the
             CUDA backend, the array is on the device.
 
         Raises:

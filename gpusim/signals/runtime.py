@@ -1,4 +1,7 @@
-"""Runtime: a model in many worlds with a backend. All signals use the runtime. Its public API is ``Simulation``."""
+"""Runtime: a model in many worlds with a backend.
+
+All signals use the runtime. The public API of the runtime is ``Simulation``.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +126,7 @@ class Runtime:
 
     @property
     def status(self) -> Array:
-        """The health of every world as a sum of bits; see :meth:`gpusim.Simulation.status_flags`."""
+        """The health of every world as a sum of bits. See :meth:`gpusim.Simulation.status_flags`."""
         return 1 * self.quarantine.stopped + 2 * self.capacity.full + self.accuracy.word
 
     def warn(self) -> None:

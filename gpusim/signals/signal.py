@@ -21,9 +21,9 @@ class SignalInfo:
     """Description of a named quantity of a simulation.
 
     Attributes:
-        shape: shape of the value in one world: () for a number, (3,) for a vector.
+        shape: shape of the value in one world, such as () for a number and (3,) for a vector.
         writable: whether ``sim.write`` can write the signal.
-        forward: whether a read needs a trial step. One trial per state is enough for all signals.
+        forward: whether a read needs a trial step. All signals share one trial step per state.
         device: whether kernels can read the signal. The host reads all other signals.
     """
 

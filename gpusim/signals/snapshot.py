@@ -40,9 +40,9 @@ class Snapshot(State):
     Attributes:
         digest: digest of each part of the model as built.
         rows: joint coordinates with an axis row, as pairs (joint, coordinate).
-        scheme: time-stepping scheme. It determines the time for which the stored velocities are valid.
+        scheme: time-stepping scheme. The scheme determines the time for which the stored velocities are valid.
         parameters: parameters of bodies, joints and shapes. The parameters of actuators are in ``groups``.
-        commands: (num_worlds, commands).
+        commands: values of the commands, (num_worlds, commands).
         programs: parameters of diagrams and delays, by label.
         failed: reason for the quarantine of each failed world, by world number.
         first: arrays of the state that a reset restores.
@@ -67,12 +67,12 @@ class Snapshot(State):
 
 @dataclass
 class LiveState(State):
-    """The state of a running simulation: ``sim.state``."""
+    """The state of a running simulation, ``sim.state``."""
 
     runtime: Runtime = field(kw_only=True, repr=False)
 
     def copy(self) -> Snapshot:
-        """Return a snapshot: state, parameters, commands, quarantine, diagrams. See :meth:`restore`."""
+        """Return a snapshot of the state, parameters, commands, quarantine and diagrams. See :meth:`restore`."""
         runtime = self.runtime
         return Snapshot(
             self.num_worlds, _copies(self.arrays), [_kept_group(group) for group in self.groups],
@@ -84,7 +84,7 @@ class LiveState(State):
         )  # fmt: skip
 
     def restore(self, other: State, worlds: Any = None, source: Any = None) -> None:
-        """Set worlds to a snapshot. From there they continue bit-identically. See :meth:`Simulation.restore`."""
+        """Set worlds to a snapshot. The worlds continue with bit-identical results. See :meth:`Simulation.restore`."""
         kept = other.copy() if isinstance(other, LiveState) else other
         if not isinstance(kept, Snapshot):
             raise validate.fail(ELEMENT, f"{_named(kept)} is no snapshot", "give what sim.snapshot() returned")
@@ -113,7 +113,7 @@ def _kept_group(group: Group) -> Group:
 
 
 def _taken_from(kept: Snapshot, source: Any, worlds: Array, num_worlds: int) -> Snapshot:
-    """Return a copy of a snapshot, with the worlds ``source`` in place of the chosen worlds (n,)."""
+    """Return a copy of a snapshot in which the chosen worlds (n,) have the data of the worlds ``source``."""
     taken = chosen_worlds(f"{ELEMENT}: source", source, kept.num_worlds)
     if taken.size not in (1, worlds.size):
         rule = f"source = {source!r} has {taken.size} worlds, and {worlds.size} are to be restored"
@@ -144,7 +144,7 @@ def check_model(element: str, model: Model, digest: Mapping[str, str]) -> None:
 
 
 def _check(live: LiveState, kept: Snapshot) -> None:
-    """Raise if the snapshot does not fit."""
+    """Raise a ModelError if the snapshot does not fit the simulation."""
     runtime = live.runtime
     check_model(ELEMENT, runtime.built, kept.digest)
     if kept.num_worlds != live.num_worlds:

@@ -20,11 +20,14 @@ class StepSampler(Protocol):
 
 
 class RegularSampler:
-    """Sampler with a fixed rate, at the nearest steps. The caller takes the first sample (at the current time).
+    """Sampler with a fixed rate.
+
+    The sampler takes each sample at the step that is nearest to the sample time. The caller takes the first sample (at
+    the current time).
 
     Args:
         element: name of the sampler, for errors.
-        rate: samples per second of simulated time. None: every step.
+        rate: samples per second of simulated time. With None, it samples every step.
         dt: step of the simulation (s).
         sample: function that takes a sample.
 

@@ -89,7 +89,7 @@ class Part:
 
 
 class StateWriter:
-    """Writer of a fixed list of signals. It is made once for each list."""
+    """Writer of a fixed list of signals. The simulation makes one writer for each list."""
 
     def __init__(self, runtime: Runtime, parts: Sequence[Part]) -> None:
         self._runtime, self._parts = runtime, parts
@@ -115,7 +115,7 @@ class StateWriter:
         return all(part.moves for part in self._parts)
 
     def write_on_device(self, values: Sequence[Any], worlds: Any) -> None:
-        """Write poses and velocities. Values on the device stay there, unchecked.
+        """Write poses and velocities. Values on the device are neither checked nor copied to the host.
 
         ``worlds``: indices (n,), or a mask (num_worlds,) on the device for values of all worlds.
         """
@@ -135,7 +135,7 @@ class StateWriter:
         self._runtime.invalidate()
 
     def write(self, values: Sequence[Any], worlds: Array) -> None:
-        """Write the values in chosen worlds, (n,). All values are checked before a pose or velocity changes."""
+        """Write the values in chosen worlds, (n,). All values are checked before any pose or velocity changes."""
         checked = [part.values(value, worlds.size) for part, value in zip(self._parts, values, strict=True)]
         moved: list[Array] = []
         others: list[tuple[Signal, Array]] = []
@@ -193,7 +193,10 @@ def _shared(others: list[tuple[Signal, Array]]) -> dict[SharedWriter, dict[str, 
 
 
 class JumpWatch:
-    """Watch of a model with sites. It warns once if many consecutive steps write new velocities of a kinematic body."""
+    """Watch of a model with sites.
+
+    The watch warns once if several consecutive steps write new velocities of a kinematic body.
+    """
 
     def __init__(self, runtime: Runtime, targets: Sequence[writes.Target]) -> None:
         bodies = runtime.model.bodies

@@ -82,7 +82,10 @@ def assemble(w: StepBuffers, state: State, tolerance: float, iterations: int) ->
 
 
 def _move(w: StepBuffers, errors: Array, damping: Array) -> None:
-    """Apply a damped step dx = -M^-1 J^T (A + damping diag A)^-1 C. No body rotates by more than GREATEST_TURN rad."""
+    """Apply a damped step dx = -M^-1 J^T (A + damping diag A)^-1 C.
+
+    Scale the step of a world, so that no component of a rotation exceeds GREATEST_TURN rad.
+    """
     t = w.topology
     prepare.prepare(w, w.config.dt)
     blocks = products(t, w.jacobian, w.mass_jacobian)

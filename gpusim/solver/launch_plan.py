@@ -1,7 +1,8 @@
 """Launch plan: the schedule as lists of kernel launches, for large worlds (staged launch).
 
 A *segment* is a list of launches that need no decision by the host. The CUDA backend captures each segment in a CUDA
-graph. Each world evaluates the conditions of a launch. The launch has them as a bit mask of FLAGS (solver/schedule.py).
+graph. Each world evaluates the conditions of a launch. A launch stores its conditions as a bit mask of FLAGS
+(solver/schedule.py).
 """
 
 from __future__ import annotations
@@ -193,7 +194,7 @@ def _append(parts: list[Part], launch: Launch) -> None:
 
 
 def execute(plan: Plan, run: Callable[[list[Launch]], None], any_active: Callable[[], bool]) -> None:
-    """Run the segments of a plan. Repeat its loops while ``any_active()`` is true."""
+    """Run the segments of a plan. Repeat the loops of the plan while ``any_active()`` is true."""
     for part in plan:
         if isinstance(part, Repeat):
             while any_active():

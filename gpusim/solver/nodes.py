@@ -16,7 +16,7 @@ class Build:
     """Properties of a build of the kernels.
 
     Attributes:
-        direct: whether the direct solver solves the joints. If not, colored sweeps solve them.
+        direct: whether the direct solver solves the joints, in place of colored sweeps.
         shapes: the build contains contacts.
         staged: the build is for the staged launch.
         swept: with the direct solver, sweeps solve some of the joints.
@@ -37,10 +37,11 @@ class Phase:
     Attributes:
         items: number of items: a product of sizes and factors ("bodies * 6"), or a C++ expression with the world ``w``
             and ``level``.
-        reads, writes: names of arrays (model/fields.py), separated by blanks. A phase may read the arrays it writes.
+        reads, writes: names of arrays (model/fields.py), separated by blanks. A phase may read the arrays that it
+            writes.
         room: upper bound of ``items`` that holds for every world, if worlds have different numbers of items.
         bound: upper bound of the number of items, as a product of sizes and factors, if ``items`` and ``room`` give
-            none. If it is 0, the phase has no work.
+            none. If the bound is 0, the phase has no work.
     """
 
     name: str
@@ -82,9 +83,9 @@ class Condition:
     """Condition under which a part of the schedule runs.
 
     Attributes:
-        text: C++ expression with the world ``w``.
-        host: function that evaluates the condition from sizes and settings. With ``each_world`` it returns whether the
-            condition can be true.
+        text: condition as a C++ expression with the world ``w``.
+        host: function that evaluates the condition from sizes and settings. With ``each_world``, the function returns
+            whether the condition can be true.
         each_world: whether each world evaluates the condition on the device.
         build: function that returns the value of the condition if a build fixes it, else None.
     """
@@ -104,7 +105,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Run(Node):
-    """Run a phase. With ``by_level`` the function is ``name(w, level, i)``."""
+    """Run a phase. With ``by_level``, the kernel function is ``name(w, level, i)``."""
 
     phase: Phase
     by_level: bool = False
@@ -114,7 +115,7 @@ class Run(Node):
 class TicketRun(Run):
     """Run a phase ``name(w)``. Several blocks share the work of a world (cuda_kernels/tickets.cuh).
 
-    Only the staged launch runs it.
+    Only the staged launch runs this node.
     """
 
 
@@ -129,8 +130,9 @@ class Whole(Node):
 class If(Node):
     """Nodes that run if a condition holds.
 
-    ``joined``: name of one launch that runs all of these nodes for large worlds on a GPU. Several blocks share its work
-    (cuda_kernels/tickets.cuh). The number of items of a phase must not depend on arrays that these nodes write.
+    ``joined``: name of one launch that runs all of these nodes for large worlds on a GPU. Several blocks share the work
+    of this launch (cuda_kernels/tickets.cuh). The number of items of a phase must not depend on arrays that these nodes
+    write.
     """
 
     when: Condition
@@ -183,7 +185,7 @@ class Lists(Node):
 
 @dataclass(frozen=True)
 class Routine(Node):
-    """Named nodes that several parts of the schedule can use. In C++ they are a function of this name.
+    """Named nodes that several parts of the schedule can use. In C++, the routine is a function with this name.
 
     ``label``: name in profiles, if it differs from the name of the enclosing stage.
     """
@@ -199,10 +201,11 @@ class Stage(Routine):
 
     Attributes:
         together: condition under which the staged launch runs the stage with one block per world.
-        reference: the NumPy function in gpusim/reference/ ("joints.kick.kick"), which takes the StepBuffers. By default
-            it is the function in stages.py with the name of the stage. The kernels can use the CONSTANTS of its file by
-            name.
-        kernels: the file in cuda_kernels/ with the phases of the stage. Empty if another kernel file includes it.
+        reference: the NumPy function in gpusim/reference/ ("joints.kick.kick"), which takes the StepBuffers. Default:
+            the function in stages.py with the name of the stage. The kernels can use the CONSTANTS of the function's
+            file by name.
+        kernels: the file in cuda_kernels/ with the phases of the stage. Empty if another kernel file contains these
+            phases.
     """
 
     together: Condition | None = None

@@ -1,7 +1,7 @@
 """The schedule: all stages of a step and their phases, in order.
 
 The kernels (backends/codegen/schedule_source.py), the launches (solver/launch_plan.py) and the NumPy step
-(solver/step.py) follow from the schedule. STEP, at the end of this file, has the whole step. docs/architecture.md
+(solver/step.py) follow from the schedule. STEP, at the end of this file, contains the whole step. docs/architecture.md
 describes the stages.
 
 To add a phase, add a row to solver/phases.py, a node here, code to the NumPy stage, and a kernel function.
@@ -128,7 +128,7 @@ def by_level(names: str) -> tuple[Node, ...]:
 
 
 def lists(name: str) -> Node:
-    """Return a node that runs a phase over the contact manifolds, one color after another."""
+    """Return a node that runs a phase over contact manifolds: first those without a color, then color after color."""
     return Lists(PHASES[name], PHASES["add_contact_parts"])
 
 

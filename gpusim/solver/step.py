@@ -23,7 +23,10 @@ def find_contacts(work: StepBuffers, dt: float) -> None:
 
 
 def forward(work: StepBuffers, h: float) -> None:
-    """Compute the forces at t_n in a trial substep. The caller restores the contacts of the state."""
+    """Compute the forces at the current time in a trial substep.
+
+    The caller must then restore the contacts of the state.
+    """
     work.h = h
     _run(TRIAL, work)
 

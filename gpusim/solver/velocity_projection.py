@@ -54,7 +54,7 @@ def project(w: StepBuffers, state: State, now: StateReader, held: Sequence[Held]
 
 
 def _jacobian(w: StepBuffers) -> Array:
-    """Return all rows over all bodies, (num_worlds, rows, bodies + 1, 6)."""
+    """Return the Jacobian of all rows for all bodies, (num_worlds, rows, bodies + 1, 6)."""
     t, count = w.topology, w.num_worlds
     full = np.zeros((count, t.num_constraints, t.block, t.num_bodies + 1, 6))
     sides = w.jacobian.reshape(count, t.num_constraints, t.slots, t.block, 6)
@@ -73,8 +73,8 @@ def _moving(w: StepBuffers, rows: Array) -> Array:
 class Held:
     """Rates that the projection keeps.
 
-    If ``body`` < 0, they are the rates of the coordinates ``numbers``. Otherwise, they are three columns of the twist
-    of this body, from column ``first`` on.
+    If ``body`` < 0, the projection keeps the rates of the coordinates ``numbers``. If ``body`` >= 0, the projection
+    keeps three columns of the twist of this body, from column ``first`` on.
     """
 
     numbers: tuple[int, ...]

@@ -1,4 +1,6 @@
-"""Drawn parts of a model: meshes with colors, and their poses in each frame. This package uses only NumPy and SciPy.
+"""Drawn parts of a model: meshes with colors, and their poses in each frame.
+
+The package gpusim.stage uses only NumPy and SciPy.
 
 The window, offscreen pictures, the browser, Rerun and MCAP files show the same :class:`Stage`.
 """

@@ -1,4 +1,4 @@
-"""Grounds: the planes of a model, or an added floor if the model has no horizontal plane."""
+"""Grounds: the planes of a model, and an added floor if the model has no horizontal plane."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Ground:
     Attributes:
         body: index of the body that the plane is fixed to, -1 for the world.
         point: point on the plane, relative to the body's center of mass, in body axes (m).
-        axes: (3, 3) columns: two axes in the plane, and its normal, in body axes.
+        axes: columns (3, 3): two axes in the plane, and its normal, in body axes.
         level: whether the plane is horizontal and drawn to the horizon.
-        solid: True for a shape of the model, False for a floor added by the viewer.
+        solid: whether the plane is a shape or visual of the model, not the floor that the viewer adds.
         half: half the edge (m) of the drawn square if the plane does not extend to the horizon.
         finish: color of the plane if it is a visual. None: draw the viewer's ground with grid lines.
         texture: image on the plane if it is a visual, projected along the normal.
@@ -56,15 +56,15 @@ class Ground:
     texture: Texture | None = None
 
     def seen_from(self, height: float) -> bool:
-        """Return whether the plane is drawn for a camera at this height above the plane (m).
+        """Return whether the plane is drawn for a camera at ``height`` (m) above the plane.
 
-        From below, only a level plane of the model is drawn.
+        A camera below the plane sees it only if it is a level plane of the model.
         """
         return height >= 0.0 or (self.solid and self.level)
 
 
 def place_of(ground: Ground, poses: Poses, world: int) -> tuple[Array, Array]:
-    """Return a point of a ground (m) and the ground's axes (columns) in one of the worlds, in the world frame."""
+    """Return a point of a ground (m) and the ground's axes (columns) in the frame of world number ``world``."""
     rotation = poses.rotation[world, ground.body]
     return poses.position[world, ground.body] + rotation @ ground.point, rotation @ ground.axes
 
@@ -125,7 +125,7 @@ def _plane(model: Model, shape: ShapeSpec | VisualSpec, machine: MachineParts, u
 
 
 def _edge(ground: Ground, up: Array) -> float:
-    """Return the height (m) of the lowest corner of a square on the world. Inf for a square on a body."""
+    """Return the height (m) of the lowest corner of a square on the world. Return inf for a square on a body."""
     x, y, _ = np.abs(up @ ground.axes)
     return float(ground.point @ up - ground.half * (x + y)) if ground.body == WORLD else math.inf
 
@@ -142,7 +142,7 @@ def _axes_about(up: Array) -> Array:
 
 
 def _lowest(model: Model, parts: list[Part], up: Array) -> float:
-    """Return the height (m) of the model's lowest point in the initial poses. 0 for an empty scene."""
+    """Return the height (m) of the model's lowest point in the initial poses. Return 0 for an empty scene."""
     heights = [_part_height(model, part, up) for part in parts]
     for body_a, point_a, body_b, point_b in attachments(model):
         heights += [height(model, body_a, point_a, up), height(model, body_b, point_b, up)]

@@ -14,9 +14,9 @@ class Frames:
     """Poses of instances: a mesh point p is at ``position + R (scale * p)``.
 
     Attributes:
-        position: (instances, 3) positions in the world frame (m).
-        quaternion: (instances, 4) quaternions xyzw, mesh to world.
-        scale: (instances, 3) scale factors along the axes of the mesh.
+        position: positions (instances, 3) in the world frame (m).
+        quaternion: quaternions xyzw (instances, 4), mesh to world.
+        scale: scale factors (instances, 3) along the axes of the mesh.
     """
 
     position: Array
@@ -25,7 +25,7 @@ class Frames:
 
     @classmethod
     def from_transforms(cls, transforms: Array) -> Frames:
-        """Split affine transforms (instances, 3, 4) of a stage. The columns of each transform must be perpendicular."""
+        """Split affine transforms (instances, 3, 4) of a stage. The first three columns must be perpendicular."""
         from scipy.spatial.transform import Rotation
 
         scale = np.linalg.norm(transforms[:, :, :3], axis=1)

@@ -1,4 +1,4 @@
-"""Lower bound for the height of a swinging machine. The viewer's added floor must lie below it."""
+"""Lower bound for the height that a swinging machine reaches. The viewer adds its floor below this bound."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class _Branch:
 
 
 def lowest_reach_of(model: Model, machine: MachineParts, up: Array) -> float:
-    """Return a height along ``up`` (m) below which no swinging body can move. Inf if no body swings.
+    """Return a height along ``up`` (m) below which no swinging body can move. Return inf if no body swings.
 
     Bodies that are guided by an actuator with commands, a slider or a vertical hinge count as fixed. In a loop, every
-    link after the first lowers the height by at most 80 % of the distance from its joint to its center of mass.
+    link after the first lowers this height by 80 % of the distance from its joint to its center of mass.
     """
     branches, loops = _tree(model)
     guided = _guided(model)
@@ -134,7 +134,7 @@ def _turns_upright(model: Model, branch: _Branch, up: Array) -> bool:
 
 
 def _guided(model: Model) -> set[int]:
-    """Return bodies that an actuator with commands acts on, and bodies of joints that slide."""
+    """Return the bodies that an actuator with commands acts on, and the bodies of sliding joints."""
     guided: set[int] = set()
     for actuator in model.actuators:
         p = actuator.params

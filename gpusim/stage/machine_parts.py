@@ -41,12 +41,12 @@ class MachineParts:
 
     Args:
         model: the model.
-        pictures: parts of the drawn visuals. Only ropes and rods are drawn for joints whose child body has a visual.
+        pictures: parts of the drawn visuals. For joints whose child body has a visual, only ropes and rods are drawn.
 
     Attributes:
         pictured: indices of the bodies with visuals, without the world.
-        solids: solid that is drawn for each body. None for a body with shapes or visuals.
-        center: (3,) center of the machine in the initial poses, in the world frame (m).
+        solids: solid that is drawn for each body, or None for a body with shapes or visuals.
+        center: center (3,) of the machine in the initial poses, in the world frame (m).
         size: half the diagonal of the machine's bounding box in the initial poses (m).
     """
 
@@ -207,7 +207,7 @@ class MachineParts:
         return min(low, self._foot(joint)), high
 
     def _foot(self, joint: JointSpec) -> float:
-        """Return the coordinate (m) of a vertical rail at the machine's lowest point. Inf for other rails."""
+        """Return the coordinate (m) of a vertical rail at the machine's lowest point. Return inf for other rails."""
         axis, up = joint_frames(joint).axes_a[:, 2], up_of(self._model)
         if joint.parent != WORLD or axis @ up < 0.9:
             return math.inf

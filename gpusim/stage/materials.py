@@ -29,7 +29,7 @@ class Finish:
     dimmed: bool = False
 
     def linear(self) -> tuple[float, float, float]:
-        """Return the linear color for light computation: the inverse of the shaders' gamma of 2.2."""
+        """Return the linear color for light computation: the sRGB color to the power of 2.2, as in the shaders."""
         r, g, b = (c**2.2 for c in self.color)
         return r, g, b
 

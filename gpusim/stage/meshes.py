@@ -27,11 +27,11 @@ class TriangleMesh:
     """Indexed mesh with a normal at each vertex. Triangles are counterclockwise seen from outside.
 
     Attributes:
-        positions: (n, 3) vertex positions in m, or of a unit shape that the instance scales.
-        normals: (n, 3) unit vectors.
-        triangles: (m, 3) vertex indices.
-        texcoords: (n, 3) texture coordinates u, v, 0, or directions in a cube map. None without a texture.
-        colors: (n, 3) vertex colors, sRGB, uint8. None: use the instances' colors.
+        positions: vertex positions (n, 3) in m, or those of a unit shape that the instance scales.
+        normals: unit normals (n, 3) of the vertices.
+        triangles: vertex indices (m, 3).
+        texcoords: texture coordinates (n, 3): u, v, 0, or directions in a cube map. They are None without a texture.
+        colors: vertex colors (n, 3), sRGB, uint8, or None to use the instances' colors.
     """
 
     positions: Array
@@ -101,7 +101,10 @@ def from_corners(
 
 
 def _source(kind: ShapeType, params: Params) -> MeshSource:
-    """Return the mesh of a shape. Its key contains its parameters, or a hash of the mesh if it is complex."""
+    """Return the mesh of a shape.
+
+    The key contains the shape's parameters, or a hash of the mesh for kinds of shapes without a unit mesh.
+    """
     numbers = (f"{number:g}" for value in params.values() for number in np.ravel(value))
     name = " ".join(numbers) if kind.stretched_by else _digest(*kind.mesh(params))
 

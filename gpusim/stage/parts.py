@@ -50,10 +50,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Span:
-    """Mesh from z = 0 to 1 stretched along the line from point a to point b.
+    """Mesh of length 1 along z that is stretched along the line from point a to point b.
 
     ``start`` and ``end`` are pairs (length, share). The mesh starts and ends at the distance length (m) + share * (line
-    length) from point a. ((0, 0), (0, 1)) is the whole line. ((-0.3, 1), (0, 1)) is the last 0.3 m.
+    length) from point a. By default, the mesh covers the whole line. With ``start`` = (-0.3, 1), it covers the last
+    0.3 m.
 
     Attributes:
         mesh: the mesh.
@@ -62,8 +63,8 @@ class Span:
         radius: scale factor for the mesh's x and y coordinates (m).
         finish: color and surface finish.
         owner: body index for the segmentation.
-        path: index of the wrapped path that contains this span, -1 for none. The line then starts at point ``piece`` of
-            the path.
+        path: index of the wrapped path that contains this span, -1 for none.
+        piece: index of the path's point at which the line starts, if the span is part of a path.
     """
 
     mesh: MeshSource
@@ -81,7 +82,7 @@ class Span:
 
 
 def com_of(model: Model, body: int) -> Array:
-    """Return the center of mass (3,) in the body frame, m. It is zero for the world."""
+    """Return a body's center of mass (3,) in the body frame, m. The world's is zero."""
     return np.zeros(3) if body == WORLD else np.asarray(model.bodies[body].com, dtype=float)
 
 
@@ -98,7 +99,7 @@ def frame_in_world(model: Model, poses: Poses, body: int, xform: Transform, worl
 
 
 def up_of(model: Model) -> Array:
-    """Return the unit vector (3,) against gravity. Without gravity, it is z."""
+    """Return the unit vector (3,) against gravity, or the z axis without gravity."""
     gravity = np.asarray(model.parameters["gravity"][0], dtype=float)
     length = float(np.linalg.norm(gravity))
     return -gravity / length if length > 0.0 else np.array([0.0, 0.0, 1.0])
@@ -110,10 +111,10 @@ def is_hinge(joint: JointSpec) -> bool:
 
 
 def drawer_of(spec: ActuatorSpec | JointSpec, picture: str, drawers: Mapping[str, _Drawer]) -> _Drawer:
-    """Return the function that draws a type of joint or actuator.
+    """Return the drawer of a joint or actuator for its kind of ``picture``.
 
     Raises:
-        UnknownNameError: unknown picture. The message names the element and similar pictures.
+        UnknownNameError: there is no drawer for this ``picture``.
     """
     if picture not in drawers:
         raise unknown_name(f"picture of {spec.element},", picture, drawers)
@@ -121,10 +122,10 @@ def drawer_of(spec: ActuatorSpec | JointSpec, picture: str, drawers: Mapping[str
 
 
 def cylinder_part(body: int, center: Array, axis: Array, radius: float, half: float, finish: Finish) -> Part:
-    """Return a solid cylinder along a unit ``axis`` (body axes)."""
+    """Return a solid cylinder of length 2 ``half`` along the unit vector ``axis`` (in body axes)."""
     return Part(CYLINDER, body, triad(axis) * [radius, radius, half], np.asarray(center, dtype=float), finish)
 
 
 def box_part(body: int, center: Array, axes: Array, half: Array, finish: Finish) -> Part:
-    """Return a box with half extents (3,) along the columns of ``axes`` (body axes)."""
+    """Return a box with half extents (3,) along the columns of ``axes`` (in body axes)."""
     return Part(BOX, body, axes * half, np.asarray(center, dtype=float), finish)

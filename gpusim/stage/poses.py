@@ -18,7 +18,8 @@ class Poses:
     """Poses of all bodies.
 
     Attributes:
-        position: (num_worlds, bodies + 1, 3) centers of mass in the world frame (m). The last body is the world.
+        position: (num_worlds, bodies + 1, 3) centers of mass in the world frame (m). The last entry is
+            the world.
         rotation: (num_worlds, bodies + 1, 3, 3) rotation matrices, body to world.
     """
 

@@ -1,4 +1,4 @@
-"""Posts from the ground to elevated hinges on the world. They show the positions of these hinges."""
+"""Posts from the ground to elevated hinges between the world and a body."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def posts(model: Model, machine: MachineParts, grounds: list[Ground], up: Array)
 
 
 def behind(axis: Array) -> Array:
-    """Return the direction along an axis that points away from the usual camera positions (front, right, above)."""
+    """Return ``axis`` or ``-axis``, so that it points away from the usual camera positions (front, right, above)."""
     side: Array = -axis if float(axis @ np.array([1.0, -1.5, 1.2])) > 0.0 else axis
     return side

@@ -40,7 +40,7 @@ def visual_parts(model: Model) -> list[Part]:
 
 
 def shape_picture(visual: VisualSpec) -> str:
-    """Return the ``picture`` of a visual's shape type, see ShapeType. A mesh has no picture."""
+    """Return the ``picture`` of a visual's shape type, see ShapeType, or "" for a mesh."""
     return "" if "pieces" in visual.params else shape_type(visual.kind).picture
 
 

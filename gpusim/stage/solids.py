@@ -58,7 +58,7 @@ class Solid:
         return replace(self, half=np.maximum(self.half, least))
 
     def reach(self, direction: Array) -> float:
-        """Return the extent (m) from the center along a unit vector in body axes."""
+        """Return the extent (m) of the solid's box from the center along a unit vector (in body axes)."""
         return float(np.abs(self.axes.T @ direction) @ self.half)
 
 
@@ -69,8 +69,8 @@ class Surroundings:
     Attributes:
         points: (n, 3) points where joints, springs and cylinders are attached, relative to the center of mass, in body
             axes (m).
-        nearest: distance (m) to the nearest center of mass or attachment of a neighbor. Inf without neighbors.
-        hinge: axis (3,) of a hinge through the center of mass, in body axes. None without such a hinge.
+        nearest: distance (m) to the nearest center of mass or attachment of a neighbor; inf without neighbors.
+        hinge: axis (3,) of a hinge through the center of mass, in body axes; None if the body has no such hinge.
         slides: whether a sliding joint guides the body.
     """
 
@@ -105,7 +105,7 @@ def surroundings(model: Model) -> list[Surroundings]:
 
 
 def attachments(model: Model) -> list[tuple[int, Array, int, Array]]:
-    """Return all connections as (body a, point, body b, point).
+    """Return the connections between bodies as (body a, point, body b, point).
 
     The points are relative to the centers of mass, in body axes.
     """
@@ -156,7 +156,7 @@ def _is_lopsided(solid: Solid, around: Surroundings) -> bool:
 
 
 def _weight(mass: float, around: Surroundings) -> Solid:
-    """Return an iron ball of this mass. If the farthest attachment is near, the ball is smaller."""
+    """Return an iron ball of this mass with a radius of at most 0.3 times the distance to the farthest attachment."""
     radius = (0.75 * mass / math.pi / _IRON) ** (1.0 / 3.0)
     farthest = float(np.linalg.norm(around.points, axis=1).max())
     return Solid(BALL, np.eye(3), np.full(3, min(radius, 0.3 * farthest)))
@@ -194,7 +194,7 @@ def _fitted(solid: Solid, around: Surroundings) -> Solid:
 
 
 def _hinges(model: Model) -> dict[int, Array]:
-    """Return body -> axis (in body axes) of a hinge through the body's center of mass."""
+    """Return a dict from a body to the axis (in body axes) of a hinge through its center of mass."""
     found: dict[int, Array] = {}
     for joint in model.joints:
         for body, xform in ((joint.parent, joint.parent_xform), (joint.child, joint.child_xform)):
@@ -206,7 +206,7 @@ def _hinges(model: Model) -> dict[int, Array]:
 
 
 def _sliders(model: Model) -> set[int]:
-    """Return bodies of joints with more translations than rotations."""
+    """Return the bodies that are connected by joints with more translations than rotations."""
     left = [(joint, joint_type(joint.kind).kinds(joint)) for joint in model.joints]
     sliding = [joint for joint, motions in left if motions.count(TRANSLATION) > motions.count(ANGLE)]
     return {body for joint in sliding for body in (joint.parent, joint.child)}

@@ -1,7 +1,7 @@
 """Stage: all drawn objects of a model, and their poses in each frame.
 
-A stage is created once from a model. For each frame, it converts poses to one affine transform per instance. Worlds are
-next to each other in a square grid.
+A stage is created once from a model. For each frame, the stage converts poses to one affine transform per instance. The
+worlds are drawn next to each other in a square grid.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WIDE = 1.5
 class Batch:
     """Instances of one mesh, with indices from ``first`` to ``first + count - 1``.
 
-    ``mesh.make(segments)`` returns the triangles. Round shapes have this number of segments.
+    ``mesh.make(segments)`` returns the triangles, with ``segments`` segments in each circle of a round shape.
     """
 
     mesh: MeshSource
@@ -53,7 +53,7 @@ class Batch:
 
     @property
     def picture(self) -> Texture | None:
-        """Texture of the batch. None for a cube map, whose mean color is in ``Stage.rgba``."""
+        """Image on the meshes of the batch. None without an image, or for a cube map."""
         texture = self.mesh.texture
         return None if texture is None or texture.is_cube else texture
 
@@ -82,8 +82,8 @@ class Stage:
         dimmed: (instances,) whether the brightness is limited.
         finish: (instances, 3) roughness, metalness, and brightness difference of the sectors that make rotation
             visible.
-        fixed: (instances,) True for instances that are fixed to one body. False for springs, ropes and cylinders, which
-            span two bodies.
+        fixed: (instances,) True for instances that are fixed to one body. False for springs, ropes and hydraulic
+            cylinders, which connect two bodies.
         body: (instances,) body index, -1 for the world.
         world: (instances,) index of the world.
         shape: (instances,) shape index, -1 for none.
@@ -189,7 +189,7 @@ class Stage:
     def rgba(self) -> Array:
         """Return the sRGB colors and opacities of all instances, uint8 (instances, 4).
 
-        Textures multiply these colors.
+        Textures multiply these colors. The mean color of a cube map is already included.
         """
         linear = np.where(self.dimmed[:, None], dimmed(self.color), self.color)
         srgb = np.clip(linear, 0.0, 1.0) ** (1.0 / _GAMMA)
@@ -296,7 +296,7 @@ class _SpanArrays:
         return turned + poses.position[world, body]
 
     def transforms(self, poses: Poses, world: Array) -> Array:
-        """Return the transforms (..., spans, 3, 4). ``world`` is (spans,), or (worlds, 1) for all worlds."""
+        """Return the transforms (..., spans, 3, 4) for the indices ``world``, (spans,) or (worlds, 1)."""
         a, b = self._points(poses, world, "a"), self._points(poses, world, "b")
         if (k := self.wrapped).size:
             points = polyline(find_paths(self.wraps, poses.position, poses.rotation), ARC_PIECES)

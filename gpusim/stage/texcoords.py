@@ -65,7 +65,7 @@ def _of_sides(share: Array, normals: Array) -> Array:
 
 
 def _wrapped(corners: Array, height: Array) -> Array:
-    """Return longitude (0 to 1, from the x axis) and height. In triangles across the seam, longitudes may exceed 1."""
+    """Return longitude (0 to 1, from the x axis) and height. Longitudes above 1 are in triangles across the seam."""
     u = np.arctan2(corners[:, :, 1], corners[:, :, 0]) / (2.0 * np.pi) % 1.0
     distance = np.hypot(corners[:, :, 0], corners[:, :, 1])
     pole = distance < 1e-6 * distance.max()

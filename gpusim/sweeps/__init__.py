@@ -1,1 +1,1 @@
-"""Sweeps: run a scene with many values of its parameters, as worlds of a few simulations."""
+"""Sweeps: run a scene with many values of its parameters. Each run is a world of a simulation."""

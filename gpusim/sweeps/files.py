@@ -20,18 +20,18 @@ _PLAN = "plan.json"
 
 
 class SweepFiles:
-    """The growing folder ``NAME.parquet.part`` of a sweep.
+    """Folder ``NAME.parquet.part`` with the results of a running sweep.
 
     Args:
         path: path of the final file. None: create a table in memory.
-        plan: settings of the sweep. A folder from a sweep with other settings is refused.
+        plan: settings of the sweep.
         points: points of the sweep.
 
     Attributes:
-        resumed: number of groups of points that an earlier run has finished.
+        resumed: number of groups of points that an earlier, interrupted run has finished.
 
     Raises:
-        ModelError: the folder belongs to another sweep, or pyarrow is not installed.
+        ModelError: the folder belongs to a sweep with other settings, or pyarrow is not installed.
     """
 
     def __init__(self, path: Path | None, plan: Any, points: Sequence[Point]) -> None:
@@ -72,7 +72,7 @@ class SweepFiles:
             parquet.write_table(table, stream, compression="zstd")
 
     def finish(self, groups: Sequence[Sequence[int]]) -> Any:
-        """Merge all groups in the order of the points. Write the final file, or return a table in memory."""
+        """Merge the results of all groups, sorted by point. Write the final file, or return a table without a path."""
         import pyarrow as pa
         from pyarrow import parquet
 

@@ -47,7 +47,7 @@ class Fit:
 
     @property
     def sigma(self) -> dict[str, float]:
-        """Return the standard deviation of each value."""
+        """Return the standard deviation of each identified value."""
         return dict(zip(self.values, np.sqrt(np.diag(self.covariance)).tolist(), strict=True))
 
 
@@ -65,20 +65,23 @@ def fit(
 ) -> Fit:
     """Find the parameters with which a model best reproduces a recorded trace.
 
-    scipy's ``least_squares`` finds a local minimum within the bounds. Each evaluation is one simulation, which computes
-    the Jacobian by central differences in additional worlds. The parameters change by 1e-4 of their range. Central
-    differences also work for motions with contacts.
+    scipy's ``least_squares`` finds a local minimum within the bounds. Each evaluation is one simulation, which also
+    computes the Jacobian by central differences in additional worlds. The step of the differences is 1e-4 of a
+    parameter's range. Central differences also work for motions with contacts.
 
     Args:
         model: model whose initial state is the state at the start of the trace.
         trace: recorded trace, for example from :func:`gpusim.recording.recorder.load_recording`. Only its first world
             is used.
-        parameters: bounds (low, high) by writable signal, for example ``{"body.load.mass": (50.0, 500.0)}``.
+        parameters: bounds (low, high) by name of a writable scalar signal, for example
+            ``{"body.load.mass": (50.0, 500.0)}``.
         signals: signals of the trace to reproduce. None: all.
-        commands: label -> values (samples,), held until the next sample, or a function of the time (s).
-        scale: standard deviation of the noise of each signal. Default: signals are weighted by their spread, and the
-            covariance is scaled by the residual.
-        start: start values of the parameters. Default: the values in the model, clipped to the bounds.
+        commands: values (samples,) by command label, or a function that returns the value at a time (s). Each value is
+            held until the next sample.
+        scale: standard deviation of the noise of each signal. Default: the standard deviation of the signal in the
+            trace, and the covariance is scaled by the variance of the residuals.
+        start: start values of the parameters. Default: the values in the model. Start values outside of the bounds are
+            moved inside.
         config: solver settings.
         backend: backend of the simulation.
 
@@ -87,7 +90,7 @@ def fit(
 
     Raises:
         UnknownNameError: there is no such signal, parameter or command.
-        ModelError: a bound, the trace or a command is invalid.
+        ModelError: a bound, the trace, a command, a scale or a start value is invalid.
     """
     from scipy.optimize import least_squares
 
@@ -111,7 +114,7 @@ def fit(
 
 
 def _covariance(jacobian: Array) -> Array:
-    """Return the inverse of J^T J. Parameters without effect have infinite variance."""
+    """Return the pseudo-inverse of J^T J. Parameters without effect have infinite variance."""
     size = jacobian.shape[1]
     found = np.full((size, size), np.inf)
     acting = np.flatnonzero(np.linalg.norm(jacobian, axis=0) > 0.0)
@@ -120,7 +123,7 @@ def _covariance(jacobian: Array) -> Array:
 
 
 class _Search:
-    """Residuals and Jacobian as functions of the parameters, which are scaled to 0 to 1."""
+    """Residuals and Jacobian as functions of the parameters, with each parameter's range scaled to 0 to 1."""
 
     def __init__(
         self, model: Model, trace: Recording, names: list[str], parameters: dict[str, tuple[float, float]],
@@ -178,7 +181,7 @@ class _Search:
         return values
 
     def share(self, start: Mapping[str, float] | None) -> Array:
-        """Return the scaled start values of the parameters."""
+        """Return the start values of the parameters, scaled to 0 to 1."""
         own = {name: float(self._sim.read(name, numpy=True)[0]) for name in self._parameters}
         for name, value in (start or {}).items():
             if name not in own:
@@ -188,7 +191,7 @@ class _Search:
         return np.clip((values - self.low) / self.span, 1e-3, 1.0 - 1e-3)
 
     def _evaluate(self, point: Array) -> None:
-        """Simulate a point and its finite differences, and store the residuals and the Jacobian."""
+        """Simulate the parameters ``point`` and their finite differences, and store the residuals and the Jacobian."""
         if np.array_equal(point, self._last[0]):
             return
         size = len(point)
@@ -210,17 +213,17 @@ class _Search:
         self._last, self.count = (point.copy(), off[0], jacobian), self.count + 1
 
     def residual(self, point: Array) -> Array:
-        """Return the weighted residuals at a point."""
+        """Return the weighted residuals for the scaled parameters ``point``."""
         self._evaluate(point)
         return self._last[1]
 
     def jacobian(self, point: Array) -> Array:
-        """Return the derivatives of the residuals at a point."""
+        """Return the derivatives of the weighted residuals with respect to the scaled parameters ``point``."""
         self._evaluate(point)
         return self._last[2]
 
     def rms(self, residual: Array) -> dict[str, float]:
-        """Return the root mean square of the residual of each signal, in its unit."""
+        """Return the root mean square of the residual of each signal, in the signal's unit."""
         off = residual.reshape(self._measured.shape) * self._sigma
         return {name: float(np.sqrt(np.mean(off[:, at] ** 2))) for name, at in self._seen.slices.items()}
 

@@ -1,4 +1,4 @@
-"""Sweeps on a Ray cluster: every group of points is a task. If a worker dies, Ray repeats its tasks."""
+"""Sweeps on a Ray cluster: every group of points is a task. If a worker process dies, Ray repeats its tasks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RETRIES = 10
 def run_groups(
     address: str, build: Build, points: Sequence[Point], groups: Sequence[Sequence[int]], plan: Plan
 ) -> Iterator[tuple[Sequence[int], Result]]:
-    """Yield the results of groups of points in the order in which the tasks end.
+    """Yield each group of points with its result as soon as its task has ended.
 
     Args:
         address: address of the cluster, or "local" to start a cluster on this computer.

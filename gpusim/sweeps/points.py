@@ -19,14 +19,14 @@ Point = dict[str, Any]
 
 
 class Span(tuple[float, float]):
-    """Range of a parameter, from which values are drawn: ``Span((50.0, 150.0))``."""
+    """Range of a parameter, from which random values are drawn: ``Span((50.0, 150.0))``."""
 
 
 def parse_values(name: str, text: str) -> Sequence[Any]:
-    """Return the values in ``LO:HI:N`` (N numbers from LO to HI) or ``A,B,C``, or the Span in ``LO:HI``.
+    """Parse ``LO:HI:N`` (N evenly spaced numbers), ``A,B,C`` (values as text) or ``LO:HI`` (a Span).
 
     Raises:
-        ModelError: the text has another form.
+        ModelError: the text has another form, or N is too large.
     """
     parts = text.split(":")
     if len(parts) == 3 and parts[2].strip().isdecimal():
@@ -55,7 +55,7 @@ def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
     """Return every combination of values. The last parameter varies fastest.
 
     Raises:
-        ModelError: a parameter has no values, or has a range instead of values.
+        ModelError: a parameter has no values, or a range instead of values, or there are too many combinations.
     """
     for name, values in axes.items():
         if isinstance(values, Span):
@@ -71,7 +71,7 @@ def sample(axes: Mapping[str, Sequence[Any]], count: int, seed: int = 0) -> list
     """Return random points. Values are drawn uniformly from a range, or from a list of values.
 
     Raises:
-        ModelError: ``count`` is below 1, or a parameter has no values.
+        ModelError: ``count`` is below 1 or too large, or a parameter has no values.
     """
     _check_count(validate.count("sweep", "num_samples", count))
     if empty := [name for name, values in axes.items() if not len(values)]:

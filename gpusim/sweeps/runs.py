@@ -31,7 +31,7 @@ class Plan:
         duration: duration of each run (s). None: the scene's duration.
         rate: samples per second of simulated time. None: a sample only at the end of the run.
         backend: backend of the simulations.
-        dtype: number type of velocities and impulses.
+        dtype: number type of velocities, momenta and impulses.
     """
 
     signals: tuple[str, ...] = ()
@@ -46,10 +46,10 @@ class Result:
     """Samples from runs of some points.
 
     Attributes:
-        columns: names of the numbers.
+        columns: names of the columns of ``values``.
         time: (samples,) times (s).
         values: (points, samples, columns).
-        failed: (points,) whether the world failed. A failed world keeps its last valid state.
+        failed: (points,) whether the world of the point failed. A failed world keeps its last valid state.
     """
 
     columns: list[str]
@@ -59,7 +59,7 @@ class Result:
 
 
 class _NeedsWholeSimulation(Exception):
-    """Error: a schedule uses functions of the simulation that one world does not have."""
+    """Error: a schedule uses a function of the simulation that is not available for a single world."""
 
 
 class _Commands(MutableMapping[str, Any]):
@@ -120,7 +120,7 @@ class _OneWorld:
 
 
 def grouped(build: Build, points: Sequence[Point], most: int) -> list[list[int]]:
-    """Return groups of points that can run together, as lists of indices. A group has at most ``most`` points."""
+    """Return groups of at most ``most`` points that can run in one simulation, as lists of indices."""
     groups: dict[str, list[int]] = {}
     for number, point in enumerate(points):
         scene = build(point)
@@ -176,7 +176,7 @@ def sample_steps(steps: int, dt: float, rate: float | None) -> list[int]:
     """Return the step numbers of the samples, including 0 and ``steps``. Without ``rate``: only ``steps``.
 
     Raises:
-        ModelError: the rate is not between 0 and the number of steps in a second.
+        ModelError: the rate is not between 0 and the number of steps per second.
     """
     if rate is None:
         return [steps]

@@ -18,7 +18,7 @@ from gpusim.sweeps.points import Point, Span, grid, sample
 from gpusim.sweeps.runs import Build, Plan, Result, grouped, run_points
 
 TOGETHER = 256
-"""Default number of points in a simulation."""
+"""Default maximum number of points in one simulation."""
 
 
 def sweep(
@@ -59,7 +59,8 @@ def sweep(
         progress: function that is called with the numbers of finished points and of all points.
 
     Returns:
-        pyarrow.Table with columns ``point``, the parameters, ``failed``, ``time`` and the signals. None with ``out``.
+        pyarrow.Table with columns ``point``, the parameters, ``failed``, ``time`` and the signals. None if ``out`` is
+        given.
 
     Raises:
         ModelError: a parameter has no values, or a value is invalid.

@@ -27,10 +27,10 @@ def build(
     Args:
         count: number of bodies, 1 to 100000.
         balls: share of balls, 0 to 1.
-        size: maximum edge or diameter, m, above 0. Each body has 0.7 to 1 times this size.
+        size: maximum edge or diameter of a body, m, above 0. The bodies have random sizes of 0.7 to 1 times ``size``.
         friction: coefficient of sliding friction, 0 or more.
         restitution: coefficient of restitution, 0 to 1.
-        seed: seed of the random sizes and poses, 0 or more.
+        seed: seed of the random shapes, sizes and poses, 0 or more.
     """
     require(1 <= count <= 100000, NAME, "count", count, "must be from 1 to 100000")
     require(0.0 <= balls <= 1.0, NAME, "balls", balls, "must be from 0 to 1")

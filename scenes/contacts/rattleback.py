@@ -1,4 +1,4 @@
-"""A rattleback spun against its preferred direction rattles, stops and turns the other way.
+"""A rattleback that spins against its preferred direction starts to rock, stops, and then reverses its spin.
 
 Reference case D11 in ``tests/reference/multibody`` (Kane and Levinson 1982).
 """

@@ -1,6 +1,6 @@
-"""Biped with 26 hinges, 50 kg and 1.45 m, driven by geared DC motors. Sizes follow the VirSim papers on bipeds.
+"""Biped with 26 hinges, 50 kg and 1.46 m, driven by geared DC motors. Its sizes follow the VirSim papers on bipeds.
 
-All body frames are at the joints, with x forward, y to the left and z up.
+The frame of each body is at the joint to its parent. With all joint angles 0, x is forward, y to the left and z up.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def center_of_mass(posture: Posture, pelvis: Transform) -> np.ndarray:
 def standing(bend: float = 0.35) -> tuple[Posture, Transform]:
     """Return a posture with bent knees and elbows, and the pose of the pelvis in this posture.
 
-    The soles are on z = 0 and the center of mass is above their centers.
+    The soles are at z = 0, and the center of mass is above the line between the centers of the soles.
     """
     posture: Posture = {}
     for s, y in SIDES:
@@ -165,7 +165,7 @@ class Biped:
 
 
 def add_biped(b: ModelBuilder, posture: Posture, pelvis: Transform, friction: float = 0.8) -> Biped:
-    """Add the robot with sites ``l_sole``, ``l_grip`` ..., and force sensors in the wrists and under the feet."""
+    """Add the robot with sites on soles and hands (``l_sole``, ``l_grip``), force sensors and contact sensors."""
     at, robot = poses(posture, pelvis), Biped(dict(posture))
     robot.bodies["pelvis"] = b.add_body(PELVIS_MASS, _box(PELVIS_MASS, PELVIS), (0, 0, 0), pelvis, label="pelvis")
     b.add_visual(robot.bodies["pelvis"], "box", PELVIS, label="pelvis")
@@ -204,7 +204,7 @@ DRIVE = "max(-1, min(1, (kp * (wanted - q) - kd * rate + effort) / stall + rate 
 def add_joint_control(d: Any, wanted: str, effort: str | None = None) -> None:
     """Add the joint control, which computes motor voltages.
 
-    A PD law follows the joint angles ``wanted`` (26,) with a feedforward torque.
+    A PD law tracks the joint angles of the block ``wanted`` (26,). The block ``effort`` gives feedforward torques.
     """
     d.add("signal", "q", signal=[f"joint.{name}.position" for name in NAMES])
     d.add("signal", "rate", signal=[f"joint.{name}.velocity" for name in NAMES])

@@ -65,7 +65,7 @@ def add_excavator(
 
 
 def _add_undercarriage(b: gpusim.ModelBuilder, on_tracks: bool) -> tuple[int, tuple[m.Track, ...]]:
-    """Add the chassis, with two tracks of 42 shoes or fixed to the ground."""
+    """Add the chassis, either on two tracks or fixed to the ground."""
     mass = 1500.0
     chassis = b.add_body(mass, (0.1 * mass, 0.3 * mass, 0.35 * mass), com=(0, 0, 0.45), label="chassis")
     b.add_visual(chassis, "box", (0.8, 0.4, 0.15), xform=Transform((0, 0, 0.48)), color=DARK)

@@ -32,7 +32,7 @@ def krt_control(
     Args:
         radius: rolling radius of the wheels (m).
         full: speed at drive command 1 (m/s).
-        held: whether the drive controls its speed.
+        held: whether the drive has its own speed control.
         wheelbase: wheelbase of the robot (m).
         angles: ascending steering angles of the bicycle model's front wheel (rad).
         travels: travel of the steering rack for each of these angles (m).

@@ -50,7 +50,7 @@ def least_rollers() -> int:
 
 
 def require_rollers(scene: str, rollers: int) -> None:
-    """Raise a ModelError for too few rollers."""
+    """Raise a ModelError if there are too few rollers to form a closed circle."""
     least = least_rollers()
     rule = f"must be at least {least}: fewer of {ROLLER_RADIUS:g} m do not close a circle of {RADIUS:g} m"
     require(rollers >= least, scene, "rollers", rollers, rule)

@@ -1,12 +1,12 @@
 """Control of the walking biped: balance, inverse kinematics, and feedforward efforts.
 
-The error of the divergent component of motion (DCM; A. Hof, 2008; T. Takenaka et al., 2009)
+The error of the divergent component of motion (DCM, Hof 2008, Takenaka 2009)
 
     e = (x - x_plan) + (v - v_plan)/w
 
-shifts the desired zero-moment point (ZMP) by ``GAIN`` e. x and v are position and velocity of the center of mass, and w
-is the pendulum frequency. Joint efforts balance each foot's share of the ground force and the legs' weight. PD laws
-correct the remaining error.
+shifts the desired zero-moment point (ZMP) by ``GAIN`` e. x and v are position and velocity of the pelvis, which
+approximates the center of mass. w is the pendulum frequency. Joint efforts balance each foot's share of the ground
+force and the legs' weight. PD laws correct the remaining error.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def walk_control(b: ModelBuilder, plan: Plan, posture: Posture) -> Diagram:
 
 
 def _formula(d: Diagram, name: str, text: str, unit: str = "-", **inputs: str) -> None:
-    """Add an expression whose inputs are blocks with the same names, or the blocks in ``inputs``."""
+    """Add an expression. Each input gets its value from the block of the same name, or from the block in ``inputs``."""
     d.add("expression", name, text=text, unit=unit)
     for port in d.ports(name)[0]:
         d.connect(inputs.get(port, port), f"{name}.{port}")
@@ -147,7 +147,7 @@ def _add_plan(d: Diagram, plan: Plan) -> None:
 
 
 def _bends(lines: Array) -> list[int]:
-    """Return the indices at which a polyline bends, and both ends."""
+    """Return the indices of a polyline's ends and of the points at which it bends."""
     turned = np.abs(np.diff(lines, 2, axis=0)).max(axis=-1) > 1e-9
     return [0, *(np.flatnonzero(turned) + 1).tolist(), len(lines) - 1]
 
@@ -247,7 +247,7 @@ def _add_landing(d: Diagram, side: str) -> None:
 
 
 def _add_meeting(d: Diagram, side: str) -> None:
-    """Add the detection of an early ground contact. The foot then keeps its height until its next swing."""
+    """Add the detection of an early ground contact, after which the foot keeps its height until its next swing."""
     wires = {"bears": f"{side}_bears", "v": f"{side}_sinks", "high": f"{side}_high", "load": f"{side}_bearing"}
     _formula(d, f"{side}_early", f"not bears and v < 0 and load > {TOUCH!r}", **wires)
     _formula(d, f"{side}_gone", f"not bears and v > 0 and high > {CLEAR!r}", **wires)

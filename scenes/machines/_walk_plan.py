@@ -4,8 +4,8 @@ The center of mass c stays at the height z above the sole and moves as a linear 
 
     c'' = w^2 (c - p),   w^2 = g/z
 
-(S. Kajita, K. Tani, 1991), where p is the zero-moment point and g the gravity. Finite differences on a time grid give
-one tridiagonal system. A few iterations correct p for the masses of the swinging legs.
+where p is the zero-moment point and g the gravity (Kajita and Tani 1991). Finite differences on a time grid give one
+tridiagonal system. A few iterations correct p for the masses of the swinging legs.
 
 All arrays are (samples, ...), SI units, in the world frame.
 """
@@ -52,7 +52,7 @@ class Footprint:
     yaw: float
 
     def ahead(self, length: float, aside: float, turn: float) -> Footprint:
-        """Return the footprint moved in its frame."""
+        """Return the footprint moved ``length`` forward and ``aside`` to the left (m) and rotated by ``turn`` (rad)."""
         c, s = math.cos(self.yaw), math.sin(self.yaw)
         return replace(self, x=self.x + c * length - s * aside, y=self.y + s * length + c * aside, yaw=self.yaw + turn)
 
@@ -136,7 +136,7 @@ def planned(steps: Sequence[Step], pace: Pace, posture: Posture, height: float, 
 
     Args:
         height: height of the pelvis above the soles in ``posture`` (m).
-        posture: joint angles. The arms keep the angles of this posture.
+        posture: joint angles (rad). The arms keep their angles in this posture.
     """
     time = GRID * np.arange(math.ceil((steps[-1].ends + pace.rest) / GRID) + 1)
     feet = {side: _foot(time, steps, side, lift) for side, _ in SIDES}
@@ -204,7 +204,7 @@ def _zmp(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
 
 
 def _ground(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
-    """Return the ground height under the body: the mean of both footprints."""
+    """Return the ground height under the body: the mean height of both footprints, with smooth transitions."""
     level = np.zeros_like(time)
     for step in steps:
         share = (time - step.begins) / (step.ends + pace.double - step.begins)
@@ -257,7 +257,7 @@ def _about(axis: Sequence[float], angle: Array) -> Array:
 def leg_angles(pelvis: Array, sole: Array, sign: float) -> Array:
     """Return the joint angles (samples, 6) of a leg between an upright pelvis and a level sole, ordered as ``LEG``.
 
-    The solution is in closed form (S. Kajita et al., "Introduction to Humanoid Robotics", 2014, section 2.5).
+    The solution is in closed form (Kajita, "Introduction to Humanoid Robotics", 2014, section 2.5).
     """
     body, foot = _yawed(pelvis[:, 3]), _yawed(sole[:, 3])
     ankle = sole[:, :3] - np.einsum("nij,j->ni", foot, SOLE)

@@ -1,7 +1,7 @@
 """A biped stands and turns a valve wheel with both hands, under the control of a block diagram.
 
 The scene follows the VirSim papers on bipeds. The control shifts the hands' targets until the wrist forces that do no
-work on the wheel are zero. It therefore tolerates a wrong assumed position of the wheel.
+work on the wheel are zero. The control therefore tolerates an error in the assumed position of the wheel.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ PEACE = 0.5
 def build(
     turn: float = 90.0, friction: float = 10.0, radius: float = 0.16, misplaced: float = 0.0, feedback: bool = True
 ) -> Scene:
-    """Build the scene. The command "wheel" is the wheel angle (rad).
+    """Build the scene. The command "wheel" is the desired wheel angle (rad).
 
     Args:
         turn: rotation of the wheel, degrees, -110 to 110, not 0. From 100 degrees on, an arm may not reach the rim of a
             wheel with a radius of 0.18 m or more.
         friction: dry friction of the wheel's hinge, N m, above 0 and at most 20. From 10 N m on, some checks may fail.
         radius: radius of the wheel's rim, m, 0.1 to 0.2.
-        misplaced: distance of the wheel behind its assumed position, m, -0.03 to 0.03.
+        misplaced: distance of the wheel from its assumed position, positive away from the robot, m, -0.03 to 0.03.
         feedback: use feedback of the wheel's angle and of the wrist forces.
     """
     require(0.0 < abs(turn) <= 110.0, NAME, "turn", turn, "must be -110 to 110, and not 0")
@@ -100,7 +100,7 @@ def build(
 
 @dataclass(frozen=True)
 class Times:
-    """Times of a run (s): intervals of full speed (there and back), start of the return, and end."""
+    """Times of a run (s): intervals of constant speed (forward and return motion), start of the return, and end."""
 
     turning: tuple[tuple[float, float], tuple[float, float]]
     back: float
@@ -108,7 +108,7 @@ class Times:
 
     @classmethod
     def of(cls, turn: float) -> Times:
-        """Return the times for a rotation (rad). Above 93 degrees, the return starts later."""
+        """Return the times for a rotation (rad). The return starts at 5 s, or later if ``turn`` exceeds 93 degrees."""
         way = abs(turn) / SPEED
         back = max(LEAST_BACK, BEGINS + way + COMES_TO_REST)
         # lag of the filter at the start, and slowing down at the end
@@ -137,7 +137,7 @@ def _holding(center: tuple[float, float, float], radius: float) -> tuple[Posture
 
 
 def _reach(posture: Posture, pelvis: Transform, s: str, target: np.ndarray) -> None:
-    """Change an arm's joints so that its grip is at a point."""
+    """Change an arm's joint angles in ``posture`` so that its grip is at ``target``."""
     hand, names = f"{s}_hand", ARMS[s]
     start = np.array([posture.get(name, 0.0) for name in names])
 

@@ -59,7 +59,7 @@ def build(
     """Build the scene. The commands "push_x" and "push_y" are forces on the chest (N).
 
     Args:
-        steps: number of steps on flat ground before the board and the bend, 2 to 200.
+        steps: number of steps before the board and the bend, 2 to 200; odd numbers are rounded up.
         length: length of a step, m, 0.13 to 0.22.
         turn: angle of the bend, degrees, -90 to 90, positive to the left.
         board: thickness of the board under the left foot, m, 0 to 0.03; 0 for none.
@@ -68,8 +68,8 @@ def build(
             40 N in every direction.
         side: direction of the push, degrees, -360 to 360. 0 is forward, 90 to the left.
         friction: friction of the soles, 0.3 to 1.5.
-        control: "plan": the robot walks. "joints": learned policies set a target for each leg joint, such as
-            "l_shin_target" (rad), on flat ground.
+        control: "plan": the robot follows the plan of its walk. "joints": the robot stands on flat ground, and a
+            program or a learned policy sets a target angle for each leg joint, such as "l_shin_target" (rad).
     """
     require(2 <= steps <= 200, NAME, "steps", steps, "must be 2 to 200")
     require(0.13 <= length <= 0.22, NAME, "length", length, "must be 0.13 to 0.22")
@@ -166,7 +166,7 @@ def _even(steps: int) -> int:
 
 
 def _begun(posture: Posture, plan: Plan) -> Posture:
-    """Return the posture with the legs as in the first sample of the plan."""
+    """Return the posture with the leg angles of the plan's first sample."""
     found = dict(posture)
     for s, sign in SIDES:
         angles = leg_angles(plan.pelvis[:1], plan.feet[s][:1], sign)[0]
@@ -224,7 +224,7 @@ def _stands_on(times: tuple[float, float], board: float) -> Check:
 
 
 def _comes_back(pushed: float) -> Check:
-    """Return a check that the DCM error is small again after a push."""
+    """Return a check that a push causes a DCM error above 15 mm, which is smaller again after 2 s."""
 
     def passes(run: Recording) -> bool:
         time, off = run["time"], np.linalg.norm(run["diagram.robot.divergent"], axis=-1)
@@ -261,7 +261,7 @@ def _of_plan(plan: Plan, run: Recording, values: np.ndarray) -> np.ndarray:
 
 
 def off_end(plan: Plan, run: Recording) -> float:
-    """Return the final distance (m) of the pelvis from its planned position."""
+    """Return the final horizontal distance (m) of the pelvis from its planned position."""
     return float(np.linalg.norm(run["body.pelvis.position"][-1, :, :2] - plan.pelvis[-1, :2], axis=-1).max())
 
 
@@ -296,7 +296,7 @@ def off_footprints(plan: Plan, run: Recording) -> float:
 
 
 def late(plan: Plan, run: Recording) -> float:
-    """Return the maximum delay (s) between planned landing and ground contact of a foot. Inf without contact."""
+    """Return the maximum delay (s) between planned landing and ground contact of a foot; inf without contact."""
     return max((begins - begin for begin, begins, _ in _borne(plan, run)), default=math.inf)
 
 

@@ -1,6 +1,6 @@
 """An excavator digs stones out of a trench, with all drives on one load-sensing pump.
 
-The machine has 117 bodies, with two tracks of 42 shoes.
+The machine has 117 bodies, which include two tracks with 42 shoes each.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ def build(
     """Build the scene.
 
     Args:
-        undercarriage: "tracks" with hydraulic motors, or a "fixed" chassis.
+        undercarriage: "tracks" (driven by hydraulic motors), or "fixed" (chassis fixed to the ground).
         stones: number of stones in the trench, 0 to 60.
         flow: maximum flow of the pump, m3/s, above 0.
         pressure: cut-off pressure of the pump at zero flow, Pa, 5e6 or more.
         power: maximum hydraulic power of the pump, W, above 0.
-        control: "schedule" writes the valves' commands. "diagram" computes them with a block diagram
-            (_digger_control.py) from sticks, pedals and a safety lever as inputs.
+        control: "schedule": a schedule writes the valve commands. "diagram": a block diagram (_digger_control.py)
+            computes the valve commands from sticks, pedals and a safety lever.
     """
     require(0 <= stones <= 60, NAME, "stones", stones, "must be from 0 to 60")
     for name, value in (("flow", flow), ("power", power)):
@@ -128,7 +128,7 @@ def _checks_by_hand(tracks: bool) -> list[Check]:
         return bool(run["joint.swing.position"].max() > 0.3 and min(ways) > 0.05)
 
     def rests(run: Recording) -> bool:
-        """Check that the cylinders hold their position after release and that the swing is braked."""
+        """Check that the cylinders hold their positions and the swing is braked after the levers are released."""
         late = (run["time"] > 6.2) & (run["time"] < 6.75)
         still = all(np.ptp(run[f"cylinder.{name}_cylinder.position"][late]) < 3e-3 for name in LEVERS)
         return bool(
@@ -152,7 +152,7 @@ def _checks_by_hand(tracks: bool) -> list[Check]:
 
 
 def _operator(made: Excavator) -> Callable[[gpusim.Simulation, float], None]:
-    """Return the commands of an operator who follows WAY by proportional control."""
+    """Return the commands of an operator who follows the points of WAY by proportional control."""
     times = [point[0] for point in WAY]
     strokes = np.array([_strokes(made, *point[1:4]) for point in WAY])
     tables = [Schedule(list(zip(times, column, strict=True))) for column in strokes.T]
@@ -222,7 +222,7 @@ def _checks(made: Excavator, stones: int) -> list[Check]:
         return bool(np.all((energy >= 0.0) & (energy < 2000.0)))
 
     def senses(run: Recording) -> bool:
-        """Check that the pump pressure exceeds the load pressure by the margin while the boom lifts."""
+        """Check that the pump pressure exceeds the load pressure by 0.3 to 1.9 MPa while the boom lifts."""
         t = (run["time"] > 8.5) & (run["time"] < 9.5)
         above = (run["node.line.pressure"] - run["pump.pump.load_pressure"])[t]
         return bool(np.all(above.mean(axis=0) > 0.3e6) and np.all(above.mean(axis=0) < 1.9e6))

@@ -1,7 +1,7 @@
 """A mobile robot with a trailer crosses obstacles with the wheels of one side.
 
-The robot has double wishbones and torsion bars, and the trailer has sliding pillars. Both follow the VirSim paper on
-wheels. Drives and commands come from ``gpusim.machines``.
+The robot has double wishbones and torsion bars, and the trailer has sliding pillars. Robot and trailer follow the
+VirSim paper on wheels. The drive train and its commands come from ``gpusim.machines``.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ def build(
         travel: travel of the wheels, up and down, m, 0.02 to 0.12.
         stiffness: stiffness of the robot's torsion bars, N m/rad.
         damping: damping of the robot's dampers, N m s/rad.
-        friction: friction of the ground. The tires have 1.
+        friction: friction coefficient of the ground. The friction coefficient of the tires is 1.
         slope: slope of the ground, rad, -0.6 to 0.6. With a positive slope, the ground falls forward.
         brake: apply all brakes from the start.
-        control: "schedule" writes the commands. "diagram" computes them with a block diagram (_krt_control.py) from the
-            inputs "stick" and "wheel", and ignores speed, turn, steer and brake.
+        control: "schedule": a schedule writes the commands. "diagram": a block diagram (_krt_control.py) computes the
+            commands from the inputs "stick" and "wheel", and ignores speed, turn, steer and brake.
     """
     require(0.01 <= height <= 0.15, NAME, "height", height, "must lie between 0.01 and 0.15")
     for name, value in (("speed", speed), ("turn", turn)):
@@ -181,7 +181,7 @@ def _crosses(run: Recording) -> bool:
 
 
 def _droops(run: Recording, limits: dict[str, tuple[float, float]]) -> bool:
-    """Check that the front arms move far enough and stay within their limits."""
+    """Check that the front arms move far enough and that all arms stay within their limits."""
     ends = [(run[name].min() - low, high - run[name].max()) for name, (low, high) in limits.items()]
     within = np.min(ends) > -1e-3
     left, right = (run[f"joint.{name}_lower.position"] for name in ("fl", "fr"))
@@ -273,7 +273,7 @@ def _add_robot(
 
 
 def _add_trailer(b: gpusim.ModelBuilder, ground: gpusim.Transform, travel: float) -> None:
-    """Add a trailer with one axle. Its frame is on the ground below the axle."""
+    """Add a trailer with one axle. The trailer's frame is on the ground below the axle."""
     load = axle_loads()[2]
     # at the robot's height, so that both frames are level
     tractor = next(k for k, body in enumerate(b.bodies) if body.label == "chassis")

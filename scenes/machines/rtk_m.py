@@ -1,6 +1,6 @@
 """A rescue robot on four tracks climbs a step and holds a load sideways on its outriggers.
 
-The machine has 152 bodies. With ``outriggers=false``, it tips over.
+The machine has 152 bodies. With ``outriggers=false``, the robot tips over.
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ def build(
 
     Args:
         outriggers: extend the outriggers before reaching out.
-        load: load on the bucket, N, 0 to 10000. The robot tips over above 8000 N, without outriggers above 3000 N.
+        load: load on the bucket, N, 0 to 10000. The robot tips over above 8000 N with outriggers, or above 3000 N
+            without outriggers.
         step: height of the step, m, 0 to 0.25.
         friction: friction of the ground, above 0.
-        control: "schedule" writes the commands. "diagram" computes them with a block diagram (_rescuer_control.py)
-            from sticks, a rocker, a slider for the outriggers and a safety lever as inputs.
+        control: "schedule": a schedule writes the commands. "diagram": a block diagram (_rescuer_control.py) computes
+            the commands from sticks, a rocker, a slider for the outriggers and a safety lever.
     """
     require(0.0 <= load <= 1e4, NAME, "load", load, "must be from 0 to 10000")
     require(0.0 <= step <= 0.25, NAME, "step", step, "must be from 0 to 0.25")
@@ -135,7 +136,7 @@ def _checks_by_hand() -> list[Check]:
 
 
 def _operator(made: Rescuer, outriggers: bool) -> Callable[[gpusim.Simulation, float], None]:
-    """Return the commands of an operator who drives and reaches by proportional control."""
+    """Return the commands of an operator who drives, and moves the arm by proportional control."""
     speed = Schedule([(0.5, 0.0), (1.0, SPEED), (STOP - 0.5, SPEED), (STOP, 0.0)])
     legs = Schedule([(STOP + 0.3, 0.0), (STAND, STANDING if outriggers else 0.0)])
     swing = Schedule([(STAND, 0.0), (OUT - 0.7, ASIDE)])

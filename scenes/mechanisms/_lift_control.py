@@ -25,7 +25,7 @@ def lift_control(
     Args:
         stroke: stroke of the piston (m).
         position: initial position of the piston (m).
-        speed: speed of the load with fully open valve (m/s). Setpoints move at most half as fast.
+        speed: speed of the load with the valve fully open (m/s). The setpoint moves at most half as fast.
         overlap: overlap of the spool, as a share of its travel.
         supply: supply pressure (Pa).
         pressure: initial pressure in chamber A (Pa).
@@ -73,7 +73,7 @@ def _add_damping(d: Diagram, pressure: float, gain: float) -> None:
 
 
 def _add_alarms(d: Diagram, supply: float) -> None:
-    """Add the lamps ``late`` (position error) and ``high`` (pressure), which stay on until confirmation."""
+    """Add the lamps ``late`` (position error) and ``high`` (pressure), which stay on until ``confirm`` resets them."""
     d.connect("error", d.add("abs", "gap"))
     d.connect("gap", d.add("compare", "far", value=BEHIND)["a"])
     d.connect("far", d.add("logic", "near", operation="not"))

@@ -39,7 +39,7 @@ class Link:
 
     ``a``, ``d`` (m) and ``alpha`` (rad) define the transform from the near joint to this frame. ``limit`` (N m) is the
     maximum effort of the near joint. The inertia is computed for a cylinder of ``radius`` and ``length`` (m).
-    ``along`` is the frame axis of the cylinder.
+    ``along`` is the index of the frame axis along the cylinder.
     """
 
     name: str

@@ -1,9 +1,8 @@
 """Control of the 6-axis arm: tool path, inverse kinematics, and computed torque or PID.
 
-Computed torque (R. C. Paul, 1972; J. Y. S. Luh et al., 1980) computes the efforts by inverse dynamics for the
-acceleration
+Computed torque (Paul 1972, Luh 1980) computes the efforts by inverse dynamics for the acceleration
 
-    a = q_d'' + 3 w (q_d' - q') + 3 w2 (q_d - q) + w3 integral of (q_d - q)
+    a = q_d'' + 3 w (q_d' - q') + 3 w^2 (q_d - q) + w^3 integral of (q_d - q)
 
 where q are the joint angles, q_d the desired angles, and w the decay rate. PID multiplies the same gains by the joint's
 inertia.
@@ -62,7 +61,7 @@ class Path:
         return float(np.hypot(*np.diff(self.eight(phase), axis=0).T).sum())
 
     def eight(self, phase: np.ndarray) -> np.ndarray:
-        """Return points (n, 2) of the figure eight (m) for given phases."""
+        """Return the points (n, 2) of the figure eight (m) at the phases (n,) from 0 to 2 pi."""
         return 0.5 * self.side * np.stack([np.sin(2.0 * phase), np.sin(phase)], axis=-1)
 
     def distance(self, points: np.ndarray) -> np.ndarray:

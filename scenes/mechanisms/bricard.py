@@ -20,7 +20,7 @@ HINGE_AXES = (Y, Z, X, Y, Z, X)
 
 
 def build(length: float = 1.0, width: float = 0.1, mass: float = 1.0) -> Scene:
-    """Build the scene, at rest. The frame of each bar is at its far end, parallel to the world frame.
+    """Build the scene, at rest. The frame of each bar is at its second hinge, parallel to the world frame.
 
     Args:
         length: length of every bar, m, above 0.
@@ -65,7 +65,7 @@ def build(length: float = 1.0, width: float = 0.1, mass: float = 1.0) -> Scene:
 
 
 def _size(com: Vector, length: float, width: float) -> Vector:
-    """Return the edges of a bar along the world axes."""
+    """Return the edge lengths (m) of a bar along the world axes."""
     x, y, z = (length if c else width for c in com)
     return x, y, z
 

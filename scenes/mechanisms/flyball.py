@@ -32,7 +32,7 @@ def build(
     slider_mass: float = 3.0,
     ball_mass: float = 5.0,
 ) -> Scene:
-    """Build the scene. The shaft's frame is at the ground, a rod's frame at its hinge.
+    """Build the scene. The shaft's frame is at the ground, and a rod's frame is at its hinge.
 
     Args:
         spin: initial rate of the governor about its shaft, rad/s.

@@ -132,7 +132,7 @@ _BY_VARIANT = (
 
 
 def _default(name: str) -> str:
-    """Return the text of a default value, with the values of the other variants."""
+    """Return the default of a parameter as text, with the values of the variants that differ."""
     first, *others = ((variant, f"{getattr(lift, name):g}") for variant, lift in _VARIANTS.items())
     return ", ".join([first[1], *(f"{variant} {value}" for variant, value in others if value != first[1])])
 
@@ -160,7 +160,7 @@ def build(
     coupling: Literal["implicit", "papers"] = "implicit",
     control: Literal["schedule", "diagram"] = "schedule",
 ) -> Scene:
-    """Build the scene. The variant defines the parameters that are None.
+    """Build the scene. Parameters that are None get the values of the variant.
 
     Args:
         variant: "step" (case 1a, 100 kg), "ramped" (case 1c, 5 t) or "closed_center" (case 1d, holds 1 t;
@@ -181,9 +181,9 @@ def build(
         overlap_drain: opening of the drain edges at rest, as a share of the spool's travel. For a closed
             center, it is negative.
         anticavitation_gain: flow gain of the check valves from the tank, m3/s/sqrt(Pa). 0: no check valves.
-        coupling: "implicit", or "papers" for the piston with substeps of the 2023 paper.
-        control: "schedule" writes the valve's command from the variant's table. "diagram" computes it with a block
-            diagram (_lift_control.py) that follows the input "height".
+        coupling: "implicit", or "papers": the piston moves alone in substeps, as in the 2023 paper.
+        control: "schedule": the variant's table gives the valve command. "diagram": a block diagram (_lift_control.py)
+            computes the valve command, so that the load follows the input "height".
     """
     given = {
         "mass": mass,
@@ -223,7 +223,7 @@ def build(
 
 
 def full_speed(lift: _Lift) -> float:
-    """Return the load's upward speed (m/s) with fully open valve."""
+    """Return the load's upward speed (m/s) with the valve fully open."""
     force = lift.mass * GRAVITY + lift.dry_friction
     left = lift.supply_pressure * lift.area_a - lift.tank_pressure * lift.area_b - force
     return _flow_gain(lift) * math.sqrt(max(left, 0.01 * force) / (lift.area_a**3 + lift.area_b**3))
@@ -327,7 +327,7 @@ def _model(lift: _Lift, coupling: Literal["implicit", "papers"]) -> gpusim.Model
 
 
 def _pressure_a(lift: _Lift) -> float:
-    """Return the initial pressure of chamber A. Above the lower stop, this pressure carries the load."""
+    """Return the initial pressure of chamber A, which carries the load unless the piston is at the lower stop."""
     if lift.position == 0.0:
         return lift.tank_pressure
     return (lift.mass * GRAVITY + lift.area_b * _pressure_b(lift)) / lift.area_a

@@ -38,7 +38,7 @@ def build(
     unknown: float = 0.0,
     rate: float | None = None,
 ) -> Scene:
-    """Build the scene. Commands are "start", which sends the tool around its path and home, and "speed".
+    """Build the scene. The commands are "start" (1: follow the path, 0: return home) and "speed" (m/s).
 
     Args:
         control: control of the joints: computed torque, or PID of each joint with the same gains.
@@ -128,13 +128,13 @@ def _checks(path: Path, most: float, end: float) -> list[Check]:
 
 
 def off(path: Path, run: Recording, end: float) -> np.ndarray:
-    """Return the distance (m) of the tool from the path while the tool follows the path."""
+    """Return the distances (m) of the tool from the path while the tool follows the path."""
     during = (run["time"] > START + APPROACH + 0.05) & (run["time"] < end)
     return path.distance(run["site.tool.position"][during, 0])
 
 
 def miss(run: Recording) -> float:
-    """Return the maximum distance (m) of the tool from its commanded path."""
+    """Return the maximum distance (m) of the tool from its commanded position."""
     return float(np.abs(run["diagram.arm.miss"]).max())
 
 

@@ -33,7 +33,8 @@ def build(
 
     Args:
         crank_length: length of the crank, m, above 0.
-        rod_length: length of the connecting rod, m, above crank_length. The sum of both must be below 0.5.
+        rod_length: length of the connecting rod, m, above ``crank_length``. ``crank_length + rod_length`` must be below
+            0.5.
         crank_mass: mass of the crank, kg, above 0.
         rod_mass: mass of the connecting rod, kg, above 0.
         slider_mass: mass of the slider, kg, above 0.

@@ -109,7 +109,7 @@ def travel_of(run: Recording) -> np.ndarray:
 
 
 def _checks(rest: float, low: float, high: float) -> list[Check]:
-    """Return the checks of a suspension with these travels (m)."""
+    """Return the checks of a suspension with this wheel travel (m) at rest, and at the lower and upper stops."""
 
     def settles(run: Recording) -> bool:
         late = (run["time"] > 2.0) & (run["time"] < PRESSED[0] - 0.05)
@@ -168,7 +168,7 @@ COILS: dict[str, tuple[tuple[float, float, float], tuple[float, float, float]]] 
     "sliding_pillar": ((0.0, 0.5, 0.7), (0.0, 0.52, 0.3)),
     "macpherson_strut": ((0.0, 0.44, 0.78), (0.0, 0.50, 0.42)),
 }
-"""Upper and lower ends of the coils."""
+"""Upper and lower ends of the coils, m."""
 ARMS = {
     "swing_axle": 0.5,
     "trailing_arm": 0.4,

@@ -77,8 +77,8 @@ def above_ground(
         stage: everything that is drawn.
         poses: current poses.
         camera: camera that has moved with the body.
-        before: camera at the start of following. The returned camera may be as far below the ground as ``before``.
-            None: never below.
+        before: camera when it started to follow the body. The returned camera may be as far below the ground as
+            ``before``. None: the camera stays above the ground.
     """
     eye = np.array(camera.position)
     for ground in stage.grounds:

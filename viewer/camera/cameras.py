@@ -1,6 +1,6 @@
 """Cameras: a pinhole camera, and an orbit camera around a point for mouse control. No OpenGL.
 
-Camera axes: x to the right, y up, z backwards (towards the viewer); lengths in m, angles in rad, world frame z up.
+A camera's x axis points to the right, y up and z backwards (towards the viewer). Lengths are in m, angles in rad.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class PinholeCamera:
     Attributes:
         position: position of the eye in the world frame (m).
         target: point at the center of the picture, in the world frame (m).
-        up: upward direction in the picture. A direction parallel to the view is replaced.
+        up: upward direction in the picture. If it is parallel to the view axis, the camera uses another direction.
         field_of_view: vertical field of view, from the lower to the upper edge (rad).
 
     Raises:
-        ViewerError: a value is not finite, eye and target coincide, or the angle is not between 0 and pi.
+        ViewerError: a value is not finite, eye and target coincide, or the field of view is not between 0 and pi.
     """
 
     position: tuple[float, float, float]
@@ -96,7 +96,10 @@ class PinholeCamera:
         return self.projection(aspect, near, far) @ turn
 
     def pixel_ray(self, u: Array, v: Array, width: int, height: int) -> Array:
-        """Return unit vectors (..., 3) in the world frame through pixels, counted from the upper left corner."""
+        """Return unit vectors (..., 3) in the world frame through points of a picture.
+
+        ``u`` and ``v`` are the pixel coordinates of the points, from the upper left corner.
+        """
         rise = math.tan(0.5 * self.field_of_view)
         x = (2.0 * np.asarray(u, dtype=float) / width - 1.0) * rise * width / height
         y = (1.0 - 2.0 * np.asarray(v, dtype=float) / height) * rise
@@ -106,7 +109,7 @@ class PinholeCamera:
         return unit
 
     def project(self, points: Vector | Array, width: int, height: int) -> tuple[Array, Array]:
-        """Return pixels (..., 2) from the upper left corner, and depths (...) along the view axis (m)."""
+        """Return the pixel coordinates (..., 2), from the upper left corner, and depths (m) of points in the world."""
         local = (np.asarray(points, dtype=float) - self.position) @ self.axes().T
         depth = -local[..., 2]
         rise = math.tan(0.5 * self.field_of_view)
@@ -159,7 +162,7 @@ def fitted(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera
 
 
 def closest(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera:
-    """Return the camera centered on ``points``, as close as possible while all points are visible."""
+    """Return the camera centered on ``points``, as close as possible with all points visible and little distortion."""
     if not len(points):
         return camera
     for _ in range(4):
@@ -174,7 +177,7 @@ def closest(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamer
 
 
 def _needed_retreat(camera: PinholeCamera, points: Array, aspect: float) -> float:
-    """Return the distance (m) that the eye must move back to make all points visible. It may be negative."""
+    """Return the distance (m) that the eye must move back to make all points visible. The distance may be negative."""
     rise = math.tan(0.5 * camera.field_of_view) * _INSIDE
     local = (np.asarray(points, dtype=float).reshape(-1, 3) - camera.position) @ camera.axes().T
     if not len(local):
@@ -228,7 +231,7 @@ class OrbitCamera:
         return PinholeCamera(tuple(eye.tolist()), tuple(self.target.tolist()), field_of_view=self.field_of_view)
 
     def orbit(self, right: float, up: float) -> None:
-        """Move the eye around the target by two angles (rad). The elevation stays between -90 and 90 degrees."""
+        """Move the eye around the target by two angles (rad). The elevation stays between -89 and 89 degrees."""
         self.azimuth = math.remainder(self.azimuth + right, math.tau)
         self.elevation = min(max(self.elevation + up, -_STEEPEST), _STEEPEST)
 
@@ -242,7 +245,7 @@ class OrbitCamera:
         self.target = self.target + size * (right * x + up * y)
 
     def zoom(self, factor: float) -> None:
-        """Multiply the distance from the target by a positive factor.
+        """Multiply the distance from the target by a positive factor. The distance stays between 0.1 mm and 1000 km.
 
         Raises:
             ViewerError: the factor is not positive.

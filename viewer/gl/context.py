@@ -1,6 +1,6 @@
 """OpenGL contexts without a window, created with EGL. EGL devices are tried first, then Mesa's surfaceless platform.
 
-Only this module selects PyOpenGL's platform. The platform must be selected before any OpenGL module is imported.
+This module selects EGL as PyOpenGL's platform, which is necessary before any OpenGL module is imported.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _missing(what: str) -> ViewerError:
 class OffscreenContext:
     """OpenGL core context without a window or surface, for drawing into framebuffer objects.
 
-    Contexts are independent of each other. Call :meth:`make_current` before any OpenGL call. A context belongs to the
+    Call :meth:`make_current` before any OpenGL call. A context belongs to the
     thread that created it.
 
     Attributes:
@@ -75,7 +75,7 @@ class OffscreenContext:
 
     Raises:
         ViewerError: EGL, a display or OpenGL 4.3 is not available, or the process was forked from one that has drawn.
-            The message names the fix.
+            The error message names the fix.
     """
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ def _check_process() -> None:
 
 
 def _shared_display() -> Any:
-    """Return the first display that starts. The process never closes it, because several contexts share it."""
+    """Return the first EGL display that works. The process never closes the display, because contexts share it."""
     global _display, _process
     _check_process()
     if _display is None:
@@ -205,7 +205,7 @@ def _attributes(egl: Any, values: tuple[int, ...]) -> Any:
 
 
 def _quiet(function: Any, *arguments: Any) -> Any:
-    """Return the function's result, or None if the function fails."""
+    """Return the function's result, or None if PyOpenGL raises an error."""
     try:
         return function(*arguments)
     except (AttributeError, ctypes.ArgumentError, TypeError):

@@ -41,7 +41,7 @@ class ShadowView:
 def light_direction(up: Array) -> Array:
     """Return the unit vector to the key light in the world frame.
 
-    The direction is defined for z up, and rotated from z to ``up``.
+    The direction is fixed relative to ``up``.
     """
     direction = np.array(_DIRECTION) / np.linalg.norm(_DIRECTION)
     axis = np.cross([0.0, 0.0, 1.0], up)
@@ -58,9 +58,9 @@ class Rig:
     """Lights of one picture.
 
     Attributes:
-        to_light: unit vector to the light that casts shadows, in the world frame.
-        shadowed: whether anything casts shadows.
-        sun: linear color of the viewer's key light. Zero if the model has lights.
+        to_light: unit vector to the first light, the only one that can cast shadows, in the world frame.
+        shadowed: whether the first light casts shadows.
+        sun: linear color of the viewer's key light. Zero if the model's lights are drawn.
         uniforms: uniform values of the shaders for the model's lights, see light.glsl.
     """
 
@@ -132,12 +132,12 @@ def _exposure(lights: list[LightSpec], arms: Array) -> float:
 
 
 def shadow_view(bounds: Bounds, to_light: Array, eye: Array, size: int) -> ShadowView:
-    """Return the smallest square view of a sphere from the light. The texels do not move when the eye moves.
+    """Return a square view from the light that contains a sphere. The texels do not move when the eye moves.
 
     Args:
         bounds: bounding sphere of the objects that cast shadows, in the world frame.
         to_light: unit vector to the light.
-        eye: position of the eye in the world frame (m). The resulting matrices expect positions relative to it.
+        eye: position of the eye in the world frame (m).
         size: edge length of the shadow map (texels).
     """
     # Use discrete sizes. If the map grew a little in every frame, all shadow edges would flicker.
@@ -160,5 +160,5 @@ def shadow_view(bounds: Bounds, to_light: Array, eye: Array, size: int) -> Shado
 
 
 def grid_spacing(distance: float) -> float:
-    """Return the spacing (m) of the finest grid lines for a camera distance (m). It is a power of ten."""
+    """Return the spacing (m) of the finest grid lines, a power of ten, for a camera distance (m)."""
     return 10.0 ** math.floor(math.log10(max(distance, 1e-6)) - 0.15)

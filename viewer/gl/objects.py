@@ -29,7 +29,7 @@ class Program:
     """Linked program of a vertex and a fragment shader. Each entry of ``defines`` becomes ``#define NAME VALUE``.
 
     Raises:
-        ViewerError: the driver rejects the shader. The message contains the first line of its log.
+        ViewerError: the driver rejects the shader. The error message contains the first line of the driver's log.
     """
 
     def __init__(self, vertex: str, fragment: str, **defines: float) -> None:
@@ -169,7 +169,7 @@ class Framebuffer:
     """Framebuffer with any number of color textures and an optional depth texture.
 
     Raises:
-        ViewerError: the driver cannot draw into it, for example because its size needs too much memory.
+        ViewerError: the driver cannot draw into the framebuffer, for example because it needs too much memory.
     """
 
     def __init__(self, width: int, height: int, colors: list[int], depth: int = 0, samples: int = 1) -> None:

@@ -56,7 +56,7 @@ TIERS = {
 
 
 def choose_quality(name: str, renderer_name: str) -> Quality:
-    """Return a quality level by name. "auto" depends on the renderer.
+    """Return a quality level by name. "auto" selects "software" for a renderer on the CPU, else "high".
 
     Raises:
         UnknownNameError: unknown quality.

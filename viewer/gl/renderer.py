@@ -29,7 +29,7 @@ from gpusim.viewer.gl.textures import textures_of
 _AMBIENT = 62
 """Share of the sky's light that reaches surfaces, percent."""
 _HORIZON = 400.0
-"""Extent of the drawn ground, relative to the camera's distance from its target."""
+"""Extent of the drawn ground, relative to the camera's distance from its target or to the scene's radius."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class View:
 
 
 class Renderer:
-    """Renderer of one stage. Construction and every call need a current context.
+    """Renderer of one stage. Construction and every call need a current OpenGL context.
 
     Args:
         stage: the stage to draw.
@@ -173,7 +173,7 @@ class Renderer:
             self._draw_ground(program, ground, view)
 
     def _draw_transparent(self, view: View, shadow: ShadowView) -> None:
-        """Draw glass and transparent visuals last, from back to front. Only their front faces are drawn."""
+        """Draw glass and transparent visuals last, from back to front. Back faces are drawn only for open meshes."""
         chosen = self._buffers.transparent
         if not chosen.size:
             return
@@ -207,7 +207,10 @@ class Renderer:
         return to_shade
 
     def draw_sensors(self, view: View, target: Framebuffer) -> None:
-        """Draw depth along the view axis (m; inf for no hit) and body indices (-1 for no body) into ``target``."""
+        """Draw depth along the view axis (m; inf for no hit) and body indices (-1 for no body) into ``target``.
+
+        Instances with an opacity below 0.5 are not drawn.
+        """
         if self._sensors is None:
             self._sensors = Program("sensor.vert", "sensor.frag"), Program("sensor_ground.vert", "sensor.frag")
         GL.glEnable(GL.GL_DEPTH_TEST)

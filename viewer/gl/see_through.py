@@ -16,7 +16,7 @@ _SHARE = 0.04
 
 
 class SeeThrough:
-    """Detector of world shapes that hide bodies. It ignores planes, height fields and triangle meshes."""
+    """Detector of world shapes that hide bodies. The detector ignores planes, height fields and triangle meshes."""
 
     def __init__(self, stage: Stage) -> None:
         # The box of a terrain or a mesh of triangles says nothing about what it hides.
@@ -36,11 +36,11 @@ class SeeThrough:
         self._starts = np.flatnonzero(np.diff(stage.world[self._bodies], prepend=-1))
 
     def hiding(self, transforms: Array, eye: Array) -> Array:
-        """Return the indices of the instances that hide bodies from ``eye`` (m, world frame).
+        """Return the indices of the instances that hide more than 4 % of a world's bodies from ``eye``.
 
         Args:
             transforms: (instances, 3, 4) transforms of the instances in this frame.
-            eye: position (3,) of the eye.
+            eye: position (3,) of the eye in the world frame (m).
         """
         if not self._walls.size or not self._bodies.size:
             return self._walls[:0]

@@ -1,6 +1,6 @@
 """Soft shade below bodies on a level ground.
 
-A small texture (shade map) for each frame stores the share of the sky that the bodies hide.
+In each frame, a small texture (shade map) stores for each point of the ground the share of the sky that bodies hide.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WIDER = 1.5
 
 
 class GroundShade:
-    """Shade map of one ground, sampled in ``spokes`` directions. It needs a current OpenGL context."""
+    """Shade map of one ground, sampled in ``spokes`` directions. Every call needs a current OpenGL context."""
 
     def __init__(self, spokes: int) -> None:
         self._heights = Framebuffer(_HEIGHTS, _HEIGHTS, [], GL.GL_DEPTH_COMPONENT32F)

@@ -1,4 +1,4 @@
-"""Textures of surfaces on the GPU, one with mipmaps for each image. They need a current OpenGL context."""
+"""Textures of surfaces on the GPU, one with mipmaps for each image. Every call needs a current OpenGL context."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def textures_of(stage: Stage) -> SurfaceTextures | None:
 
 
 class SurfaceTextures:
-    """Textures on the GPU by the hash of their pixels."""
+    """Textures on the GPU, identified by a hash of their pixels."""
 
     def __init__(self, textures: Iterable[Texture]) -> None:
         self._handles: dict[str, int] = {}

@@ -17,7 +17,7 @@ class Channel:
 
     Attributes:
         input: the input's description.
-        value: last value.
+        value: value that a source set last, or the initial value.
         source: source that set the input last. "" if the scene's schedule or the initial value applies.
         released: whether the input was released since the last step.
     """
@@ -61,7 +61,7 @@ class Channels(Mapping[str, Channel]):
         self.changed.add(name)
 
     def release(self, name: str) -> None:
-        """Release an input. It then has its initial value."""
+        """Release an input and reset its value to the initial value."""
         channel = self[name]
         if channel.source:
             channel.value, channel.source, channel.released = channel.input.initial, "", True
@@ -82,7 +82,7 @@ class Channels(Mapping[str, Channel]):
     def write_taken(self, control: MutableMapping[str, Any], everything: bool) -> None:
         """Write the values that were set since the last step.
 
-        With ``everything``, write all values that a source has set, because a schedule has overwritten them.
+        With ``everything``, write all values that any source has set, because a schedule may have overwritten them.
         """
         for name in self if everything else self.changed:
             if self[name].source and name in control:

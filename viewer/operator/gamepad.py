@@ -35,7 +35,7 @@ class Gamepad(Protocol):
 class GlfwGamepad:
     """First gamepad that glfw finds, or else the first joystick.
 
-    The window must have initialized glfw before.
+    A window must have initialized glfw before the first call of :meth:`read`.
     """
 
     def __init__(self, glfw: Any = None) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Input(UiHints):
-    """One number that an operator sets; see :class:`Steering` for its range and behavior.
+    """One number that an operator sets; see :class:`UiHints` for its range and behavior.
 
     Attributes:
         name: label of the command, as in ``sim.control[name]``, or of another input.
@@ -33,7 +33,7 @@ class Input(UiHints):
         shaped: True if the operator must not apply a dead zone and an expo curve, because the model already does.
 
     Raises:
-        ModelError: the range is empty or not finite, or a value is outside of the range.
+        ModelError: the range is empty or not finite, or the initial or safe value is outside of the range.
     """
 
     name: str = field(kw_only=True)
@@ -66,7 +66,7 @@ class Input(UiHints):
         return min(max(value, self.lower), self.upper)
 
     def at(self, deflection: float) -> float:
-        """Return the value for a stick's deflection from -1 to 1. Deflection 0 gives 0 if the range contains 0."""
+        """Return the value for a stick's deflection from -1 to 1. Deflection 0 gives 0 if ``lower`` < 0 < ``upper``."""
         if self.lower < 0.0 < self.upper:
             return deflection * (self.upper if deflection >= 0.0 else -self.lower)
         return self.lower + max(deflection, 0.0) * (self.upper - self.lower)
@@ -79,10 +79,10 @@ def held_value(item: Input, sim: Simulation) -> Value:
 
 
 def command_inputs(model: Model) -> dict[str, Input]:
-    """Return an input for every command of a model that an operator may set, in the order of the control columns.
+    """Return an input for every command of a model, in the order of the control columns, and for inputs of diagrams.
 
-    Each kind of actuator declares the range and the unit of its commands. Inputs of diagrams replace the commands that
-    the diagrams write.
+    Each kind of actuator declares the range and the unit of its commands. Commands that a diagram writes get no input.
+    Commands that are not in ``operator_commands`` of the model are ``idle``.
     """
     found: dict[str, Input] = {}
     hints = command_steering(model)

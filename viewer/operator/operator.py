@@ -37,7 +37,7 @@ class Operator:
     the schedule, and :meth:`poll` once per frame.
 
     Args:
-        sim: the simulation. All of its worlds get the same values.
+        sim: the simulation. All worlds get the same values.
         scene: scene of the simulation, for the schedule and for recordings.
         mapping: see :func:`choose_mapping`.
         gamepad: the gamepad, or None.
@@ -158,7 +158,7 @@ class Operator:
         return self._channels[name].source
 
     def scheduled(self) -> bool:
-        """Return whether the scene has a schedule, which drives untouched inputs."""
+        """Return whether the scene has a schedule, which writes the commands that the operator does not set."""
         return self.scene is not None and self.scene.schedule is not None
 
     def set(self, name: str, value: float, source: str = PANEL) -> None:
@@ -260,7 +260,7 @@ class Operator:
         self.devices.let_go()
 
     def poll(self, seconds: float) -> None:
-        """Read keyboard and gamepad. Call it once per frame.
+        """Set the inputs that keyboard and gamepad move. Call this once per frame.
 
         Args:
             seconds: real time since the last call (s), for rate limits and speeds.
@@ -318,7 +318,7 @@ class Operator:
     def reset(self) -> None:
         """Reset all inputs after a reset of the simulation. A latched emergency stop stays.
 
-        This ends a recording. If its file cannot be written, ``note`` gives the reason.
+        A running recording ends. If the recording's file cannot be written, ``note`` gives the reason.
         """
         self._end_recording()
         self.stop_replay("")

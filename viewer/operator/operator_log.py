@@ -49,7 +49,7 @@ class LogWriter:
         self._recording.stops[self.step] = stopped
 
     def finish(self) -> OperatorRecording:
-        """Write the file. If this fails, you can call it again.
+        """Write the file. If writing fails, you can call this method again.
 
         Raises:
             ModelError: the file cannot be written.

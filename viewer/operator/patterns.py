@@ -72,7 +72,7 @@ def choose_mapping(inputs: Mapping[str, Input], wish: str = "auto") -> InputMapp
     Args:
         inputs: all inputs of the simulation.
         wish: "iso", "sae", "wheeled", a mapping file, or "auto". "auto" selects the ISO pattern for excavators, and
-            "wheeled" for models that drive and steer. For other models, it assigns keys and sticks in order.
+            "wheeled" for models that drive and steer. For other models, "auto" assigns keys and sticks in order.
 
     Raises:
         ModelError: the scene has no such commands, or the file is invalid.
@@ -110,7 +110,7 @@ def declared(inputs: Iterable[Input]) -> list[Binding]:
 
 
 def _left(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list[Binding]:
-    """Return bindings without the keys, sticks and buttons in ``taken``. Empty bindings are removed."""
+    """Return bindings without the keys, sticks and buttons that ``taken`` uses. Empty bindings are removed."""
     keys = {key for binding in taken for key in binding.keys}
     axes, buttons = {b.axis for b in taken}, {b.button for b in taken}
     found = []
@@ -126,7 +126,7 @@ def _left(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list[Binding
 
 
 def _ready_made(inputs: Mapping[str, Input], wish: str) -> InputMapping:
-    """Return a pattern by its name, or the pattern that suits the model."""
+    """Return the pattern named ``wish``, or for "auto" the pattern that suits the model."""
     functions = find_functions(inputs)
     if wish in PATTERNS:
         if missing := [name for name in NEEDED if name not in functions]:

@@ -9,7 +9,8 @@ The first line is the header. One line follows for each step with changes, then 
     {"step": 990, "time": 0.99, "set": {"lift": 0.0}, "stop": true}    emergency stop; false: released
     {"step": 1500, "time": 1.5, "end": true}
 
-A list holds one value for each world. Numbers are stored with all digits, so a replay is bitwise identical.
+A value can be a list with one number for each world. Numbers are stored with all digits, so a replay is bitwise
+identical.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ class OperatorRecording:
         """Read a file.
 
         Raises:
-            ModelError: the file cannot be read or is not an operator recording. The message names the line.
+            ModelError: the file cannot be read or is not an operator recording. The error message names a bad line.
         """
         element = f"operator recording {str(path)!r}"
         try:
@@ -129,7 +130,7 @@ class OperatorRecording:
 
 
 def solver_of(sim: Simulation) -> dict[str, Any]:
-    """Return the solver settings and the number type of a simulation, for a recording."""
+    """Return the number type of a simulation and the solver settings that a recording contains."""
     names = ("substeps", "iterations", "joint_solver", "scheme")
     return {"dtype": sim.dtype, **{name: getattr(sim.config, name) for name in names}}
 
@@ -148,7 +149,7 @@ def newest(base: str | os.PathLike[str]) -> Path | None:
 
 
 def _numbered(path: Path) -> list[tuple[int, Path]]:
-    """Return (number, path) of each file named like ``path``. ``path`` has number 1."""
+    """Return (number, path) of ``path`` (number 1) and of each existing file NAME-2.jsonl, NAME-3.jsonl and so on."""
     name = re.compile(re.escape(path.stem) + r"(?:-([1-9]\d*))?" + re.escape(path.suffix))
     try:
         files = list(path.parent.iterdir())

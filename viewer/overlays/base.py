@@ -1,4 +1,4 @@
-"""Base class and registry of overlays, and the frame that they draw."""
+"""Base class and registry of overlays, and the data of a frame that overlays draw."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Frame:
 
     @cached_property
     def coms(self) -> Array:
-        """Drawn centers of mass (worlds, bodies + 1, 3) in m. The last row is the world's origin."""
+        """Drawn centers of mass (worlds, bodies + 1, 3) in m. The last entry of each world is the world's origin."""
         return np.asarray(self.poses.position + self.stage.offsets[:, None])
 
     def places(self, body: Array, point: Array) -> Array:
@@ -112,7 +112,7 @@ class Frame:
 
     @cached_property
     def weight(self) -> float:
-        """Median weight of the bodies (N). 0 without gravity."""
+        """Median weight of the bodies that forces can move (N). 0 without gravity."""
         gravity = (self.model if self.sim is None else self.sim.runtime).parameters["gravity"][0]
         moving = self.mass[0][self.mass[0] > 0.0]
         return float(np.linalg.norm(gravity) * np.median(moving)) if moving.size else 0.0

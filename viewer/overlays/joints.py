@@ -79,7 +79,10 @@ def joint_arrays(stage: Stage) -> JointArrays:
 
 @register
 class JointsOverlay(Overlay):
-    """Joint frames: opaque in the child, faint in the parent. The origins coincide if the joint error is 0."""
+    """Joint frames: opaque arrows in the child, faint lines in the parent.
+
+    For hinges and ball joints, the distance between both origins is the joint error.
+    """
 
     name: ClassVar[str] = "joints"
     key: ClassVar[str] = "j"

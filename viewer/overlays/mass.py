@@ -73,7 +73,7 @@ class MassOverlay(Overlay):
     description: ClassVar[str] = "centers of mass of bodies and of the whole, with the support polygon"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Draw centers of mass. The support polygon needs contacts and therefore a simulation."""
+        """Draw centers of mass, and in a simulation with contacts also the support polygon."""
         mass, bodies = frame.mass, len(frame.model.bodies)
         coms = frame.coms[:, :bodies]
         centers = whole_center(mass, coms)
@@ -89,7 +89,7 @@ class MassOverlay(Overlay):
         self._add_table(frame, canvas, float(mass[0].sum()))
 
     def _draw_plumb(self, frame: Frame, canvas: Canvas, world: int, center: Array) -> None:
-        """Draw the support polygon, and a line from the common center of mass to it or to the ground."""
+        """Draw the support polygon, and a vertical line from the common center of mass to the polygon or the ground."""
         up, offset = frame.stage.up, frame.stage.offsets[world]
         support = self._support(frame, world)
         height, color = self._ground(frame), INK

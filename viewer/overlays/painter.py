@@ -1,4 +1,4 @@
-"""Painter that draws a canvas into a framebuffer with a fixed number of draw calls. Needs a current context."""
+"""Painter that draws a canvas into a framebuffer of the current OpenGL context with a fixed number of draw calls."""
 
 from __future__ import annotations
 

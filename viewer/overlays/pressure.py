@@ -68,7 +68,7 @@ def _has_chambers(actuator: ActuatorSpec) -> bool:
 
 
 def _middles(frame: Frame, actuator: ActuatorSpec) -> Array:
-    """Return the center of a cylinder in every world, (worlds, 3), m."""
+    """Return the center of a cylinder in every drawn world, (worlds, 3), m."""
     p = actuator.params
     body = np.array([int(p["body_a"]), int(p["body_b"])])
     point = np.stack([p["point_a"] - com_of(frame.model, body[0]), p["point_b"] - com_of(frame.model, body[1])])

@@ -53,7 +53,7 @@ class RaysOverlay(Overlay):
 def _draw(
     frame: Frame, canvas: Canvas, start: Array, end: Array, hit: Array, color: tuple[float, float, float]
 ) -> None:
-    """Draw rays (worlds, n, 3)."""
+    """Draw rays from ``start`` to ``end`` (worlds, n, 3), in m."""
     step, offsets = -(-hit.size // MOST), frame.stage.offsets[:, None]
     start, end, hit = ((start + offsets)[:, ::step], (end + offsets)[:, ::step], hit[:, ::step])
     for chosen, opacity in ((~hit, _MISSED), (hit, _HIT)):

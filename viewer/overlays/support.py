@@ -39,7 +39,7 @@ def _turn(a: Array, b: Array, c: Array) -> float:
 def margin(hull: Array, point: Array) -> float:
     """Return the distance (m) of a point (2,) from the edge of a hull (m, 2), the result of :func:`convex_hull`.
 
-    The distance is positive inside and negative outside. Without corners, it is -inf.
+    The distance is positive inside and negative outside. It is -inf for a hull without corners.
     """
     hull, point = np.asarray(hull, dtype=float).reshape(-1, 2), np.asarray(point, dtype=float)
     if not len(hull):

@@ -1,6 +1,6 @@
 """Operator panel, drawn with imgui over the scene: sliders, switches, gauges and scopes, generated from a scene.
 
-Importing this package loads neither imgui nor OpenGL. The first panel loads both.
+Importing this package does not load imgui and OpenGL. The first panel loads imgui and OpenGL.
 """
 
 from __future__ import annotations

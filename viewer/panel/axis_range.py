@@ -23,10 +23,11 @@ _STEPS = 5.0
 class Span:
     """Axis limits for the values of the last seconds.
 
-    The limits expand to round numbers if a value exceeds them. They shrink if the values use less than half the span.
+    The limits expand to round numbers if a value exceeds the limits. The limits shrink if the values use less than half
+    the span.
 
     Args:
-        least: minimum span, in addition to :data:`FLOOR` and :data:`SHARE`.
+        least: minimum span. The minima :data:`FLOOR` and :data:`SHARE` also apply.
     """
 
     def __init__(self, least: float = 0.0) -> None:

@@ -22,7 +22,7 @@ __all__ = ["imgui", "make_renderer"]
 
 
 def make_renderer() -> Any:
-    """Return imgui's renderer for the bound framebuffer. OpenGL and imgui need a current context."""
+    """Return imgui's renderer for the bound framebuffer, in the current contexts of OpenGL and imgui."""
     # import late: this imports OpenGL, whose platform must have been chosen before
     from imgui_bundle.python_backends.opengl_backend_programmable import ProgrammablePipelineRenderer
 

@@ -45,7 +45,7 @@ def toggle(panel_state: PanelState) -> None:
 
 
 def draw(panel_state: PanelState, view: DiagramView) -> None:
-    """Draw the canvas, and to its right the list of the selected block."""
+    """Draw the canvas, and to its right the ports and parameters of the selected block."""
     _head(panel_state, view)
     f = imgui.get_font_size()
     values = view.values(panel_state.world)
@@ -211,7 +211,7 @@ class _Pen:
 
 
 def _picked(panel_state: PanelState, view: DiagramView, box: Box, values: dict[str, Array]) -> None:
-    """Draw the ports with their values, and fields for the parameters."""
+    """Draw the selected block's ports with their values, and fields for its parameters."""
     widgets.heading(box.path, box.lines[0] if box.lines else "subsystem")
     for title, signals in (("inputs", view.inputs(box)), ("outputs", box.signals)):
         if signals:

@@ -98,7 +98,7 @@ class DiagramView:
     # Values.
 
     def values(self, world: int) -> dict[str, Array]:
-        """Return signal -> values (numbers,) of all wires in one world. Empty if a recording has no wires."""
+        """Return the values (numbers,) of the wires in one world, by signal. Empty for a recording without wires."""
         if isinstance(self._source, Played):
             return {name: rows[world] for name, rows in self._source.player.read_signals().items()}
         running = [one for one in self._running() if one.program.label == self.label]
@@ -109,7 +109,7 @@ class DiagramView:
         return found
 
     def inputs(self, box: Box) -> dict[str, str | None]:
-        """Return port -> signal for the input ports of a box."""
+        """Return the signal at each input port of a box, by port. None: not connected, or not recorded."""
         wires = {w.target[1]: w.signal for w in self.picture.wires if w.target[0] == box.path}
         return {port: wires.get(port) for port in box.inputs}
 
@@ -121,7 +121,7 @@ class DiagramView:
     # Parameters.
 
     def parameters(self, box: Box) -> dict[str, str]:
-        """Return the tunable parameters of a block: signals by name. Empty while a recording is played."""
+        """Return the signals of a block's tunable parameters, by name. Empty while a recording is played."""
         start = f"diagram.{self.label}.{box.path.replace('/', '.')}."
         return {
             signal.removeprefix(start): signal

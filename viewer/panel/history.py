@@ -98,7 +98,7 @@ class History:
     def sample(self) -> None:
         """Sample the current values if enough time has passed. After a reset, discard older samples.
 
-        Sampling runs a trial step, so call this only while the panel is visible.
+        Sampling of forces runs a trial step, so call this only while the panel is visible.
         """
         if not self.scopes:
             return

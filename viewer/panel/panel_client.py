@@ -121,7 +121,7 @@ def add_operator(window: Window, panel_state: PanelState, *, panel: bool = True)
 
     Args:
         window: window that gets the clients.
-        panel_state: state of the window's session. The window shows its overlays.
+        panel_state: state of the window's session. With the panel, it shares the active overlays with the window.
         panel: add the panel. False: add only keyboard and gamepad.
 
     Returns:

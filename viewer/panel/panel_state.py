@@ -35,7 +35,7 @@ class PanelState:
     Attributes:
         session: the running session.
         operator: the inputs; None while a recorded motion is played.
-        parameters: scene parameters; empty for robots.
+        parameters: scene parameters; empty for a scene without parameters.
         values: current values of the parameters as text, which the user may edit.
         shown: names of the active overlays; shared with the window.
         worlds: indices of the worlds that are drawn.
@@ -130,7 +130,7 @@ class PanelState:
         return {name: text for name, text in self.values.items() if text != self._begun.get(name)}
 
     def restart(self) -> None:
-        """Restart the simulation with the edited parameters. If they are invalid, ``message`` gives the reason."""
+        """Restart the simulation with the edited parameters. ``message`` gives the reason if a parameter is invalid."""
         generation = self.session.generation
         self.session.restart(self.changed())
         self.message = self.session.note
@@ -142,7 +142,7 @@ class PanelState:
         self.session.reset()
 
     def toggle_recording(self) -> None:
-        """Start or end a recording of the operator. Starting resets the simulation, for an exact repetition."""
+        """Start or end a recording of the operator. Starting resets the simulation, so that a replay is exact."""
         if self.operator is None:
             return
         try:

@@ -50,13 +50,13 @@ def clipped(text: str, width: float) -> str:
 
 
 def mark(places: Places, name: str) -> None:
-    """Store the area of the last item."""
+    """Store the area of the last drawn item under ``name``."""
     low, high = imgui.get_item_rect_min(), imgui.get_item_rect_max()
     places[name] = Box(low.x, low.y, high.x - low.x, high.y - low.y)
 
 
 def button(label: str, width: float, rgba: Rgba | None = None, height: float = 0.0) -> bool:
-    """Draw a button with this color, or with the default color. Return whether it was pressed."""
+    """Draw a button with the color ``rgba``, or with the default color. Return whether it was pressed."""
     if rgba is None:
         return bool(imgui.button(label, (width, height)))
     for part, factor in (("button", 1.0), ("button_hovered", 1.14), ("button_active", 0.85)):

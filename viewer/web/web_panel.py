@@ -23,7 +23,7 @@ SCENE_VIEW = "scene"
 
 
 class WebPanel:
-    """Controls on the page. All browsers share them.
+    """Controls on the page. All browsers share the same controls.
 
     Args:
         gui: interface of a viser server.
@@ -199,7 +199,7 @@ class WebPanel:
             setattr(handle, name, value)
 
     def _settle(self, handle: Any, value: Any) -> None:
-        """Send a value unless a browser is changing the element."""
+        """Send a value unless a browser has just changed the element."""
         if time.time() - handle.update_timestamp > _SETTLED:
             self._show(handle, "value", value)
 
@@ -220,5 +220,5 @@ def _is_on(item: Input, value: float) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return text without Markdown marks."""
+    """Return text with escaped Markdown characters."""
     return "".join(f"\\{c}" if c in r"\`*_{}[]<>#|" else c for c in text)

@@ -67,7 +67,7 @@ class WebScene:
         self._move_grounds(poses)
 
     def _add(self, batch: Batch, rgba: Array, arrays: tuple[Array, ...]) -> list[_Node]:
-        """Add the instances of a batch. With textures, each color has a separate node."""
+        """Add the instances of a batch. With a texture or vertex colors, each color has a separate node."""
         every = np.arange(batch.first, batch.first + batch.count)
         mesh = batch.mesh.make(_SEGMENTS)
         name = f"{ROOT}/{batch.first}"
@@ -123,7 +123,7 @@ class WebScene:
                     handle.position, handle.wxyz = position[0], wxyz[0]
 
     def show(self, poses: Poses) -> None:
-        """Send all poses that have changed."""
+        """Send the poses that have changed."""
         arrays = _arrays(self.stage.frames(poses))
         least = (_STILL * self.stage.home.radius, _STILL, _STILL)
         for node in self._nodes:
@@ -159,13 +159,13 @@ def _arrays(frames: Frames) -> tuple[Array, Array, Array]:
 
 
 def _mixed(ground: Ground) -> Array:
-    """Return the mean sRGB color of a ground with its texture."""
+    """Return the sRGB color of a ground, multiplied by the mean color of its texture."""
     color = np.ones(3) if ground.finish is None else np.asarray(ground.finish.color)
     return color if ground.texture is None else color * ground.texture.mean()
 
 
 def _dressed(batch: Batch, mesh: TriangleMesh, rgba: Array) -> Any:
-    """Return a mesh with a texture or vertex colors for trimesh."""
+    """Return a trimesh mesh with the texture or the vertex colors of a batch."""
     import trimesh
 
     solid: Any = trimesh.Trimesh(mesh.positions, mesh.triangles, vertex_normals=mesh.normals, process=False)

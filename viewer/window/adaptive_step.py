@@ -27,7 +27,8 @@ class AdaptiveStep:
             sim.step(dt=step.size)
             step.record(time.perf_counter() - began)
 
-    Results then depend on the computer. For bitwise reproducible results use a fixed step size.
+    With an adaptive step size, the results depend on the computer. For bitwise reproducible results, use a fixed step
+    size.
 
     Args:
         min_dt: minimum step size, used without load (s).

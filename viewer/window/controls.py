@@ -201,7 +201,7 @@ class Controls:
             self.sight.navigator.pan(right, down)
 
     def scroll(self, notches: float) -> None:
-        """Zoom with the mouse wheel. Positive: away from the user."""
+        """Zoom with the mouse wheel. Positive ``notches`` (wheel turned away from the user) zoom in."""
         self.sight.release()
         self.sight.navigator.zoom(notches)
 

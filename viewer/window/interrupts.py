@@ -1,4 +1,4 @@
-"""Deferred Ctrl-C in a window. The exception is raised at the end of the frame."""
+"""Deferred Ctrl-C: the signals are caught, so that KeyboardInterrupt can be raised between two frames."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _PATIENCE = 3
 
 @contextmanager
 def kept_interrupts() -> Iterator[list[int]]:
-    """Catch signals that would raise KeyboardInterrupt, and add their numbers to the yielded list."""
+    """Catch signals that would raise KeyboardInterrupt, and add their numbers to the yielded list.
+
+    The third signal raises KeyboardInterrupt immediately.
+    """
     caught: list[int] = []
 
     def keep(number: int, frame: FrameType | None) -> None:

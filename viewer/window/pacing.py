@@ -73,7 +73,7 @@ class Pacer:
         """Sleep until the next frame is due.
 
         Returns:
-            Deadline of the frame, in s on the clock. It may be in the past.
+            Deadline of the frame, in s on the clock. The deadline may be in the past.
         """
         now = self._clock()
         self._adapt(now - self._woke)
@@ -109,13 +109,13 @@ class Pacer:
         self._frames += 1
 
     def recent(self) -> Jitter:
-        """Return statistics of about the last two seconds."""
+        """Return statistics of the last 120 frames. ``skipped`` counts since the last restart."""
         count = max(len(self._late), 1)
         rms = math.sqrt(sum(late * late for late in self._late) / count)
         return Jitter(rms, max(self._late, default=0.0), len(self._late), self._skipped)
 
     def overall(self) -> Jitter:
-        """Return statistics of all frames."""
+        """Return statistics of all frames since the last restart."""
         return Jitter(math.sqrt(self._sum / max(self._frames, 1)), self._worst, self._frames, self._skipped)
 
     def frame_rate(self) -> float:

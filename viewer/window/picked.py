@@ -21,8 +21,8 @@ class Picked:
         world: index of its world.
         position: origin of the body frame, in the world frame (m).
         orientation: quaternion xyzw, body to world.
-        velocity: velocity of the center of mass (m/s). None for recordings, which do not have it.
-        angular_velocity: angular velocity in the world frame (rad/s). None if unknown.
+        velocity: velocity of the center of mass (m/s). None for recordings.
+        angular_velocity: angular velocity in the world frame (rad/s). None for recordings.
         mass: mass (kg). None for a kinematic body.
     """
 
@@ -36,7 +36,7 @@ class Picked:
 
     @classmethod
     def read(cls, source: Source, world: int, body: int) -> Picked:
-        """Read the current state from a source. For a simulation, this runs a trial step.
+        """Read the current state of a body from a source.
 
         Args:
             source: simulation or recording.

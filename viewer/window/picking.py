@@ -85,7 +85,7 @@ class Picker:
 
 
 def _to_ground(ground: Ground, point: Array, axes: Array, eye: Array, ray: Array) -> float:
-    """Return the distance (m) along the ray to a ground. Inf if the ray misses the ground."""
+    """Return the distance (m) along the ray to a ground, or inf if the ray misses the ground."""
     height, sinking = float(axes[:, 2] @ (eye - point)), -float(axes[:, 2] @ ray)
     if height * sinking <= 0.0 or not ground.seen_from(height):
         return float("inf")
@@ -96,7 +96,7 @@ def _to_ground(ground: Ground, point: Array, axes: Array, eye: Array, ray: Array
 
 @lru_cache(maxsize=512)
 def _triangles(mesh: MeshSource) -> tuple[Array, Array, float]:
-    """Return the corners (triangles, 3, 3), and center and radius of a bounding sphere."""
+    """Return a mesh's triangle corners (triangles, 3, 3), and center and radius of its bounding sphere."""
     made = mesh.make(_SEGMENTS)
     low, high = made.bounds()
     center = 0.5 * (low + high)
@@ -117,7 +117,7 @@ def _may_hit(mesh: MeshSource, transforms: Array, eye: Array, ray: Array) -> Arr
 
 
 def _distance(mesh: MeshSource, transform: Array, eye: Array, ray: Array) -> float:
-    """Return the distance (m) along the ray to the nearest triangle of an instance. Inf without a hit.
+    """Return the distance (m) along the ray to the nearest triangle of an instance, or inf without a hit.
 
     Source: Möller and Trumbore, Fast, minimum storage ray/triangle intersection, 1997.
     """

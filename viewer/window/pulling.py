@@ -44,7 +44,7 @@ def spring_wrench(
         stretch: vector (3,) from the point to the target (m).
         velocity: velocity (3,) of the point (m/s).
         arm: vector (3,) from the center of mass to the point (m).
-        mass: mass of the body (kg). The maximum force is proportional to it.
+        mass: mass of the body (kg). The maximum force is 250 m/s2 times the mass.
         felt: effective mass at the point (kg), see :func:`mass_at_point`.
         frequency: undamped natural frequency of the spring (Hz).
 
@@ -60,7 +60,7 @@ def spring_wrench(
 
 
 def why_not_pulled(sim: Simulation, body: int) -> str:
-    """Return the reason why a body cannot be pulled. Empty if the body can be pulled."""
+    """Return the reason why a body cannot be pulled, or an empty text if the body can be pulled."""
     spec = sim.model.bodies[body]
     if spec.kinematic:
         return f"body '{spec.label}' follows its given motion and cannot be pulled"
@@ -107,7 +107,7 @@ class Pull:
         return center + turn @ self._arm
 
     def apply(self, seconds: float = 0.0) -> None:
-        """Write force and torque for the current state. They act until the next call."""
+        """Write force and torque for the current state. Force and torque act until the next call."""
         center, turn, velocity, momentum = self._motion()
         arm = turn @ self._arm
         spin = turn @ np.linalg.solve(self._inertia, turn.T @ momentum)

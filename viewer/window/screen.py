@@ -1,4 +1,4 @@
-"""Window with an OpenGL context. Only this module uses glfw and selects PyOpenGL's platform for it."""
+"""Window with an OpenGL context, created by glfw. This module selects PyOpenGL's platform for windows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def require_glfw() -> Any:
     """Return the module glfw.
 
     Raises:
-        ViewerError: it is not installed, or its library is missing.
+        ViewerError: glfw is not installed, or its library is missing.
     """
     try:
         import glfw

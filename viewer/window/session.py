@@ -45,7 +45,7 @@ class Session:
         finished: whether the user has quit.
         note: one line for the user about the last command.
         dropped: real time dropped because the source lagged (s).
-        on_restart: function that is called before the source is replaced.
+        on_restart: functions that are called before :meth:`restart` replaces the source.
 
     Raises:
         ViewerError: the speed is out of range.
@@ -80,7 +80,11 @@ class Session:
     # Time.
 
     def frame(self, deadline: float) -> None:
-        """Advance the source by the time from the last deadline to this one (s, frame clock), times the speed."""
+        """Advance the source by the time since the last frame's deadline, times the speed.
+
+        Args:
+            deadline: deadline of this frame (s, frame clock).
+        """
         elapsed = 0.0 if self._deadline is None else deadline - self._deadline
         self._deadline = deadline
         if self.paused:
@@ -146,11 +150,11 @@ class Session:
         return (time1 - time0) / (wall1 - wall0)
 
     def poses(self, worlds: Sequence[int]) -> Poses:
-        """Return the poses to draw. In slow motion, they are interpolated between two steps."""
+        """Return the poses to draw. In slow motion, the poses are interpolated between two steps."""
         return self.source.poses(worlds, self._target if self.speed < 1.0 else None)
 
     def _resume_from(self, time: float) -> None:
-        """Continue from this time and discard earlier measurements."""
+        """Continue from this time and discard earlier measurements of the real-time factor."""
         self._target = time
         self._course.clear()
 
@@ -216,7 +220,7 @@ class Session:
         self._resume_from(self.source.time)
 
     def restart(self, changes: Mapping[str, Any] | None = None) -> None:
-        """Rebuild the source with other scene parameters. If they are invalid, ``note`` gives the reason."""
+        """Rebuild the source with other scene parameters. ``note`` gives the reason if a parameter is invalid."""
         if self._rebuild is None:
             self.note = "this cannot be restarted; open it again"
             return

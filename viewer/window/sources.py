@@ -66,7 +66,7 @@ class Source(Protocol):
         """Return the poses of some worlds at ``time``, between the last two steps. None: after the last step."""
 
     def failure(self) -> str:
-        """Return the reason why the source cannot continue. Empty while it can continue."""
+        """Return the reason why the source cannot continue, or an empty text while the source can continue."""
 
 
 class Live:
@@ -79,9 +79,9 @@ class Live:
         clock: function that returns the time (s), for the work budget.
 
     Attributes:
-        before_step: function for state-dependent forces. It is called before each chunk of steps with the chunk's
+        before_step: function for state-dependent forces, which is called before each chunk of steps with the chunk's
             duration (s).
-        operator: operator that writes the commands before each step, or None.
+        operator: operator that writes the commands before each chunk of steps, or None.
         longest: maximum simulated time between two calls of ``before_step`` (s).
         cost: recent wall time of a step (s). None before the first step.
         variable: adaptive step size. None: the simulation's step size.
@@ -123,7 +123,7 @@ class Live:
         return "" if self._recorder is None else f"recording {self._recorder.path.name} {self._recorded:.2f} s"
 
     def _measured(self) -> float:
-        """Return the time of the running worlds, s."""
+        """Return the simulated time of the worlds that have not failed (s)."""
         return float(np.max(self.sim.read_state()["time"]))
 
     def record(self, recorder: MotionRecorder | None) -> None:
@@ -142,7 +142,7 @@ class Live:
         return self._time
 
     def _step_size(self) -> float:
-        """Return the next step size, s. It is constant while commands are recorded or replayed."""
+        """Return the next step size (s), which is constant while commands are recorded or replayed."""
         kept = self.operator is not None and (self.operator.recording or self.operator.replaying)
         return self.sim.config.dt if self.variable is None or kept else self.variable.size
 

@@ -34,7 +34,7 @@ class ViewState:
         worlds: indices of the drawn worlds.
         poses: poses of the current frame.
         navigator: camera navigation.
-        width, height: current size of this area.
+        width, height: current size of the scene's area, in the units of the cursor position.
         picked: the selected body; None for none.
         followed: the body that the camera follows; None for none.
         mounted: index of the model's camera in use; None for the user's camera.

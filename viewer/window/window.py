@@ -1,4 +1,4 @@
-"""The window's main loop: events, time and picture, each at its deadline."""
+"""The window's main loop, which handles events, advances the session and draws a picture at each deadline."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FrameInfo:
         session: the running session.
         view: view in which the scene was drawn.
         width, height: window size (pixels).
-        seconds: time since the previous frame.
+        seconds: time since the previous frame (s).
     """
 
     session: Session
@@ -51,7 +51,7 @@ class FrameInfo:
 
 
 class Client(Protocol):
-    """Protocol of an object that draws in the window, such as a panel. It gets events before the scene."""
+    """Protocol of an object that draws in the window, such as a panel. A client gets events before the scene."""
 
     def event(self, kind: str, *details: Any) -> bool:
         """Handle an event as in :data:`screen.Listener`. Return True to hide it from the scene and later clients."""
@@ -76,7 +76,7 @@ class Window:
         camera: a camera, or the name of a view. None: a camera that shows everything.
         overlays: names of the initially active overlays.
         visuals: draw the visuals of bodies that have them. False: draw the collision shapes.
-        decoration: also draw joints, springs, cylinders, and bodies without shapes.
+        decoration: also draw joints, springs, cylinders, posts, and solids for bodies without shapes and visuals.
         visible: False: open a hidden window.
 
     Attributes:

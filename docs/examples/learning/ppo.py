@@ -1,4 +1,4 @@
-"""PPO in one file, after CleanRL's ppo_continuous_action, with PyTorch on the CPU.
+"""Train a policy with PPO in PyTorch, on the CPU. The code follows CleanRL's ppo_continuous_action.
 
 python ppo.py gpusim/HydraulicLift-v0 --seconds 60 --out lift.npz
 """
@@ -59,7 +59,7 @@ class Agent(nn.Module):
 
 
 def train(env: gpusim.envs.VectorEnv, s: Settings, report: bool = True) -> tuple[Agent, list[tuple[float, ...]]]:
-    """Return the agent and the curve: seconds, control steps, mean reward, success rate of recent episodes."""
+    """Train an agent. Return it, and rows of time (s), control steps, mean reward and recent success rate."""
     torch.manual_seed(s.seed)
     torch.set_num_threads(1)
     size, actions = env.single_observation_space.shape[0], env.single_action_space.shape[0]

@@ -1,4 +1,4 @@
-"""RSL-RL's PPO on a vector environment of gpusim.
+"""Train a policy with RSL-RL's PPO on a vector environment of gpusim.
 
 python rsl_rl_ppo.py gpusim/HydraulicLift-v0 --steps 600000 --out lift.npz
 """
@@ -19,7 +19,7 @@ ROLLOUT = 32
 
 
 class Adapter(VecEnv):
-    """RSL-RL has another interface. Give an environment in mode "same_step" with ``arrays="torch"``."""
+    """Adapter to RSL-RL's ``VecEnv``, for environments in mode "same_step" with ``arrays="torch"``."""
 
     def __init__(self, env: gpusim.envs.VectorEnv, seed: int) -> None:
         self.env, self.cfg, self.device = env, {}, "cpu"

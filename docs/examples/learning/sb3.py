@@ -1,4 +1,4 @@
-"""Stable-Baselines3's PPO on a vector environment of gpusim.
+"""Train a policy with Stable-Baselines3's PPO on a vector environment of gpusim.
 
 python sb3.py gpusim/HydraulicLift-v0 --steps 600000 --out lift.npz
 """
@@ -17,7 +17,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 
 class Adapter(VecEnv):
-    """Stable-Baselines3 has another interface for vector environments. It needs mode "same_step"."""
+    """Adapter to Stable-Baselines3's ``VecEnv``, for environments in mode "same_step"."""
 
     def __init__(self, env: gpusim.envs.VectorEnv) -> None:
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)

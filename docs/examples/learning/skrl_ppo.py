@@ -1,4 +1,4 @@
-"""skrl's PPO on a vector environment of gpusim, which skrl takes as it is.
+"""Train a policy with skrl's PPO on a vector environment of gpusim, without an adapter.
 
 python skrl_ppo.py gpusim/HydraulicLift-v0 --steps 600000 --out lift.npz
 """

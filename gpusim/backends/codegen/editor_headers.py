@@ -22,7 +22,7 @@ _KERNELS = Path(str(resources.files("gpusim.cuda_kernels"))).resolve()
 
 
 def write_headers(folder: str | os.PathLike[str], model: Model | None = None) -> list[Path]:
-    """Write the generated sources of a build, and ``compile_commands.json``. If one file fails, write none.
+    """Write the generated sources of the kernels, and ``compile_commands.json``. If one file fails, write none.
 
     Args:
         folder: target folder, created if it is missing.
@@ -32,7 +32,7 @@ def write_headers(folder: str | os.PathLike[str], model: Model | None = None) ->
         The paths of the files.
 
     Raises:
-        ModelError: the folder is not writable, or the kernels of a kind of actuator break a rule.
+        ModelError: the folder is not writable, or the kernels of a custom kind of actuator are invalid.
     """
     target = Path(folder).absolute()
     texts = _texts(target, kinds_of(model) if model else PACKAGE_KINDS)

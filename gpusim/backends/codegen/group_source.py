@@ -4,8 +4,8 @@ Wide phases run for all worlds of the group at once, all other phases world by w
 
 The order of the phases is the order of solver/schedule.py. Consecutive nodes with only wide phases form a run.
 Consecutive nodes without wide phases also form a run. Before a run, the generated code updates outdated arrays by
-copies from vectors to worlds or back. If each world evaluates a condition, a mask has one bit for each world. A run of
-wide phases restores what it wrote in worlds outside the mask.
+copies from vectors to worlds or back. A condition that each world evaluates gives a mask with one bit for each world. A
+run of wide phases restores what it wrote in worlds outside the mask.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _set(names: Iterable[str]) -> str:
 
 
 class _Writer:
-    """Writer of C++ functions over groups."""
+    """Writer of C++ functions that run for a group of worlds."""
 
     def __init__(self, build: Build) -> None:
         self.build = build
@@ -88,7 +88,7 @@ class _Writer:
         self.out += [f"GPUSIM_PHASE void {name}(Group& g, unsigned on) {{", *lines, "    (void)g, (void)on;", "}"]
 
     def _kind(self, node: Node) -> str:
-        """Return "wide", "alone" (one by one), "mixed", "own" (alone, for some worlds), or "" for an omitted node."""
+        """Return "wide", "alone" (world by world), "mixed", "own" (alone, in some worlds), or "" if omitted."""
         if isinstance(node, If) and node.when.build(self.build) is False:
             return ""
         if isinstance(node, Run):

@@ -279,7 +279,11 @@ def arguments_header(real: np.dtype[np.floating], kinds: Kinds) -> str:  # type:
 
 
 def sizes_header(fixed: dict[str, int] | None) -> str:
-    """Return ``sizes.cuh``: access to sizes and offsets. ``fixed`` ones (``n_...``, ``offset_...``) are constants."""
+    """Return ``sizes.cuh``: access to sizes and offsets. The entries of ``fixed`` are constants.
+
+    Args:
+        fixed: sizes and offsets by name (``n_...``, ``offset_...``). None: all come from the kernel arguments.
+    """
     if fixed is None:
         lines = "#define GPUSIM_SIZE(name) args()->n_##name", "#define GPUSIM_OFFSET(name) args()->offset_##name"
         return "\n".join(["#pragma once", *lines]) + "\n"

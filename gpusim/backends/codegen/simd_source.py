@@ -1,4 +1,4 @@
-"""Phases that run for a group of worlds at once, in the native backend. They are a second compilation of the kernels.
+"""Phases that run for a group of worlds at once, in the native backend: a second compilation of the kernels.
 
 A CPU vector holds one number of each world of a group. This module copies the files in FILES. In the copies, a vector
 type (simd.cuh) replaces ``double``, and the arrays of ``World`` hold a vector per number. Text between ``#if
@@ -74,7 +74,7 @@ def wide_arrays() -> tuple[str, ...]:
 
 @cache
 def wide_parameters() -> tuple[Field, ...]:
-    """Return the parameters that the wide phases read. Their values may differ between worlds."""
+    """Return the parameters that the wide phases read, and whose values may differ between worlds."""
     used = set(_ACCESSOR.findall(wide_text()))
     return tuple(f for f in PARAMETERS if f.name in used)
 

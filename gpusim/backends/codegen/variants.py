@@ -1,4 +1,4 @@
-"""Builds of cuda_kernels/. They differ in number types, generated headers, and which sizes are constants."""
+"""Builds of cuda_kernels/, with different number types, generated headers and constants."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def make_variant(
     Args:
         main: the source file.
         real, stored: number types of the computations and of the stored state.
-        direct: whether the direct solver solves the joints. Otherwise colored sweeps solve them.
+        direct: whether the direct solver solves the joints. Otherwise colored sweeps solve the joints.
         block, slots: maximum numbers of rows and bodies of a constraint.
         fixed: sizes and offsets (``n_...``, ``offset_...``) that become constants.
         shapes: 0: no contacts, 1: contacts of common kinds of shapes, 2: of all kinds except triangle meshes, 3: of all
@@ -270,8 +270,8 @@ def signals_variant(
 ) -> Variant:
     """Return the build of the GPU kernels that read signals, write poses and reset worlds.
 
-    It works for every model with these kinds of actuators and number types. With ``wraps``, models may have wrapped
-    ropes.
+    The build works for every model with these kinds of actuators and number types. With ``wraps``, models may have
+    wrapped ropes.
     """
     # Its headers need a solver and a contact setting: use the colored solver without contacts.
     build = make_variant("signals.cu", real, stored, False, kinds=kinds, wraps=wraps)
@@ -280,9 +280,9 @@ def signals_variant(
 
 
 def rays_variant(kinds: Kinds = COMMON_KINDS) -> Variant:
-    """Return the build of the kernel that casts sensor rays. It works for every model with these kinds of actuators.
+    """Return the build of the kernel that casts sensor rays, for every model with these kinds of actuators.
 
-    It reads only poses, which are float64 in every model.
+    Of the state, the kernel reads only poses, which are float64 in every model.
     """
     double = np.dtype(np.float64)
     headers = _headers(double, kinds, _declared(kinds))
@@ -297,7 +297,7 @@ EVERYWHERE = {("fused.cu", 2, "float32", True), ("staged.cu", 2, "float32", Fals
 
 
 def kernel_variants() -> Iterator[Variant]:
-    """Yield every build that a user can get, for the compile check. Specialized builds differ only in constants.
+    """Yield representative builds for the compile check. Specialized builds are omitted: they add only constants.
 
     The builds with ``everywhere`` contain every value of every preprocessor macro (tests/unit/test_check_kernels.py).
     """

@@ -1,6 +1,6 @@
 """CUDA backend: it compiles cuda_kernels/ with NVRTC and runs them on one GPU with CuPy.
 
-It launches kernels on CuPy's current stream. ``memory.py`` manages the device memory.
+The backend launches kernels on CuPy's current stream. ``memory.py`` manages the device memory.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class CudaBackend(CudaMemory):
     Args:
         model, state, parameters, config, real, launch: see KernelBackend.
         device: number of the GPU, 0 by default.
-        fast: let the compiler fuse multiplies with adds. This is faster, but the results differ from those on a CPU.
+        fast: let the compiler fuse multiplies with adds. The kernels are faster, but the results differ from a CPU's.
         specialize: True specializes the first build for this model's sizes, False specializes no build. By default,
-            only the full build in the background is specialized, with SPECIALIZED_FROM worlds or more.
+            only the full build of a fused launch is specialized, with SPECIALIZED_FROM worlds or more.
 
     Raises:
         ModelError: CuPy is missing, or the GPU does not exist.
@@ -131,7 +131,7 @@ class CudaBackend(CudaMemory):
             return self.builds.module(variant)
 
     def step_variant(self) -> Variant:
-        """Return the build whose kernel runs steps. It is a separate build if the work arrays are in shared memory."""
+        """Return the build whose kernel runs steps, with the work arrays in shared memory if this is faster."""
         return self._variant("fused.cu", shared=bool(self._shape.shared))
 
     def _steps_kernel(self) -> Any:
@@ -227,7 +227,7 @@ class CudaBackend(CudaMemory):
         """Launch ``n`` steps of ``dt`` seconds on CuPy's current stream without waiting for them.
 
         Returns:
-            True if the host knows of more failed worlds than before.
+            True if the host knows of more failed worlds than at the previous call.
 
         Failures in this call reach the host in a later call. :meth:`read_health` waits for the device.
         """
@@ -253,7 +253,7 @@ class CudaBackend(CudaMemory):
         return self.newly_failed()
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:
-        """Return a function that runs a segment. From the second call on, the segment runs as a CUDA graph."""
+        """Return a function that runs a list of launches. From its second run on, a list runs as a CUDA graph."""
 
         def run(segment: list[Launch]) -> None:
             if not segment:
@@ -398,7 +398,7 @@ class CudaBackend(CudaMemory):
         self.invalidate()
 
     def is_mask(self, worlds: Any) -> bool:
-        """Return whether ``worlds`` is a mask on the device. Indices on the device do not count.
+        """Return whether ``worlds`` is a mask on the device. Return False for indices on the device.
 
         Raises:
             ModelError: the shape of the mask does not fit.

@@ -1,8 +1,8 @@
 """Builds of the CUDA backend: first a quick build, then an optimized full build in the background.
 
 ptxas at full optimization takes half a minute for contacts of every kind. A quick build takes seconds and gives the
-same results, bit for bit. The backend links it from parts, so that ptxas compiles each function once. If the driver
-cannot link the parts, ptxas runs at its quick level. If the cache has a full build, the backend uses it at once.
+same results, bit for bit. The backend links a quick build from parts, so that ptxas compiles each function once. If the
+driver cannot link the parts, ptxas runs at its quick level. If the cache has a full build, the backend uses it at once.
 Otherwise a separate process compiles the full build (background_builds.py), and the simulation switches to it between
 two runs.
 
@@ -114,7 +114,7 @@ class CudaBuilds:
         return [self._cupy.RawModule(path=str(path)) for path in paths]
 
     def _order(self, variant: Variant, way: str) -> _Order:
-        """Return the compilations that a build needs at its first start."""
+        """Return the compilations that a build needs before its first use."""
         full = variant.full or variant
         if variant.main not in _LARGE or way == "full":
             return _Order(variant, [_Job(full)])
@@ -149,7 +149,7 @@ class CudaBuilds:
         return compile_cuda(*given, options=job.variant.options)
 
     def _joined(self, order: _Order, made: list[Path]) -> Path:
-        """Return the path of one cubin. Compile it in one piece if the driver cannot link parts."""
+        """Return the path of one cubin. If the driver cannot link the parts, compile the build in one piece."""
         if len(made) < 2:
             return made[0] if order.found is None else order.found
         try:
@@ -165,7 +165,7 @@ class CudaBuilds:
         waiting_builds().put(build)
 
     def arrived(self) -> bool:
-        """Return whether new full builds are ready since the last call. False while a build is still in progress."""
+        """Return whether full builds have become ready since the last call, and no build is in progress."""
         if not all(build.ended for build in self._pending):
             return False
         came = any(build.path is not None for build in self._pending)

@@ -27,11 +27,11 @@ class LaunchShape:
     """Distribution of worlds over threads and blocks of a GPU in the fused launch.
 
     Attributes:
-        lanes: threads per world: 1, 2, 4, ... 32 threads of a warp, or all threads of a block.
+        lanes: threads per world: 4, 8, 16 or 32 threads of a warp, or all threads of a block.
         block: threads per block.
         shared: bytes of shared memory per block. With 0, worlds work in slabs of global memory.
-        tiles: number of worlds that run side by side. Each of them has a slab, unless their arrays are in shared
-            memory.
+        tiles: number of worlds that run side by side. Each of these worlds has a slab of global memory, unless its
+            arrays are in shared memory.
     """
 
     lanes: int
@@ -86,7 +86,7 @@ def load_cupy(device: int) -> Any:
 
 
 def launch_shape(sizes: dict[str, int], slab: int, worlds: int, gpu: Gpu) -> LaunchShape:
-    """Choose the number of threads per world, and shared or global memory for its work arrays.
+    """Choose the number of threads per world, and shared or global memory for the work arrays of a world.
 
     A good number of threads per world is about the square root of rows plus pairs. With few worlds, each world gets
     more threads until the GPU is full.

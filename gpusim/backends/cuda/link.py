@@ -1,4 +1,4 @@
-"""Linker of separately compiled parts to one cubin. It is part of NVIDIA's driver (cuLink, CUDA Driver API 6.26)."""
+"""Linker of separately compiled parts to one cubin, from NVIDIA's driver (cuLink, CUDA Driver API 6.26)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Memory of the CUDA backend: arrays on the device, and host copies of the state and the commands.
 
 Poses, velocities and commands live on the device. The backend updates the host copies (``state``, ``control``) when you
-access them. It copies host writes to the device before the next launch.
+access them, and copies host writes to the device before the next launch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class CudaMemory(KernelBackend):
         """Select the GPU with this number, 0 by default. Allocate nothing yet.
 
         Raises:
-            ModelError: CuPy is missing, or no such GPU.
+            ModelError: CuPy is missing, or the GPU does not exist.
         """
         self.device = device or 0
         self._cupy = load_cupy(self.device)

@@ -1,8 +1,8 @@
-"""NVRTC, NVIDIA's run-time compiler. gpusim calls NVRTC through CuPy if available, otherwise through its library.
+"""NVRTC, NVIDIA's run-time compiler. gpusim calls NVRTC through CuPy if available, otherwise through ctypes.
 
-Neither needs a GPU or its driver. On machines without CuPy, the library is sufficient (``pip install
-nvidia-cuda-nvrtc-cu12``). A build that needs another major version than CuPy's also uses the library. For example,
-NVRTC 13 does not support sm_70.
+Neither way needs a GPU or a driver. Without CuPy, the NVRTC library is sufficient (``pip install
+nvidia-cuda-nvrtc-cu12``). A build that needs another major version of NVRTC than CuPy's also uses the library. For
+example, NVRTC 13 does not support sm_70.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class ProgramLaunch:
     Args:
         backend: the backend with the state and the commands.
         program: the program of the diagram.
-        name: the state array with the state variables of the diagram.
+        name: name of the state array that holds the state variables of the diagram.
     """
 
     def __init__(self, backend: Launcher, program: Program, name: str) -> None:
@@ -34,7 +34,7 @@ class ProgramLaunch:
 
         Args:
             given: inputs from the simulation, (worlds, inputs) on the device.
-            parameters: (1 or worlds, parameters) on the host. The backend copies them only if they changed.
+            parameters: (1 or worlds, parameters) on the host. The backend copies changed parameters to the device.
         """
         self._backend.launch_on_commands(self._kernel, THREADS, lambda: self._arguments(given, parameters))
 

@@ -32,7 +32,7 @@ from gpusim.typing import Array
 
 
 def thread_count() -> int:
-    """Return the number of threads for many worlds: GPUSIM_THREADS, or the cores that this process may use."""
+    """Return the number of threads: the environment variable GPUSIM_THREADS, or the cores that this process may use."""
     given = os.environ.get("GPUSIM_THREADS", "")
     if given:
         if not given.isdigit() or int(given) < 1:

@@ -114,9 +114,9 @@ def load_native(main: str, generated: dict[str, str], defines: dict[str, str]) -
 
 
 def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> Path:
-    """Return the path of the shared library of ``main``. Compile it unless it is in the cache.
+    """Return the path of the shared library of ``main``. Compile the library unless it is in the cache.
 
-    If the compiler lacks OpenMP, the library runs on one thread. The first build without OpenMP warns of this.
+    If the compiler lacks OpenMP, the library runs on one thread. At most one build per day warns of a missing OpenMP.
 
     Args:
         main: name of a source in ``kernel_sources()`` or in ``generated``.
@@ -232,7 +232,7 @@ def vector_bytes() -> int:
 
 @cache
 def _vector_flags() -> tuple[str, ...]:
-    """Return the compiler flags for the processor's vectors. They do not change results."""
+    """Return the compiler flags for the processor's vectors. The flags do not change results."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return ()
     try:

@@ -1,7 +1,8 @@
 """Kernels with the sizes of one model as constants, for long runs.
 
-They are faster than the general kernels. The results are the same, bit for bit. A long run first looks for specialized
-kernels in the cache. If the run continues, the backend compiles them in the background.
+Specialized kernels are faster than the general kernels and give the same results, bit for bit. A long run first looks
+for specialized kernels in the cache. If the cache has none and the run continues, the backend compiles them in the
+background.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class Stepper(Protocol):
 
 
 class StepLoop:
-    """The C structures of a plan of steps. They hold addresses of arrays, so this object keeps the arrays alive.
+    """The C structures of a plan of steps. The structures hold addresses of arrays, which this object keeps alive.
 
     Args:
         backend: the backend that steps.

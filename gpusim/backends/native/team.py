@@ -15,7 +15,7 @@ KEPT = 0.9
 
 
 class Team:
-    """Choice between neighboring numbers of threads in 1, 2, 4, ..., ``most``.
+    """Number of threads, from 1 to ``most``. Each trial tests twice or half as many threads.
 
     Attributes:
         size: number of threads of the next step.

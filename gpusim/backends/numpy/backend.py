@@ -42,7 +42,7 @@ class NumpyBackend:
         self.work.control = control
 
     def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
-        """Run ``n`` steps of ``dt`` seconds. Call ``check`` after each one."""
+        """Run ``n`` steps of ``dt`` seconds. Call ``check`` after each step."""
         self.work.check = check
         self._drop_poisoned()
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
@@ -69,11 +69,11 @@ class NumpyBackend:
         return self.work.control
 
     def hold_overridden(self) -> None:
-        """Set overridden commands to their held values."""
+        """Set overridden commands to the values that override them."""
         hold_overridden(self.work.control, self.state)
 
     def write_commands(self, columns: Any, values: Any) -> None:
-        """Write commands of all worlds from (num_worlds, n). ``columns``: a slice or indices."""
+        """Write n commands of all worlds from ``values`` (num_worlds, n) to ``columns``, a slice or indices."""
         self.work.control[:, columns] = on_host(values).reshape(self.work.num_worlds, -1)
 
     def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:

@@ -1,4 +1,4 @@
-"""All kinds of blocks. Importing this package registers the kinds."""
+"""All kinds of blocks. Importing this package registers all kinds."""
 
 from gpusim.description.registry import discover
 

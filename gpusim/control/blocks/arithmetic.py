@@ -15,7 +15,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def lettered(element: str, count: int) -> tuple[str, ...]:
-    """Return the port names a, b, c ..."""
+    """Return ``count`` port names: a, b, c, ..."""
     if not 1 <= count <= len(LETTERS):
         raise validate.fail(element, f"count = {count!r} is not within 1 to {len(LETTERS)}", "give one that is")
     return tuple(LETTERS[:count])
@@ -70,7 +70,10 @@ class Sum(Block):
 
 @block("product")
 class Product(Block):
-    """Product or quotient of the inputs a, b, ... ``signs`` has one sign for each input, such as "*/". x / 0 is 0."""
+    """Product or quotient of the inputs a, b, ...
+
+    ``signs`` has one sign for each input, such as "*/". Division by zero gives 0.
+    """
 
     signs: str = "**"
     same_units = False

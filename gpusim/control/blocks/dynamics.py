@@ -1,7 +1,7 @@
 """Blocks with state: integrators, filters, transfer functions, delays, PID.
 
-Inputs are constant between samples (zero-order hold). For such inputs, the blocks solve the continuous systems exactly
-at the samples (G. F. Franklin, J. D. Powell, M. Workman, "Digital Control of Dynamic Systems", 1998, section 4.3).
+The blocks treat inputs as constant between samples (zero-order hold). For such inputs, the blocks solve the continuous
+systems exactly at the samples (Franklin, Powell and Workman, "Digital Control of Dynamic Systems", 1998, section 4.3).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def bounded(c: Context, x: Num, lower: float | None, upper: float | None) -> Num
 
 @block("integrator")
 class Integrator(Block):
-    """Time integral of ``gain`` times the input, clipped to ``lower`` to ``upper``.
+    """Time integral of ``gain`` times the input, clipped to the range from ``lower`` to ``upper``.
 
     While ``reset`` is above one half, the output is ``initial``.
     """
@@ -168,13 +168,13 @@ class Filter(LowPass):
         validate.positive(element, "time", self.time)
 
     def system(self) -> tuple[Array, Array, Array, float]:
-        """Return the matrices of the system. Its only state is the output."""
+        """Return the matrices of the system. The only state is the output."""
         return np.array([[-1.0 / self.time]]), np.array([1.0 / self.time]), np.ones(1), 0.0
 
 
 @block("lowpass2")
 class Filter2(LowPass):
-    """Second-order low-pass: w2 / (s2 + 2 damping w s + w2) with w = 2 pi ``frequency`` (Hz)."""
+    """Second-order low-pass: w^2 / (s^2 + 2 ``damping`` w s + w^2) with w = 2 pi ``frequency`` (Hz)."""
 
     frequency: float = 1.0
     damping: float = 0.7
@@ -186,7 +186,7 @@ class Filter2(LowPass):
         validate.positive(element, "damping", self.damping)
 
     def system(self) -> tuple[Array, Array, Array, float]:
-        """Return the matrices of the system. Its states are the output and the output's rate."""
+        """Return the matrices of the system. The states are the output and the output's rate."""
         w = 2.0 * math.pi * self.frequency
         a = np.array([[0.0, 1.0], [-w * w, -2.0 * self.damping * w]])
         return a, np.array([0.0, w * w]), np.array([1.0, 0.0]), 0.0
@@ -194,7 +194,10 @@ class Filter2(LowPass):
 
 @block("transfer")
 class Transfer(Linear):
-    """Transfer function ``num`` / ``den``: polynomials in s, highest power first. order(num) <= order(den)."""
+    """Transfer function ``num`` / ``den``: polynomials in s, highest power first.
+
+    ``num`` has at most the order of ``den``.
+    """
 
     num: Sequence[float]
     den: Sequence[float]
@@ -240,9 +243,9 @@ class Delay(Block):
     """Delay of the input by ``samples`` samples (default 1) or by ``time`` seconds.
 
     Until the delay has passed, the output is ``initial``, or the first input if ``initial`` is None. With ``max_time``,
-    you can change ``time`` during the simulation in each world, from 0 to ``max_time`` seconds. It is rounded to whole
-    samples. A delay breaks an algebraic loop only if ``initial`` is a number and ``max_time`` is None. With
-    ``max_time``, the delay may be 0.
+    you can change ``time`` during the simulation in each world, from 0 to ``max_time`` seconds. The block rounds
+    ``time`` to whole samples. A delay breaks an algebraic loop only if ``initial`` is a number and ``max_time`` is
+    None. With ``max_time``, the delay may be 0.
     """
 
     samples: int | None = None
@@ -321,7 +324,9 @@ class Delay(Block):
 
 @block("derivative")
 class Derivative(Block):
-    """Filtered derivative of the input, s / (time s + 1). It is exact for inputs that are linear between samples.
+    """Filtered derivative of the input, s / (time s + 1).
+
+    The derivative is exact for inputs that are linear between samples.
 
     The input of the filter is the mean rate of the block's input over the sample period. In the first sample, the
     output is 0.
@@ -338,7 +343,7 @@ class Derivative(Block):
         return {"out": Kind(given["in"].shape, units.product(given["in"].unit, units.power(units.SECOND, -1)))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return y a + (1 - a) (u - previous u) / T with a = exp(-T / time)."""
+        """Return a y + (1 - a) (u - u_previous) / T: previous output y, sample period T, a = exp(-T / ``time``)."""
         size, t = c.kinds["out"].size, c.trace
         for name in ("before", "rate"):
             c.places(name, [0.0] * size)
@@ -359,8 +364,8 @@ class Derivative(Block):
 class Pid(Block):
     """PID controller: kp e + ki integral(e) + kd filtered derivative of e (``derivative_time``, s), within bounds.
 
-    The integral stops while the output is at a bound and the error would drive it farther out (conditional integration:
-    K. J. Astrom, T. Hagglund, "Advanced PID Control", 2006, section 3.5). With ``measured_rate``, the input ``rate``
+    The integral stops while the output is at a bound and the error would drive it farther out (conditional integration,
+    see Astrom and Hagglund, "Advanced PID Control", 2006, section 3.5). With ``measured_rate``, the input ``rate``
     (rate of the error) replaces the filtered derivative. While ``reset`` is above one half, the integral is zero.
     """
 

@@ -3,9 +3,9 @@
     tau = M(q) a + b(q, v)
 
 tau are the efforts, and q, v and a the positions, velocities and accelerations of the joints. M is the mass matrix, and
-b contains gravity, centrifugal and Coriolis terms. The block uses the recursive Newton-Euler algorithm (R.
-Featherstone, "Rigid Body Dynamics Algorithms", 2008, table 5.1) in the joint frames on the child bodies. The outward
-pass computes the motion of each frame. The inward pass sums the forces and moments of the bodies.
+b contains gravity, centrifugal and Coriolis terms. The block uses the recursive Newton-Euler algorithm (Featherstone,
+"Rigid Body Dynamics Algorithms", 2008, table 5.1) in the joint frames on the child bodies. The outward pass computes
+the motion of each frame. The inward pass sums the forces and moments of the bodies.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Vector = list[Number]
 
 
 class Frame:
-    """A joint's frame on the child body: its motion, and the force and moment on it, in the frame's axes."""
+    """Motion of a joint's frame on the child body, and force and moment on the frame, in the frame's axes."""
 
     def __init__(self, t: Trace, back: list[Vector], point: Vector, motion: tuple[Vector, Vector, Vector]) -> None:
         self._t, self.back, self.point = t, back, point
@@ -40,13 +40,13 @@ class Frame:
         self.moment: Vector = [0.0, 0.0, 0.0]
 
     def acceleration(self, point: Sequence[Number]) -> Vector:
-        """Return the acceleration of a point r that is fixed in the frame, minus the acceleration of gravity."""
+        """Return the acceleration of a point that is fixed in the frame, minus the acceleration of gravity."""
         t, w = self._t, self.rate
         first = vectors.plus(t, self.moving, vectors.cross(t, self.turning, point))
         return vectors.plus(t, first, vectors.cross(t, w, vectors.cross(t, w, point)))
 
     def bear(self, mass: Number, point: Sequence[Number], inertia: Sequence[Sequence[float]] | None = None) -> None:
-        """Add the inertial force and moment of a body whose center of mass is at ``point``, or of a point mass."""
+        """Add the inertial force and moment of a body at ``point``. Without ``inertia``, the body is a point mass."""
         t = self._t
         force = vectors.scaled(t, mass, self.acceleration(point))
         moment = vectors.cross(t, point, force)
@@ -97,12 +97,13 @@ def following(t: Trace, before: Frame, joint: dict[str, Any], motion: tuple[Numb
 class InverseDynamics(Block):
     """Joint efforts (N m or N) of a chain for ``acceleration`` at positions ``q`` and velocities ``velocity``.
 
-    Inputs without a wire are 0. With only ``q`` connected, the output is the efforts that hold the chain against
-    gravity. ``load`` is an additional point mass (kg) at the tip. ``wrench`` (6,) is an external force and a moment
-    about the tip, in the base's axes, such as the ground force on a foot. ``joints``, ``tip`` and ``gravity`` (m/s2, in
-    the base's frame) come from :func:`gpusim.control.heavy_chain`. With ``gravity=None``, the block has an input
-    ``gravity`` (3,) for a base that tilts. If the base accelerates, subtract its acceleration from this input. The
-    block ignores the angular velocity of the base, and the springs, damping and friction of joints.
+    Optional inputs without a wire are 0. With only ``q`` connected, the block returns the efforts that hold the chain
+    against gravity. ``load`` is an additional point mass (kg) at the tip. ``wrench`` (6,) is an external force and a
+    moment about the tip, in the base's axes, such as the ground force on a foot. ``joints``, ``tip`` and ``gravity``
+    (m/s2, in the base's frame) come from :func:`gpusim.control.heavy_chain`. With ``gravity=None``, the block has an
+    input ``gravity`` (3,) for a base that tilts. If the base accelerates, subtract the acceleration of the base from
+    the input ``gravity``. The block ignores the angular velocity of the base, and the springs, damping and friction of
+    joints.
     """
 
     joints: Sequence[dict[str, Any]]
@@ -115,7 +116,7 @@ class InverseDynamics(Block):
         self.inputs = ("q", "velocity", "acceleration", "load", "wrench", *own)
 
     def check(self, element: str) -> None:
-        """Check the chain, its masses and its gravity."""
+        """Check the chain, the masses and ``gravity``."""
         check_chain(element, self.joints, self.tip, HEAVY)
         for joint in self.joints:
             for name, count in (("com", 3), ("inertia", 6)):
@@ -146,7 +147,7 @@ class InverseDynamics(Block):
         return {"out": Kind((count,))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Run the outward and the inward pass."""
+        """Compute the efforts by an outward and an inward pass."""
         t, count = c.trace, len(self.joints)
         known = {port: [t.plain(x) for x in wire] for port, wire in given.items()}
         rates, gains = (known[p] * count if len(known[p]) == 1 else known[p] for p in ("velocity", "acceleration"))

@@ -3,10 +3,11 @@
     dq = z - J^T (J J^T + s 1)^-1 J z + J^T (J J^T + d2 1)^-1 e,   z = posture_gain (posture - q)
 
 dq is one step of damped least squares for the joint positions q. J is the Jacobian, and e the error to the target,
-limited to ``max_way``. The first two terms move the joints to the posture in the null space of J (A. Liegeois, 1977). s
-is close to zero (``PROJECTED``). The damping d2 = damping2 + |e|^2 / 2 grows with the error. Therefore the tip comes to
-rest as close as possible to a target that is out of reach (T. Sugihara, "Solvability-unconcerned inverse kinematics by
-the Levenberg-Marquardt method", 2011). The block clips the result to the joint limits.
+limited to ``max_way``. The first two terms move the joints to the posture in the null space of J (Liegeois, 1977). The
+regularization s is close to zero (``PROJECTED``). The damping d2 = ``damping``^2 + |e|^2 / 2 grows with the error e
+before the limit. Therefore the tip comes to rest as close as possible to a target that is out of reach (Sugihara,
+"Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", 2011). The block clips the result to the
+joint limits.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def check_chain(element: str, joints: Any, tip: Any, more: Sequence[str] = ()) -
 
 
 def forward(t: Trace, joints: Sequence[dict[str, Any]], tip: Sequence[float], q: Wire) -> Reached:
-    """Return the pose of the tip, and the axes of the joints with a point on each, in the base's frame."""
+    """Return the tip's pose, and each joint's axis with a point on the axis, in the base's frame."""
     rotation: list[list[Number]] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     position: list[Number] = [0.0, 0.0, 0.0]
     axes, points = [], []
@@ -90,7 +91,7 @@ def check_count(kind: Kind, count: int, port: str) -> None:
 
 @block("chain")
 class Chain(Block):
-    """Pose of a chain's tip in the base's frame for given joint positions: ``position`` and rows of ``rotation``.
+    """Pose of a chain's tip in the base's frame for given joint positions, as ``position`` and rows of ``rotation``.
 
     ``joints`` and ``tip`` come from :func:`gpusim.control.chain`.
     """
@@ -123,7 +124,7 @@ class Ik(Block):
     The block starts from ``start`` and does one iteration per sample. In the null space, the joints move to ``posture``
     (n,). With a ``lever`` (m), the tip also rotates to the input ``orientation`` (4,) (xyzw, in the base's frame). An
     error of one radian then counts as much as an error of ``lever`` meters. Outputs: the joint positions ``out`` (n,),
-    and the remaining error ``error`` (m).
+    and the error ``error`` (m) before this iteration.
     """
 
     joints: Sequence[dict[str, Any]]
@@ -224,7 +225,7 @@ class Ik(Block):
 
 
 class Framed(Block):
-    """Base class of blocks that transform to or from a body's frame, given its position and quaternion."""
+    """Base class of blocks that transform to or from a body's frame, given the body's position and quaternion."""
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check the sizes and return a vector with the input's unit."""
@@ -236,13 +237,13 @@ class Framed(Block):
 
 @block("to_frame")
 class ToFrame(Framed):
-    """Convert a point from the world to a body's frame. With ``vector``, rotate a direction or a force."""
+    """Convert a point from the world to a body's frame. With ``vector``, only rotate the input, such as a force."""
 
     vector: bool = False
     inputs = ("in", "position", "orientation")
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return R^T (x - p)."""
+        """Return R^T (x - p), with the rotation matrix R and the position p of the body."""
         rotation = vectors.columns(vectors.from_quaternion(c.trace, given["orientation"]))
         x: Sequence[Number] = given["in"] if self.vector else vectors.minus(given["in"], given["position"])
         return {"out": numbers(c.trace, vectors.apply(c.trace, rotation, x))}
@@ -250,13 +251,13 @@ class ToFrame(Framed):
 
 @block("from_frame")
 class FromFrame(Framed):
-    """Convert a point from a body's frame to the world. With ``vector``, rotate a direction or a force."""
+    """Convert a point from a body's frame to the world. With ``vector``, only rotate the input, such as a force."""
 
     vector: bool = False
     inputs = ("in", "position", "orientation")
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return p + R x."""
+        """Return p + R x, with the rotation matrix R and the position p of the body."""
         turned = vectors.apply(c.trace, vectors.from_quaternion(c.trace, given["orientation"]), given["in"])
         moved = turned if self.vector else vectors.plus(c.trace, turned, given["position"])
         return {"out": numbers(c.trace, moved)}
@@ -264,7 +265,7 @@ class FromFrame(Framed):
 
 @block("rotate")
 class Turned(Block):
-    """Product of a 3x3 matrix (row by row), or its transpose with ``transposed``, and a vector (3,)."""
+    """Product of a 3x3 matrix (9 numbers, row by row) and a vector (3,). ``transposed`` transposes the matrix."""
 
     transposed: bool = False
     inputs = ("matrix", "in")

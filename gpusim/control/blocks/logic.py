@@ -1,4 +1,4 @@
-"""Logic blocks: comparisons, gates, switches, memories, counters, state machines. True is above one half."""
+"""Logic blocks: comparisons, gates, switches, memories, counters, state machines. A number above one half is true."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Logic(Block):
 
 @block("compare")
 class Compare(Logic):
-    """1 if ``a sign b`` holds, else 0. ``sign``: <, <=, >, >=, == or !=. Without a wire, b is ``value``."""
+    """1 if ``a sign b`` holds, else 0. ``sign``: <, <=, >, >=, == or !=. Without a wire, the input b is ``value``."""
 
     sign: str = ">"
     value: float = 0.0
@@ -147,7 +147,7 @@ class Select(Block):
 
 @block("sr_latch")
 class Latch(Logic):
-    """1 from the time when ``set`` is true until ``reset`` is true. If both are true, the output is 0."""
+    """1 from the time when ``set`` is true until ``reset`` is true. If both inputs are true, the output is 0."""
 
     initial: bool = False
     inputs = ("set", "reset")
@@ -244,11 +244,13 @@ class Counter(Block):
 
 @block("state_machine")
 class StateMachine(Block):
-    """State machine: named states with transitions. The block takes the first transition whose condition holds.
+    """State machine: named states with transitions.
+
+    In each sample, the block takes the first transition from the active state whose condition holds.
 
     The condition of a transition [from, to, port] is that the input ``port`` is true. The condition of [from, to,
-    seconds] is that the state ``from`` has been active for this time. Outputs: ``state`` (index, from 0), ``time`` (s)
-    since this state became active, and one output for each state, 1 while the state is active.
+    seconds] is that the state ``from`` has been active for this number of seconds. Outputs: ``state`` (index, from 0),
+    ``time`` (s) since this state became active, and one output for each state, 1 while the state is active.
     """
 
     states: Sequence[str]

@@ -43,7 +43,7 @@ class Move(Block):
             raise validate.fail(element, f"order = {self.order!r} is neither 3 nor 5", "give 3 (cubic) or 5 (quintic)")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return shapes and units of position (same as the target), velocity, acceleration, and a flag."""
+        """Return shapes and units of position (as the target), velocity and acceleration, and the flag ``done``."""
         return {**_rates(given["target"]), "done": Kind((), units.NONE)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -70,7 +70,7 @@ class Move(Block):
         return {"out": out, "velocity": velocity, "acceleration": acceleration, "done": [done]}
 
     def _at(self, c: Context, spent: Num, duration: Num, begin: list[Wire], end: Wire) -> tuple[Wire, Wire, Wire]:
-        """Return position, velocity and acceleration after a time.
+        """Return position, velocity and acceleration after ``spent`` seconds of the move.
 
         Hermite polynomials blend the distance, the initial velocity and the initial acceleration.
         """

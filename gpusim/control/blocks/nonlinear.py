@@ -36,7 +36,10 @@ class Limiter(Block):
 
 @block("dead_zone")
 class DeadZone(Block):
-    """Dead zone: 0 between ``lower`` and ``upper``. Outside, the output is the signed distance to the nearer bound."""
+    """Dead zone: 0 between ``lower`` and ``upper``.
+
+    Outside the bounds, the output is the signed distance to the nearer bound.
+    """
 
     lower: float = -0.1
     upper: float = 0.1
@@ -118,7 +121,10 @@ class Relay(Block):
 
 @block("lookup")
 class Table(Block):
-    """Piecewise linear curve through points (x, y). Outside, it is constant, or extrapolated with ``extend``."""
+    """Piecewise linear curve through points (x, y).
+
+    Outside the points, the curve is constant, or extrapolated with ``extend``.
+    """
 
     x: Sequence[float]
     y: Sequence[float]

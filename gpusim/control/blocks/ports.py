@@ -12,11 +12,14 @@ class Inlet(Source):
     """Input of a subsystem, with the name of the block."""
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return a unitless number. This applies only to a diagram that is not used as a subsystem."""
+        """Return a number of unknown unit, for a diagram that is not a subsystem."""
         return {"out": Kind()}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Raise an error if the diagram is not a subsystem. Flattening has already removed the inlets of subsystems."""
+        """Raise an error if the diagram is not a subsystem.
+
+        Flattening has already removed the inports of subsystems.
+        """
         raise ModelError(f"{c.element}: 'inport' works only in a subsystem; use 'input' or 'signal' here")
 
 

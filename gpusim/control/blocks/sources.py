@@ -149,7 +149,7 @@ class Sequence_(Source):  # noqa: N801 (Sequence is a type)
         return {"out": _given_unit(self.unit)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Evaluate at the time of the sample. A sequence that repeats ends with the last time."""
+        """Evaluate at the time of the sample. A repeated sequence starts again at the last time."""
         t = time_now(c)
         if self.repeat:
             whole = float(self.times[-1])
@@ -188,7 +188,8 @@ class Input(Source):
     """Operator input: command ``label`` of the simulation, set by a person or a program. The viewer shows a slider.
 
     The deflection is the distance of the command from the default, relative to the range on that side. A deflection
-    below ``dead_zone`` counts as 0. ``curve`` above 1 reduces small deflections: ``curve = 3`` is the third power.
+    below ``dead_zone`` counts as 0. ``curve`` above 1 reduces small deflections, for example ``curve = 3`` by the third
+    power.
     ``keys``: two keyboard keys (decrease, increase), or one key for a ``switch`` (0 or 1). ``axis``: a gamepad axis, or
     a button for a switch. The default of ``lower`` is -1, or 0 for a switch. Values outside the range are clipped.
     """
@@ -256,8 +257,8 @@ class Input(Source):
 class Noise(Source):
     """Normal random numbers with standard deviation ``sigma``, new in each sample. ``size`` > 1 gives a vector.
 
-    The numbers depend only on the seed, the world and the sample. A world gets the same numbers for any number of
-    worlds, and again after a reset.
+    The numbers depend only on the block, the seed, the world and the sample, not on the number of worlds. The numbers
+    repeat after a reset.
     """
 
     sigma: float = 1.0
@@ -305,7 +306,10 @@ class Signal(Source):
 
 @block("command")
 class Command(Block):
-    """Set a command of the simulation, clipped to ``lower`` to ``upper``. A vector sets several commands."""
+    """Set a command of the simulation, clipped to the range from ``lower`` to ``upper``.
+
+    A vector sets several commands.
+    """
 
     command: str | Sequence[str]
     lower: float | None = None
@@ -334,7 +338,7 @@ class Command(Block):
         return [self.command] if isinstance(self.command, str) else list(self.command)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Clip the command to its range and write it."""
+        """Clip the input to the range and write the command."""
         t = c.trace
         for name, value in zip(self.names, given["in"], strict=True):
             if self.lower is not None:

@@ -39,7 +39,7 @@ MOST_OF_PYTHON = 4096
 
 
 def _listed(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of inputs as a tuple. A single name is a tuple of one."""
+    """Return names of inputs as a tuple. A single name gives a tuple with one entry."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 
@@ -53,8 +53,9 @@ class Expression(Block):
 
     The formula may use arithmetic, powers, comparisons, ``and``, ``or``, ``not``, ``x if c else y``, the functions sin
     cos tan asin acos atan atan2 exp log pow sqrt abs floor round min max, and the constants pi and inf. The inputs of
-    the block are the names in the formula, or ``names`` in this order. A division by zero returns zero. Vectors are
-    evaluated component by component.
+    the block are ``names`` in this order, or by default the names in the formula in alphabetical order. A division by
+    zero returns zero. Except for whole exponents from 1 to 8, powers of zero and of negative numbers are zero. Vectors
+    are evaluated component by component.
     """
 
     text: str
@@ -74,7 +75,7 @@ class Expression(Block):
         self.inputs = _listed(self.names) or tuple(sorted({n for n in found if n not in _CONSTANTS}))
 
     def check(self, element: str) -> None:
-        """Check that the formula can be read."""
+        """Check the syntax and the names of the formula."""
         if self._tree is None:
             rule = f"text = {shortened(self.text)} is no formula"
             raise validate.fail(element, rule, "correct it, as 'a * (b - 1)'")
@@ -111,13 +112,13 @@ def _deeper(node: ast.expr, most: int) -> bool:
 
 
 class _Reader:
-    """Evaluator of a formula. Without a context, it only checks the formula."""
+    """Evaluator of a formula. Without a context, the evaluator only checks the formula."""
 
     def __init__(self, names: dict[str, Any], c: Context | None = None) -> None:
         self._names, self._c = names, c
 
     def check(self, node: ast.expr) -> None:
-        """Check that everything in the formula is known.
+        """Check that the formula contains only known names, functions and operators.
 
         Raises:
             ModelError: a part of the formula is unknown.
@@ -208,7 +209,7 @@ class _Reader:
         return left + right if sign is ast.Add else left - right if sign is ast.Sub else left * right
 
     def _power(self, base: Num, node: ast.expr, exponent: Num) -> Num:
-        """Compute small whole powers by products. Other powers of a base that is not above zero are 0."""
+        """Compute whole powers from 1 to 8 by products. Other powers of zero or of a negative base are 0."""
         assert self._c is not None
         t = self._c.trace
         if isinstance(node, ast.Constant) and isinstance(node.value, int) and 1 <= node.value <= 8:
@@ -239,9 +240,9 @@ class _Reader:
 class Python(Block):
     """Python function ``function(time, inputs)``. ``inputs`` contains an array for each input by name.
 
-    Arrays are (worlds,) or (worlds, n), and so is the result. They have one entry for each world in which a sample is
-    due. The whole diagram then runs on the host. If the function keeps a state, a reset of the worlds does not reset
-    this state, and files do not store it.
+    The arrays and the result have the shape (worlds,) or (worlds, n), with one entry for each world in which a sample
+    is due. A diagram with a ``python`` block runs on the host. If the function keeps a state, a reset of the worlds
+    does not reset this state, and files do not store this state.
     """
 
     function: Callable[..., Any]

@@ -21,7 +21,10 @@ FALLEN = 0.8 * HEIGHT
 
 
 class BipedWalk(Task):
-    """Walk at a goal speed. Actions: targets of twelve joints. Success: within 0.1 m/s of the goal at the end."""
+    """Walk at a goal speed. The actions are the targets of twelve joints.
+
+    Success: at the end, the robot stands and its speed is within 0.1 m/s of the goal.
+    """
 
     scene = "biped_walk"
     parameters = {"control": "joints"}
@@ -36,7 +39,7 @@ class BipedWalk(Task):
     noise = {f"joint.{name}.position": 0.005 for name in JOINTS}
 
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return height, gravity and velocities in the pelvis frame, joints, the goal speed and last actions."""
+        """Return pelvis height, gravity and velocities in the pelvis frame, joints, goal speed and last actions."""
         inverse = np.swapaxes(rotations.matrix_from_quaternion(s["body.pelvis.orientation"]), 1, 2)
         velocities = (rotations.matvec(inverse, s[f"body.pelvis.{name}_velocity"]) for name in ("linear", "angular"))
         joints = s.array[:, s.slices[f"joint.{JOINTS[0]}.position"].start :]
@@ -52,15 +55,15 @@ class BipedWalk(Task):
         return np.abs(s["body.pelvis.linear_velocity"][:, 0] - goal["speed"])
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Reward the goal speed, a pelvis that stays on the line and does not rotate, and small joint targets."""
+        """Return a reward for the goal speed, a pelvis that stays on the x axis without rotation, and small actions."""
         aside = np.abs(s["body.pelvis.linear_velocity"][:, 1]) + np.abs(s["body.pelvis.position"][:, 1])
         turned = np.abs(s["body.pelvis.angular_velocity"]).sum(axis=1)
         return 0.3 + np.exp(-10.0 * self._miss(s, goal) ** 2) - 0.2 * aside - 0.02 * turned - 0.01 * (action**2).sum(1)
 
     def terminated(self, s: Signals, goal: Goals) -> Array:
-        """Return the worlds whose robot has fallen."""
+        """Return a mask (num_envs,) of the worlds whose robot has fallen."""
         return s["body.pelvis.position"][:, 2] < FALLEN
 
     def success(self, s: Signals, goal: Goals) -> Array:
-        """Return the worlds whose robot walks at the goal speed."""
+        """Return a mask (num_envs,) of the worlds whose robot stands and walks at the goal speed."""
         return (self._miss(s, goal) < 0.1) & ~self.terminated(s, goal)

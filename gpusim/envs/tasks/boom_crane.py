@@ -17,7 +17,10 @@ LOAD = (0.5 * 300.0 + 500.0) * 3.0 * GRAVITY
 
 
 class BoomCraneLift(Task):
-    """Turn a loaded boom to an angle with the valve of its cylinder. Success: within 0.5 degrees at the end."""
+    """Rotate a loaded boom to a goal angle. The action is the command of the cylinder's valve.
+
+    Success: at the end, the angle is within 0.5 degrees of the goal.
+    """
 
     scene = "boom_crane"
     dt, decimation, episode = 5e-3, 6, 6.0
@@ -35,7 +38,7 @@ class BoomCraneLift(Task):
     start = {"joint.hinge.position": Uniform(-0.25, 0.75)}
 
     def begin(self, sim: Simulation, worlds: Array, drawn: Mapping[str, Array]) -> dict[str, Array]:
-        """Set the oil pressures that hold the boom at the drawn angle."""
+        """Return the pressure of chamber A that holds the boom at the drawn angle."""
         cos, sin = np.cos(drawn["joint.hinge.position"]), np.sin(drawn["joint.hinge.position"])
         x, z = ROD_PIN * cos - BASE_PIN[0], ROD_PIN * sin - BASE_PIN[1]
         arm = ROD_PIN * (z * cos - x * sin) / np.hypot(x, z)
@@ -59,5 +62,5 @@ class BoomCraneLift(Task):
         return -2.0 * error + np.exp(-60.0 * error) - 0.02 * action[:, 0] ** 2
 
     def success(self, s: Signals, goal: Goals) -> Array:
-        """Return the worlds within 0.5 degrees of the goal."""
+        """Return a mask (num_envs,) of the worlds within 0.5 degrees of the goal."""
         return self._error(s, goal) < np.radians(0.5)

@@ -18,7 +18,7 @@ JOINTS = [f"joint.{name}.{what}" for what in ("position", "velocity") for name i
 
 
 class ExcavatorReach(Task):
-    """Move the hinge of the bucket to a point with four levers. Success: within 10 cm at the end."""
+    """Move the bucket's hinge to a goal point with four levers. Success: within 10 cm of the goal at the end."""
 
     scene = "excavator"
     parameters = {"undercarriage": "fixed", "stones": 0}
@@ -34,7 +34,7 @@ class ExcavatorReach(Task):
     }
 
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return joints, distance to the goal in cylinder coordinates, goal, load pressure and last actions."""
+        """Return joints, goal minus position in cylindrical coordinates, goal, load pressure and last actions."""
         x, y, z = s["body.bucket.position"].T
         rest = [goal["radius"] - np.hypot(x, y), goal["angle"] - np.arctan2(y, x), goal["height"] - z]
         known = [goal["height"], goal["radius"] - 2.4, s["joint.swing.position"], 1e-7 * s["pump.pump.load_pressure"]]
@@ -50,7 +50,7 @@ class ExcavatorReach(Task):
         return -gap + np.exp(-10.0 * gap) - 0.02 * (action**2).mean(axis=1)
 
     def success(self, s: Signals, goal: Goals) -> Array:
-        """Return a mask (num_envs,) of the worlds whose bucket is within 10 cm of the goal."""
+        """Return a mask (num_envs,) of the worlds whose bucket hinge is within 10 cm of the goal."""
         return self._gap(s, goal) < 0.1
 
 
@@ -65,9 +65,10 @@ class Load:
     """Positions of the bucket and the stones.
 
     Attributes:
-        way: vector from the middle of the bucket to the mean of the stones that are not dumped, (num_envs, 3), m.
-        carried: number of lifted stones in the bucket, weighted by height, (num_envs,).
-        dumped: number of stones next to the trench, (num_envs,).
+        way: vector from the middle of the bucket to the mean position of the stones that are not dumped,
+            (num_envs, 3), m.
+        carried: number of lifted stones in the bucket, (num_envs,). A partly lifted stone counts as a fraction.
+        dumped: number of stones on the ground next to the trench, (num_envs,).
         bucket: middle of the bucket, (num_envs, 3), m.
     """
 
@@ -78,7 +79,7 @@ class Load:
 
 
 class ExcavatorDig(Task):
-    """Scoop stones out of a trench, swing to a side and dump them. Success: three dumped stones at the end."""
+    """Scoop stones out of a trench, swing to a side and dump them. Success: at least three dumped stones at the end."""
 
     scene = "excavator"
     parameters = {"undercarriage": "fixed", "stones": STONES}
@@ -115,22 +116,22 @@ class ExcavatorDig(Task):
         return Load(mean - bucket, (inside * lifted).sum(axis=1), dumped.sum(axis=1), bucket)
 
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return joints, bucket, distance to the stones, numbers of stones, load pressure and last actions."""
+        """Return joints, bucket position, vector to the stones, stone counts, load pressure and last actions."""
         load = self.load(s)
         counts = [0.3 * load.carried, 0.3 * load.dumped, 1e-7 * s["pump.pump.load_pressure"]]
         return np.concatenate([s.array[:, :8], load.bucket, load.way, np.stack(counts, axis=1), action], axis=1)
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Reward, in rising order: a bucket near the stones, lifted stones, a bucket at the side, dumped stones."""
+        """Return a reward for a bucket near the stones, for lifted stones, and most for dumped stones."""
         load = self.load(s)
         carried, side = np.minimum(load.carried, 5.0), np.minimum(np.abs(load.bucket[:, 1]), 1.0)
         near = -0.3 * np.minimum(np.linalg.norm(load.way, axis=1), 2.0) * np.exp(-carried)
         return near + carried * (0.3 + 0.5 * side) + 1.5 * load.dumped - 0.01 * (action**2).mean(axis=1)
 
     def terminated(self, s: Signals, goal: Goals) -> Array:
-        """Return the worlds whose bucket is farther away than an intact arm can reach."""
+        """Return a mask (num_envs,) of the worlds whose bucket is farther away than an intact arm can reach."""
         return np.linalg.norm(s["body.bucket.position"], axis=1) > FAR
 
     def success(self, s: Signals, goal: Goals) -> Array:
-        """Return the worlds with three or more dumped stones."""
+        """Return a mask (num_envs,) of the worlds with three or more dumped stones."""
         return self.load(s).dumped >= 3

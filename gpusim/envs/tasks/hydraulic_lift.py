@@ -16,7 +16,7 @@ AREA_A, AREA_B, TANK = 0.25 * np.pi * 0.04**2, 0.25 * np.pi * (0.04**2 - 0.02**2
 
 
 class HydraulicLift(Task):
-    """Lift a load to a height with a valve and hold it there. Success: within 5 mm at the end."""
+    """Lift a load to a goal height with a hydraulic valve. Success: within 5 mm of the goal at the end."""
 
     scene = "hydraulic_lift"
     parameters = {"position": 0.2}
@@ -37,7 +37,7 @@ class HydraulicLift(Task):
     start = {"joint.rail.position": Uniform(0.05, 0.45)}
 
     def begin(self, sim: Simulation, worlds: Array, drawn: Mapping[str, Array]) -> dict[str, Array]:
-        """Set the oil pressure that carries the drawn mass."""
+        """Return the pressure of chamber A that carries the drawn mass."""
         return {"cylinder.lift.pressure_a": (9.81 * drawn["body.load.mass"] + AREA_B * TANK) / AREA_A}
 
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
@@ -60,5 +60,5 @@ class HydraulicLift(Task):
         return -5.0 * error + np.exp(-100.0 * error) - 0.02 * action[:, 0] ** 2
 
     def success(self, s: Signals, goal: Goals) -> Array:
-        """Return the worlds within 5 mm of the goal."""
+        """Return a mask (num_envs,) of the worlds whose load is within 5 mm of the goal."""
         return self._error(s, goal) < 5e-3

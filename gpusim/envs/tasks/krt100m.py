@@ -13,7 +13,7 @@ STEER = 0.035
 
 
 class Krt100mDrive(Task):
-    """Drive the robot without its trailer to a point of the plane. Success: within 30 cm at the end."""
+    """Drive the robot without its trailer to a goal point. Success: within 30 cm of the goal at the end."""
 
     scene = "krt100m"
     parameters = {"obstacle": "none", "trailer": False}
@@ -32,7 +32,7 @@ class Krt100mDrive(Task):
         return goal["x"] - x, goal["y"] - y
 
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return distance and direction of the goal, velocities in the chassis frame, rack and last actions."""
+        """Return distance and direction of the goal, chassis velocities, steering rack position and last actions."""
         x, y, z, w = s["body.chassis.orientation"].T
         yaw = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
         (dx, dy), (vx, vy, _) = self._way(s, goal), s["body.chassis.linear_velocity"].T
@@ -53,5 +53,5 @@ class Krt100mDrive(Task):
         return -0.1 * gap + np.exp(-2.0 * gap)
 
     def success(self, s: Signals, goal: Goals) -> Array:
-        """Return the worlds within 30 cm of the goal."""
+        """Return a mask (num_envs,) of the worlds whose robot is within 30 cm of the goal."""
         return self._gap(s, goal) < 0.3

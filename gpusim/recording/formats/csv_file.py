@@ -66,7 +66,7 @@ class CsvWriter(Writer):
 
 
 def _whole(data: bytes) -> int:
-    """Return the size of the complete lines."""
+    """Return the size of the complete lines in bytes."""
     return data.rfind(b"\n") + 1
 
 

@@ -1,10 +1,10 @@
 """MCAP files for Foxglove: Protobuf messages, with the simulated time (ns) as timestamps.
 
-One message has all signals of an element. For example, the signal ``joint.rail.position`` is the field ``position`` of
-the topic ``/joint/rail``. A field is a number, or a list with all components of all recorded worlds. ``/tf`` and
-``/scene`` hold poses and meshes of the bodies in the first recorded world. ``/spans`` holds the elements that span two
-bodies (springs, ropes, rods), as cylinders. Each block of samples is one MCAP chunk. The growing file is an MCAP file
-without its end section.
+Each message has one sample of all signals of an element. For example, the signal ``joint.rail.position`` is the field
+``position`` of the topic ``/joint/rail``. A field is a number, or a list with all components of all recorded worlds.
+``/tf`` and ``/scene`` hold poses and meshes of the bodies in the first recorded world. ``/spans`` holds the elements
+that span two bodies (springs, ropes, rods), as cylinders. Each block of samples is one MCAP chunk. The growing file is
+an MCAP file without its end section.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LENGTH, _FIXED64, _FIXED32 = 2, 1, 5
 
 
 class McapWriter(Writer):
-    """Writer of MCAP files. It uses the library mcap and Foxglove's schemas."""
+    """Writer of MCAP files, based on the library mcap and Foxglove's schemas."""
 
     poses = True
 
@@ -195,7 +195,7 @@ class Topic:
         self._fields.append((name, signal, (at.stop - at.start) * len(self._layout.worlds)))
 
     def schema(self) -> tuple[str, bytes]:
-        """Return the name of the message type and its description."""
+        """Return the name of the message type and its serialized descriptor."""
         from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorSet
 
         described = FileDescriptorSet()
@@ -208,7 +208,7 @@ class Topic:
         return f"gpusim.{self._name}", bytes(described.SerializeToString())
 
     def _record(self) -> tuple[np.dtype[Any], bytes]:
-        """Return the data type of a message, and a message of zeros."""
+        """Return the NumPy data type of a message, and the bytes of a message whose values are all zero."""
         dtype, parts, zeros = np.dtype(self._layout.dtype).newbyteorder("<"), list[Any](), b""
         for number, (_, signal, size) in enumerate(self._fields, 1):
             if size == 1:
@@ -266,7 +266,7 @@ def _varint(value: int) -> bytes:
 
 
 def _schema(message: str) -> tuple[str, bytes]:
-    """Return name and description of one of Foxglove's messages."""
+    """Return the name and the serialized descriptor of a Foxglove message type."""
     from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
     module = require(f"foxglove_schemas_protobuf.{message}_pb2", ".mcap", _PACKAGES)

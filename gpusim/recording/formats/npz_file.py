@@ -75,7 +75,7 @@ class _Growing:
     """Reader of a growing file.
 
     Attributes:
-        arrays: name, type, and shape of a sample of each array.
+        arrays: name, type, and shape of one sample, for each array.
         samples: number of samples in complete blocks.
     """
 

@@ -1,9 +1,9 @@
 """Parquet files: a table with a row for each time and world, and a column for each number.
 
 A Parquet file is readable only after its end is written. The growing "file" is therefore a folder of small Parquet
-files, one for each block of samples. Every reader of Parquet accepts such a folder. Closing merges the files into one
-file, with a row group for each block. Within a block, the rows are sorted by world, then by time. Neighboring rows are
-then similar, which improves the compression.
+files, one for each block of samples. Any Parquet reader can read these files. Closing merges the files into one file,
+with a row group for each block. Within a block, the rows are sorted by world, then by time. Neighboring rows are then
+similar, which improves the compression.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FOLDERS_HEADER = "layout.json"
 
 
 class ParquetWriter(Writer):
-    """Writer of Parquet files. It uses the library pyarrow."""
+    """Writer of Parquet files, based on the library pyarrow."""
 
     @classmethod
     def prepare(cls) -> None:
@@ -96,7 +96,7 @@ def _blocks(part: Path) -> Iterator[Path]:
 
 
 def _options(table: Any) -> dict[str, Any]:
-    """Return the compression options of the file."""
+    """Return the encoding and compression options of a file."""
     numbers = [field.name for field in table.schema if field.name != "world"]
     encodings = dict.fromkeys(numbers, "BYTE_STREAM_SPLIT")
     return {"compression": "zstd", "use_dictionary": ["world"], "column_encoding": encodings, "store_schema": True}

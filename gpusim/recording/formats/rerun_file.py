@@ -1,8 +1,8 @@
 """RRD files and streams for the Rerun viewer: signals as scalars, and all drawn objects, over simulated time.
 
-The signal ``joint.rail.position`` is the entity ``/signals/joint/rail/position``. With several worlds, this entity is
-below an entity such as ``/world_3``. The poses are from the first recorded world. The growing file is an RRD file
-without its index.
+The signal ``joint.rail.position`` is the entity ``/signals/joint/rail/position``. With several worlds, each world has
+its own entity, such as ``/world_3/signals/joint/rail/position``. The poses are from the first recorded world. The
+growing file is an RRD file without its index.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ANSWER = 10.0
 
 
 class RerunWriter(Writer):
-    """Writer of RRD files. It uses the library rerun-sdk."""
+    """Writer of RRD files, based on the library rerun-sdk."""
 
     poses = True
 
@@ -149,7 +149,7 @@ def _whole(path: Path) -> int:
 
 
 def _whole_chunks(path: Path) -> Iterator[Any]:
-    """Yield the chunks of a file. If the last message is incomplete, read a copy without it."""
+    """Yield the chunks of a file. If the last message is incomplete, read a copy of the file without this message."""
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ValueError("it is no RRD file")

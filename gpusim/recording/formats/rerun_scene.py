@@ -21,7 +21,7 @@ _GROUND = (150, 150, 145, 255)
 
 
 def entity(*parts: str) -> str:
-    """Return the path of an entity. Its names may contain any characters."""
+    """Return the path of an entity from its parts, which may contain any characters."""
     import rerun as rr
 
     return str(rr.new_entity_path(list(parts)))

@@ -1,4 +1,4 @@
-"""Writer of a recording. It appends blocks of samples to a growing file (``NAME.npz.part``)."""
+"""Writers append blocks of samples to the growing file of a recording (``NAME.npz.part``)."""
 
 from __future__ import annotations
 

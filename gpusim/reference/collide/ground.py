@@ -1,8 +1,8 @@
 """Contact points of half spaces and height fields with convex shapes.
 
-The narrow phase handles a height field one triangle at a time, in the field's frame. It measures the gap of a point
-above or below a triangle along the triangle's normal. If the point is above the surface and past a ridge, it measures
-the gap from the triangle's rim. At ridges and peaks, a contact normal counts only if it is a normal of the surface. So
+The narrow phase handles a height field one triangle at a time, in the field's frame. The gap of a point above or below
+a triangle is measured along the triangle's normal. For a point above the surface and past a ridge, the gap is the
+distance from the triangle's rim. At ridges and peaks, a contact normal counts only if it is a normal of the surface. So
 edges within a slope or valley cause no ghost collisions. The deepest point gives the normal of the first manifold. The
 next manifold starts at the deepest point with a different normal. So a shape in a valley touches both sides.
 """
@@ -55,7 +55,7 @@ _PRISM = Faces(
 
 
 def on_half_space(center: Array, turn: Array, b: Posed, margin: float) -> Manifold | None:
-    """Return contact points of a half space (A) with a convex shape, or None beyond ``margin``."""
+    """Return contact points of a half space (A) with a convex shape, or None if the gap exceeds ``margin``."""
     n, radius = turn[:, 2], b.shape.radius
     lowest = b.support(-n[None])
     least = (lowest - center) @ n - radius
@@ -76,7 +76,7 @@ def on_half_space(center: Array, turn: Array, b: Posed, margin: float) -> Manifo
 
 
 def bounds(shape: Convex, center: Array, turn: Array) -> tuple[Array, Array]:
-    """Return lower and upper corners (n, 3), (m), of a shape's boxes at centers (n, 3) and rotations (n, 3, 3)."""
+    """Return lower and upper corners (n, 3) of a shape's bounding boxes at ``center`` (n, 3) and ``turn`` (n, 3, 3)."""
     d = np.concatenate([turn, -turn], axis=1)
     reach = shape.reach(d.reshape(-1, 3)).reshape(-1, 2, 3)
     return center - reach[:, 1], center + reach[:, 0]
@@ -84,7 +84,7 @@ def bounds(shape: Convex, center: Array, turn: Array) -> tuple[Array, Array]:
 
 @dataclass
 class Triangle:
-    """Triangle of a height field: corners (3, 3) counterclockwise from above, unit normal, indices of its sides."""
+    """Triangle of a height field: corners (3, 3) counterclockwise from above, unit normal, numbers of its edges."""
 
     corner: Array
     normal: Array
@@ -163,7 +163,7 @@ class Field:
         return bool(other.gap + (q - x.place) @ other.normal >= step)
 
     def bulges(self, t: Triangle) -> bool:
-        """Return whether the surface around a triangle falls below the triangle's plane, or ends there."""
+        """Return whether the surface around a triangle falls below the triangle's plane, or ends at the triangle."""
         grid = t.corner[:, :2] / self._spacing + 0.5 * self._last
         if np.any(grid < 0.5) or np.any(grid > self._last - 0.5):
             return True
@@ -191,7 +191,8 @@ def on_height_field(
 ) -> list[Manifold]:
     """Return contact points of a height field (A) with a convex shape, up to a gap of ``margin``.
 
-    Their normals are more than 10 degrees apart. The function returns at most ``most`` manifolds, the deepest first.
+    The function returns at most ``most`` manifolds, the deepest first. Normals of manifolds are more than 10 degrees
+    apart.
     """
     ground = Field(field)
     body = Posed(b.shape, turn.T @ (b.center - center), turn.T @ b.turn)
@@ -208,7 +209,7 @@ class Surface(Protocol):
 def manifolds_of(
     ground: Surface, found: list[Found], center: Array, turn: Array, body: Posed, most: int
 ) -> list[Manifold]:
-    """Return up to ``most`` manifolds from the points ``found``. Their normals are more than 10 degrees apart."""
+    """Return up to ``most`` manifolds of the points ``found``, with normals more than 10 degrees apart."""
     known: list[tuple[Found, list[Found]]] = []
     rest = seeds = found
     for _ in range(2 * MANIFOLDS):
@@ -237,7 +238,7 @@ def _is_lowest(place: Array, n: Array, body: Posed) -> bool:
 def _blocks(ground: Surface, body: Posed, other: Found, x: Found) -> bool:
     """Return whether the ground at x blocks a shape that slides along another contact.
 
-    For example, the far side of a groove does not block the shape, because it ends at the height of that contact.
+    For example, the far side of a groove does not block the shape if it ends at the height of the other contact.
     """
     up, step, cosine = other.normal, STEP * 2.0 * body.shape.extent, float(other.normal @ x.normal)
     if other.gap > x.gap + step or not _is_lowest(x.place, up, body):
@@ -346,7 +347,7 @@ def _past_ridge(ground: Field, t: Triangle, x: Array, radius: float, feature: in
 
 
 def _on_ridges(ground: Field, t: Triangle, body: Posed, margin: float, depth: float) -> list[Found]:
-    """Return contact points at the rim of a triangle. Their normals are normals of the surface."""
+    """Return contact points at the rim of a triangle whose contact normals are normals of the surface."""
     solid = np.concatenate([t.corner, t.corner - [0.0, 0.0, depth]])
     center = t.corner.mean(axis=0)
     faces = Faces(_PRISM.first, _PRISM.vertex, _outward(solid))

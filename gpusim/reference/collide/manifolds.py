@@ -1,8 +1,8 @@
 """Contact points of two convex shapes: the overlap of the faces, edges or corners that they show each other.
 
-Seen along the normal, these features are polygons in a plane. Each corner of their overlap is a contact point with a
-gap. If there are more than four corners, the narrow phase keeps four that span a large area. The two edges that
-cross in a corner give its feature number. So a corner has the same number in every step.
+Seen along the normal, the features of two shapes are polygons in a plane. Each corner of the overlap of these polygons
+is a contact point with a gap. If there are more than four corners, the narrow phase keeps four that span a large area.
+The two edges that cross in a corner give its feature number. So a corner keeps its number from step to step.
 """
 
 from __future__ import annotations
@@ -80,7 +80,10 @@ def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
 
 
 def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
-    """Return a point, the outward normal and the number of each edge. In a segment, normals are along it."""
+    """Return a point, the outward normal and the number of each edge.
+
+    The normals of a segment are along the segment.
+    """
     made = []
     for i, edge in enumerate(loop.edge):
         j = (i + 1) % len(loop.edge)
@@ -93,7 +96,7 @@ def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
 
 
 def shared(a: Loop, b: Loop, slack: float) -> Loop:
-    """Return the overlap of two loops. If they are segments that cross, return the crossing point."""
+    """Return the overlap of two loops. If the loops are segments that cross, return the crossing point."""
     if len(a.edge) == len(b.edge) == 2:
         e, f, d = a.corner[1] - a.corner[0], b.corner[1] - b.corner[0], b.corner[0] - a.corner[0]
         sine = e[0] * f[1] - e[1] * f[0]
@@ -124,7 +127,7 @@ def _first_most(value: Array, slack: float) -> int:
 
 
 def spanning(points: Array, gap: Array) -> Array:
-    """Select up to 4 points (n, 2): the deepest, the farthest from it, and the farthest on each side of their line."""
+    """Return indices of up to 4 points (n, 2): the deepest, the farthest from it, and the farthest to both sides."""
     if len(gap) <= 2:
         return np.arange(len(gap))
     size = float(np.ptp(points, axis=0).max())
@@ -158,7 +161,7 @@ def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
 
 
 def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple[Array, Array, list[int]]:
-    """Return all corners of the overlap, before four are selected: positions (n, 2) in the plane, gaps (n,), features.
+    """Return all corners of the overlap: positions (n, 2) in the plane, gaps (n,), feature numbers.
 
     Points with a gap above ``limit`` are left out.
     """

@@ -1,10 +1,10 @@
 """Contact points of triangle meshes with convex shapes, one triangle at a time, in the mesh's frame.
 
-The narrow phase measures the gap of a point along the triangle's normal. This normal points to the side where most of
-the shape is. If the shape penetrates the mesh, a triangle counts only if no adjacent surface separates the shape by a
-shorter motion. At an edge or corner, the nearest points count if no adjacent triangle rises beyond the plane through
-the contact. So edges inside a plane or a valley cause no ghost collisions. The points form manifolds as on a height
-field (ground.py).
+The narrow phase measures the gap of a point along the triangle's normal. The normal points to the side of the triangle
+where most of the shape is. If the shape penetrates the mesh, a triangle counts only if no adjacent surface separates
+the shape by a shorter motion. At an edge or corner, the nearest points count if no adjacent triangle rises beyond the
+plane through the contact. So edges inside a plane or a valley cause no ghost collisions. The points form manifolds as
+on a height field (ground.py).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Triangle:
 
 
 class Ground:
-    """Mesh in its own frame, and the shape that touches it."""
+    """A mesh in its own frame, and a shape near this mesh."""
 
     def __init__(self, mesh: TriangleMesh, body: Posed, margin: float) -> None:
         self._tree = mesh.tree
@@ -140,7 +140,8 @@ class Ground:
     def has_shorter_way(self, t: Triangle, foot: Array, depth: float) -> bool:
         """Return whether a motion shorter than ``depth``, along the normal of an adjacent plane, frees the shape.
 
-        Adjacent planes contain other triangles at the same corners, or are perpendicular to them at an open edge.
+        An adjacent plane contains another triangle at a common corner, or is perpendicular to a triangle at its open
+        edge.
         """
         for vertex in self._tree.triangles[t.number]:
             for i in self._fan(vertex):
@@ -159,7 +160,7 @@ class Ground:
         return False
 
     def _fan(self, vertex: int) -> Array:
-        """Return the triangles around a vertex."""
+        """Return the indices of the triangles around a vertex."""
         fan: Array = self._tree.fan[self._tree.fan_start[vertex] : self._tree.fan_start[vertex + 1]]
         return fan
 
@@ -183,7 +184,8 @@ def on_triangle_mesh(
 ) -> list[Manifold]:
     """Return contact points of a triangle mesh (A) with a convex shape, up to a gap of ``margin``.
 
-    Their normals are more than 10 degrees apart. The function returns at most ``most`` manifolds, the deepest first.
+    The function returns at most ``most`` manifolds, the deepest first. Normals of manifolds are more than 10 degrees
+    apart.
     """
     body = Posed(b.shape, turn.T @ (b.center - center), turn.T @ b.turn)
     ground = Ground(mesh, body, margin)
@@ -238,7 +240,7 @@ def _in_front(ground: Ground, t: Triangle) -> tuple[list[Found], bool]:
 
 
 def _has_ridge(t: Triangle) -> bool:
-    """Return whether the surface falls away past an edge of the triangle, or ends there."""
+    """Return whether the surface falls away past an edge of the triangle, or ends at an edge."""
     for k, tip in enumerate(t.beyond):
         if tip is None:
             return True
@@ -249,7 +251,7 @@ def _has_ridge(t: Triangle) -> bool:
 
 
 def _at_rim(ground: Ground, t: Triangle) -> list[Found]:
-    """Return contact points at the rim of a triangle. Their normals are normals of the surface."""
+    """Return contact points at the rim of a triangle whose contact normals are normals of the surface."""
     normal = t.side * t.normal
     faces = Faces(_TWO_SIDES.first, _TWO_SIDES.vertex, np.stack([normal, -normal]))
     hull = Posed(Polytope(np.zeros(8), t.corner - t.corner[0], faces), t.corner[0], np.eye(3))

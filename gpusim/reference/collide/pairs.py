@@ -28,7 +28,7 @@ def all_bounds(shapes: Sequence[Shape], position: Array, rotation: Array, lower:
 
 
 def shape_bounds(shape: Shape, center: Array, turn: Array) -> tuple[Array, Array]:
-    """Return lower and upper corners (n, 3), (m), of a shape's boxes at centers (n, 3) and rotations (n, 3, 3)."""
+    """Return lower and upper corners (n, 3) of a shape's bounding boxes at ``center`` (n, 3) and ``turn`` (n, 3, 3)."""
     if isinstance(shape, Convex):
         return bounds(shape, center, turn)
     if isinstance(shape, HalfSpace):
@@ -53,13 +53,14 @@ def meet(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: A
         a, b: shapes, at least one of them convex.
         pose_a, pose_b: world poses.
         margin: greatest gap at which contact points are reported, m.
-        guess: (3,) normal of the last step in the frame of A. The function updates it. It only speeds up the search.
+        guess: (3,) normal of the last step in the frame of A. The function updates ``guess``. A guess only speeds up
+            the search.
     """
     return next(iter(meet_all(a, pose_a, b, pose_b, margin, guess, 1)), None)
 
 
 def meet_all(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array, most: int) -> list[Manifold]:
-    """Return up to ``most`` manifolds, the deepest first, with clearly different normals. See :func:`meet`."""
+    """Return up to ``most`` manifolds, the deepest first, with normals over 10 degrees apart. See :func:`meet`."""
     if not isinstance(b, Convex):
         return [x.swapped() for x in meet_all(b, pose_b, a, pose_a, margin, guess, most)]
     body = Posed(b, *pose_b)

@@ -1,8 +1,9 @@
 """Distance or penetration depth of two convex shapes, and its normal.
 
-Both follow from the Minkowski difference C = B - A. The distance of the shapes is the distance of C from the origin. If
-the origin is inside C, its nearest boundary point gives the shortest motion that separates the shapes.
-``separation(n)`` is the gap along a unit normal n from A to B. Its maximum over all normals is the gap of the shapes.
+Distance and depth follow from the Minkowski difference C = B - A. The distance of the shapes is the distance of C from
+the origin. If the origin is inside C, the nearest point on the boundary of C gives the shortest motion that separates
+the shapes. ``separation(n)`` is the gap along a unit normal n from A to B. The maximum of ``separation`` over all
+normals is the gap of the shapes.
 
 For separated shapes, GJK finds the point of C nearest to the origin (Gilbert, Johnson and Keerthi 1988). For
 overlapping shapes, EPA expands a convex hull inside C (van den Bergen 2001). If C is curved, the code then moves the
@@ -62,13 +63,13 @@ class Posed:
         return points
 
     def facing(self, n: Array) -> tuple[Array, list[int]]:
-        """Return the world corners and edge numbers of the feature that the core shows in a world direction (3,)."""
+        """Return the world corners and their numbers of the feature that the core shows in a world direction (3,)."""
         corners, ids = self.shape.facing(self.turn.T @ n)
         return self.center + corners @ self.turn.T, ids
 
 
 class Pair:
-    """Two posed shapes. ``support`` includes their radii if ``inflated`` is set, else it uses only their cores."""
+    """Two posed shapes. ``support`` includes the radii if ``inflated`` is set, else it uses only the cores."""
 
     def __init__(self, a: Posed, b: Posed, extent: float | None = None) -> None:
         self.a, self.b = a, b
@@ -127,7 +128,8 @@ def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, 
     The approach is None if the shapes are farther apart than ``margin``. Pass the normal as ``guess`` in the next step.
 
     Args:
-        pair: two convex shapes. margin: greatest gap of interest, m.
+        pair: two convex shapes.
+        margin: greatest gap of interest, m.
         guess: (3,) approximate normal. The function ignores vectors whose length is far from 1.
     """
     if not 0.5 < np.dot(guess, guess) < 2.0:
@@ -150,8 +152,8 @@ def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, 
 def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Array | None]:
     """Return the nearest points of two cores that do not overlap.
 
-    If the cores are farther apart than ``most``, return None and a direction with a larger gap. If they overlap, return
-    None twice.
+    If the cores are farther apart than ``most``, return None and a direction with a larger gap. If the cores overlap,
+    return (None, None).
     """
     on_a, on_b = pair.support(guess[None])
     weight = np.ones(1)
@@ -215,7 +217,7 @@ def nearest_on_triangles(t: Array) -> tuple[Array, Array]:
 
 
 def _cross(a: Array, b: Array) -> Array:
-    """Return np.cross of vectors (..., 3). For a few vectors this is much faster than NumPy's function."""
+    """Return the cross product of vectors (..., 3). For a few vectors, this function is much faster than np.cross."""
     product: Array = a[..., _NEXT] * b[..., _LAST] - a[..., _LAST] * b[..., _NEXT]
     return product
 

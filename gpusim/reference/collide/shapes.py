@@ -21,7 +21,7 @@ from gpusim.typing import Array
 
 UNBOUNDED = 1e30
 FACE_COSINE = 0.995
-"""A shape shows a face in a direction if the face's normal is within 5.7 degrees of it."""
+"""A shape shows a face in a direction if the face's normal is within 5.7 degrees of the direction."""
 EDGE_SINE = 0.1
 """A shape shows an edge, or a line on a round side, if its angle to the direction is between 84.3 and 95.7 degrees."""
 UPRIGHT = 1e-4
@@ -43,7 +43,7 @@ class Convex(ABC):
     Attributes:
         radius: distance by which the core is inflated, m.
         solid: whether the core has a volume.
-        flat: whether the core has flat faces only, so that its normals are exact.
+        flat: whether the core is a point, a segment or a polytope, so that normals are exact.
         single: whether the shape touches every other shape in only one point.
         rim: whether the shape approximates the circular rim of an end cap by a polygon.
     """
@@ -79,7 +79,10 @@ class Convex(ABC):
 
     @cached_property
     def extent(self) -> float:
-        """Return the greatest extent along the shape's axes. Tolerances are relative to it."""
+        """Return the greatest distance that the shape reaches along its axes.
+
+        Tolerances are relative to this distance.
+        """
         return float(self.reach(np.concatenate([np.eye(3), -np.eye(3)])).max())
 
     def facing(self, d: Array) -> Facing:

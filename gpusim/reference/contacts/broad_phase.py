@@ -1,10 +1,10 @@
 """Stage broad_phase: find the close pairs of shapes, in ascending order of their indices.
 
 A pair is close if the boxes of its shapes overlap. The stage widens each box by half the margin and by the motion of
-its body in the step. With up to 64 shapes, the stage tests a list of all pairs that may touch. With more shapes, it
-uses sweep and prune along the axis on which the shapes spread most. In this case, the kernels use a grid
-(cuda_kernels/contacts/broad_phase.cuh). A pair that can have several manifolds is listed once for each manifold. If the
-close pairs exceed the buffer capacity, the stage keeps the first ones in the sorted list.
+its body in the step. With up to 64 shapes, the stage tests a list of all pairs that may touch. With more shapes, the
+stage uses sweep and prune along the axis on which the shapes spread most. The CUDA kernels use a grid for more than 64
+shapes (cuda_kernels/contacts/broad_phase.cuh). A pair that can have several manifolds is listed once for each manifold.
+If the close pairs exceed the buffer capacity, the stage keeps the first pairs of the sorted list.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def swept_pairs(w: StepBuffers, c: ContactWork) -> tuple[Array, Array]:
 
 
 class PairFilter:
-    """Collision filter for arrays of shape pairs a < b. It applies the rules of compiler/contact_topology.py.
+    """Collision filter for arrays of shape pairs a < b, with the rules of compiler/contact_topology.py.
 
     Attributes:
         moves: (shapes,) True for shapes of dynamic bodies.
@@ -151,7 +151,7 @@ def _neighbors(counts: Array) -> Iterator[tuple[Array, Array]]:
 
 
 def _store(w: StepBuffers, c: ContactWork, world: Array, found: Array) -> None:
-    """Store the close pairs of all worlds in the pair buffer, and count those that exceed its capacity."""
+    """Store the close pairs of all worlds in the pair buffer, and count the pairs that exceed the buffer capacity."""
     state, shapes, worlds = w.state.arrays, w.model.contact.num_shapes, np.arange(w.num_worlds)[:, None]
     start = np.searchsorted(world * shapes + found[:, 0], worlds * shapes + np.arange(shapes + 1))
     c.pair_start[:] = start - start[:, :1]

@@ -3,7 +3,7 @@
 The coloring is greedy, in a scattered order. Each manifold takes the lowest color that neither of its bodies uses.
 Manifolds that fit no color form the overflow. The solver splits the mass of a body over its overflow manifolds. With
 the direct solver, manifolds on bodies with joints form a separate list, which the solver handles one by one.
-cuda_kernels/contacts/contact_coloring.cuh does the same.
+cuda_kernels/contacts/contact_coloring.cuh implements the same algorithm.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ def color(w: StepBuffers) -> None:
 
 @compiled
 def mixed(k: int, bits: int) -> int:
-    """Return item k of a fixed permutation of the numbers below 2^bits. It scatters the order of the coloring."""
+    """Return item k of a fixed permutation of the numbers below 2^bits.
+
+    This permutation scatters the order of the coloring.
+    """
     mask = (1 << bits) - 1
     shift = (bits + 1) // 2
     k = (k * 0x9E3779B1) & mask
@@ -59,7 +62,7 @@ def bits_for(count: int) -> int:
 def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> int:
     """Choose the lowest color that no dynamic body of a and b uses, and mark it as used.
 
-    Return OVERFLOW if all are taken.
+    Return OVERFLOW if all colors are taken.
 
     ``used`` (bodies, 2), uint32, has the bit masks of the used colors 0 to 31 and 32 to 63 of each body.
     """
@@ -91,7 +94,7 @@ def color_pairs(
         dynamic: (bodies,) which bodies are dynamic.
         articulated: (bodies,) True for bodies whose manifolds are listed separately, because they have joints.
         colors: number of colors.
-        used: (bodies, 2) uint32, zeros at the start. The function fills it with the used colors of each body.
+        used: (bodies, 2) uint32, zeros at the start, filled with the used colors of each body.
         chosen: output for the color of each manifold, at least n entries.
     """
     count, touching = len(bodies), 0
@@ -111,7 +114,7 @@ def color_pairs(
 
 @compiled
 def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None:
-    """List the manifolds by color, then the overflow, then the articulated ones. Each list ascends.
+    """List the manifolds by color, then the overflow, then the articulated manifolds. Each list ascends.
 
     Args:
         chosen: (n,) color of each manifold, from :func:`color_pairs`.
@@ -134,7 +137,8 @@ def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None
 def list_overflow(bodies: Array, members: Array, parts: Array, start: Array, side: Array) -> None:
     """List the overflow sides on each body, in the order of the overflow list.
 
-    A side is one of the two bodies of an overflow manifold. Its number is manifold * 2 + side.
+    A side is one of the two bodies of an overflow manifold. The number of a side is manifold * 2 for A, and manifold *
+    2 + 1 for B.
 
     Args:
         bodies: (n, 2) of each manifold of the world.

@@ -10,19 +10,20 @@ the kick, and u+ the speed after the solve. The mean force over the time H gives
 
     p = P - D u+,   P = H (F + h_prev k u-/4 - c u-/2),   D = H (h k/4 + c/2)
 
-A sweep solves this as ``u + gamma p = -b`` with gamma = 1/D and b = -P/D. The damping c is constant, or proportional to
-F for the law of Hunt and Crossley. Let f be the speed of the point per unit impulse. A spring with a large kappa = h^2
-k f oscillates within few steps and would gain energy. To prevent this, the code replaces 1/4 by max(1/4, 1/2 - 1/kappa)
-and adds the damping SPRING_DAMPING h k kappa/(1 + kappa).
+A sweep solves this law as ``u + gamma p = -b`` with gamma = 1/D and b = -P/D. The damping c is constant, or
+proportional to F for the law of Hunt and Crossley. Let f be the speed of the point per unit impulse. A spring with a
+large kappa = h^2 k f oscillates within few steps and would gain energy. To prevent an energy gain, the code replaces
+1/4 by max(1/4, 1/2 - 1/kappa) and adds the damping SPRING_DAMPING h k kappa/(1 + kappa).
 
 Impacts (``impact_speed``): let a be the acceleration of the row in the kick, and e the restitution. The speed at t_n is
-u_s = u- + a h_prev/2. The gap closes with the speed u_i = -sqrt(u_s^2 - 2 a gap). Half a step later, the point leaves
-with the speed ``-e u_i - a h/2``. At speeds below 2 |a| h, the contact rests and e is 0.
+u_s = u- + a h_prev/2. The gap closes with the speed u_i = -sqrt(u_s^2 - 2 a gap). The speed after the solve is ``-e u_i
+- a h/2``, so that the point has the speed -e u_i half a step later. If |u_i| is below 2 |a| h, the contact rests and e
+is 0.
 
-Coulomb friction (``coulomb``): the friction impulse p_t is at most mu p_n. Below this limit, p_t stops the point. At
-the limit, p_t is opposite to the resulting velocity: u = K p_t - g = -x p_t with x > 0. K is the response of the point,
-and -g its velocity without friction. The code solves (K + x) p_t = g with |p_t| = mu p_n for x. It uses Newton's method
-on 1/|p_t| (More and Sorensen 1983), which never overshoots.
+Coulomb friction (``coulomb``): the friction impulse p_t is at most mu p_n. Below the limit mu p_n, p_t stops the point.
+At the limit, p_t is opposite to the resulting velocity: u = K p_t - g = -x p_t with x > 0. K is the response of the
+point, and -g its velocity without friction. The code solves (K + x) p_t = g with |p_t| = mu p_n for x, by Newton's
+method on 1/|p_t| (More and Sorensen 1983). This method never overshoots.
 
 Patches (``patch_factors``): see gpusim/contact/patch.py.
 """
@@ -54,7 +55,7 @@ def least_number(real: np.dtype[np.floating]) -> float:  # type: ignore[type-arg
 
 
 def combined_friction(rule: Array, a: Array, b: Array) -> Array:
-    """Return the friction coefficients of pairs, (n,), combined by the rules of contact/material.py."""
+    """Return the friction coefficients of pairs, (n,), combined by ``rule`` (see contact/material.py)."""
     chosen = [rule == COMBINE.index("min"), rule == COMBINE.index("max"), rule == COMBINE.index("multiply")]
     return np.select(chosen, [np.minimum(a, b), np.maximum(a, b), a * b], np.sqrt(a * b))
 
@@ -99,7 +100,7 @@ def soften(
 
 
 def impact_speed(w: StepBuffers, world: Array, restitution: Array, gap: Array, before: Array, kicked: Array) -> Array:
-    """Return the speed of points after an impact in this substep, or 0 if there is none.
+    """Return the speed of points after an impact in this substep, or 0 without an impact.
 
     ``before`` and ``kicked`` are the normal speeds of the points before and after stage kick, which applies the forces.
     """

@@ -16,9 +16,9 @@ that an impulse of unit size causes along itself.
 
 Torques are projected on discs or intervals. The torque limit is an arm times the sum of the manifold's normal impulses.
 
-*Newton's method* solves these piecewise smooth equations. A row of the derivative is a row of the identity if the
-impulse is zero. It is a row of (R + c)/k if the impulse is inside its limit. For sliding friction with the free impulse
-x and the radius r, the rows are
+*Newton's method* solves these piecewise smooth equations. If the projection of an impulse is zero, its row of the
+derivative is a row of the identity. If the impulse is inside its limit, the row is a row of (R + c)/k. For sliding
+friction with the free impulse x and the radius r, the rows are
 
     I - r/|x| (I - d d^T) (I - (R + c)/k) - d mu e_n^T,     d = x/|x|.
 
@@ -140,7 +140,10 @@ class Space:
 
     @property
     def partner(self) -> Array:
-        """Return the index of the other tangential impulse or rolling torque, (K, N). Other unknowns keep theirs."""
+        """Return the index of the other tangential impulse or rolling torque, (K, N).
+
+        Unknowns without a partner have their own index.
+        """
         return np.arange(self.kind.shape[1]) + (self.kind == FIRST) - (self.kind == SECOND)
 
 

@@ -1,15 +1,15 @@
 """Push-outs: position impulses that correct penetration in the drift without changing velocities.
 
-Push-outs correct penetration beyond the slop. They do not correct the depth that a load causes (``carried`` in
-contact_rows.py). The solver computes them before the velocities. q is the position impulse of a point. All position
-impulses together cause the relative normal speed w of the point's two bodies. f is the speed of the point per unit
-impulse. ``over`` is the penetration beyond the slop, and y is a compliance. The solver finds q with
+Push-outs correct penetration beyond the slop. Push-outs do not correct the depth that a load causes (``carried`` in
+contact_rows.py). The solver computes push-outs before the velocities. q is the position impulse of a point. All
+position impulses together cause the relative normal speed w of the point's two bodies. f is the speed of the point per
+unit impulse. ``over`` is the penetration beyond the slop, and y is a compliance. The solver finds q with
 
     w + y q >= (1 + y/f) (min(PUSH_SHARE over/h, max_depenetration_speed) - carried),   q >= 0,
     one of them with equality,
 
 During the drift, bodies move by h w. If a box is stuck between two walls, no motion can separate it from both. In such
-cases y limits q. y is a share of f. For bodies with joints, y is larger and f is their response without joints.
+cases y limits q. y is a share of f. For bodies with joints, y is a larger share, and f is the response without joints.
 
 Push-outs are frictionless. The limit of friction depends on ``p + q``, so friction holds a box that is jammed between
 walls.

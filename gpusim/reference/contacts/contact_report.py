@@ -1,4 +1,4 @@
-"""User view of contacts: points, forces and modes at the current time, and their sums over bodies and shapes.
+"""User view of contacts: points, forces and modes at the current time, and sums of forces over bodies and shapes.
 
 The forces are the impulses of the trial substep (stage forward), divided by the kick time.
 """
@@ -66,13 +66,13 @@ def touching_pairs(pair_points: Array, pair_count: Array) -> tuple[Array, Array]
 class Contacts:
     """Contact points at the current time, (n,), sorted by world and pair of shapes, in the world frame and SI units.
 
-    The list includes points that do not touch but are within the contact margin. These points have mode ``FLIGHT`` and
-    no force. A is the shape that was added first.
+    The list includes points that do not touch, up to a gap of the contact margin plus the bodies' motion in a step.
+    Points that do not touch have mode ``FLIGHT`` and no force. A is the shape that was added first.
 
     Attributes:
         world: (n,) index of the world.
         shape_a, shape_b: (n,) indices of the shapes (``model.shapes``).
-        body_a, body_b: (n,) indices of their bodies, -1 for the world.
+        body_a, body_b: (n,) indices of the shapes' bodies, -1 for the world.
         point: (n, 3) midpoint of the gap between both surfaces, m.
         normal: (n, 3) unit normal from A to B.
         gap: (n,) distance along the normal, m, negative for penetration.
@@ -80,8 +80,8 @@ class Contacts:
         normal_force: (n,) component of the force along the normal, N, never negative.
         friction_force: (n,) magnitude of the tangential component of the force, N.
         mode: (n,) ``gpusim.contact.constants`` FLIGHT, SLIDING or STICKING. A sticking point of a round surface rolls.
-        torque: (n, 3) torque of rolling and spinning friction of A on B, N m. The law gives one torque per pair. Each
-            point of the pair has an equal share, so that sums over points are correct.
+        torque: (n, 3) torque of rolling and spinning friction of A on B, N m. The law gives one torque per manifold.
+            Each point of a manifold has an equal share, so that sums over points are correct.
         pair: (n,) number of the point's manifold, counted over all worlds.
         rigid: (n,) True for rigid normal laws, False for tires and other soft normal laws.
     """
@@ -108,7 +108,7 @@ class Contacts:
 
     @property
     def touching(self) -> Array:
-        """Return (n,) True for points with force."""
+        """Return True for points with force, (n,)."""
         return np.asarray(self.mode != FLIGHT)
 
     def select(self, chosen: Array) -> Contacts:
@@ -248,7 +248,7 @@ def _slip_speed(w: StepBuffers, world: Array, shape: Array, normal: Array, point
 
 
 class ContactSums:
-    """Sums of contacts over bodies and shapes. The leading axis is the world.
+    """Sums of contact forces over bodies and shapes. The first axis of every array is the world.
 
     Attributes:
         body_force: (num_worlds, bodies + 1, 3) force of all contacts on each body, N. The last body is the world.

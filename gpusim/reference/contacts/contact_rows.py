@@ -7,18 +7,19 @@ point are the arms of the manifold's center plus the point's ``offset``. So a ma
 the 6x6 response to a wrench at its center.
 
 Velocities are at half steps, so the code extrapolates arms and normals by half a step: ``arm + h/(2 h_prev) (arm -
-arm_before)``. The bias contains the effect of this change on the row velocity.
+arm_before)``. The bias contains the effect of this extrapolation on the row velocity.
 
 The bias of an open gap is ``gap/h``, so that bodies land on the surface. During the drift, touching points yield a
-little, in proportion to their impulse. Their compliance gamma is a share of their response to an impulse, larger for
-fewer sweeps. Under a load, the points sink in until the bias ``-carried`` balances the load: carried = min(PUSH_SHARE
-over/h, gamma p). ``over`` is the penetration beyond the slop. Here p is the greatest initial impulse of the manifold's
-points, but at least the impulse of PUSH_WEIGHTS times the bodies' weight. Stage relax then removes both effects from
-the velocities. Push-outs correct deeper penetration (contact_push.py).
+little, in proportion to their impulse. The compliance gamma of a point is a share of its response to an impulse, larger
+for fewer sweeps. Under a load, the points sink in until the bias ``-carried`` balances the load: carried =
+min(PUSH_SHARE over/h, gamma p). ``over`` is the penetration beyond the slop. In carried, p is the greatest initial
+impulse of the manifold's points, but at least the impulse of PUSH_WEIGHTS times the bodies' weight. Stage relax then
+removes the effects of gamma and carried from the velocities. Push-outs correct deeper penetration (contact_push.py).
 
-At rest, points on bodies with joints act as stiff springs, so that redundant supports share the load. gamma is then
-the share SOFT_JOINED of their response, and carried = min(-gap/h, gamma p). A point above the surface has the bias
-gap/h, so it lands. Deep points are rigid. Stage relax solves a point again only if its spring pushes the bodies apart.
+At rest, points on bodies with joints act as stiff springs, so that redundant supports share the load. For such points,
+gamma is the share SOFT_JOINED of their response, and carried = min(-gap/h, gamma p). A point above the surface has the
+bias gap/h, so it lands. Deep points are rigid. Stage relax solves a point again only if its spring pushes the bodies
+apart.
 
 A sticking point stores its slip along the tangents. The solver corrects the share SLIP_SHARE of the slip in each
 substep, so resting contacts do not creep.
@@ -64,7 +65,7 @@ SIDES = np.array([-1, 1])
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Return the cross product over the last axis. The bits do not depend on the batch size."""
+    """Return the cross product over the last axis. The result is bitwise independent of the batch size."""
     out = np.empty(np.broadcast_shapes(a.shape, b.shape), np.result_type(a, b))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         out[..., i] = a[..., j] * b[..., k] - a[..., k] * b[..., j]
@@ -162,7 +163,7 @@ def _start_impulses(w: StepBuffers, m: Manifolds) -> None:
 
 
 def _turns(m: Manifolds) -> Array:
-    """Return the axes of the frame about which a manifold has a friction torque, bool, (n, 3)."""
+    """Return the frame axes about which a manifold has a friction torque, bool, (n, 3)."""
     law = m.law[:, contact_laws.FRICTION_AT]
     patch, tire = law == contact_laws.CONTENSOU, contact_tire.tires(m)
     rolls = ~patch & (m.rolling > 0.0)
@@ -172,12 +173,12 @@ def _turns(m: Manifolds) -> Array:
 
 
 def to_frame(m: Manifolds, vector: Array) -> Array:
-    """Transform world vectors (n, 3) or (n, 4, 3) to the frame."""
+    """Transform world vectors (n, 3) or (n, 4, 3) to the frame of their manifold."""
     return matvec(m.frame if vector.ndim == 2 else m.frame[:, None], vector)
 
 
 def from_frame(m: Manifolds, vector: Array) -> Array:
-    """Transform frame vectors (n, 3) or (n, 4, 3) to the world."""
+    """Transform vectors (n, 3) or (n, 4, 3) from the frame of their manifold to the world frame."""
     turn = m.frame.swapaxes(-1, -2)
     return matvec(turn if vector.ndim == 2 else turn[:, None], vector)
 

@@ -1,14 +1,14 @@
 """Sweeps over manifolds: solve the impulses of their points one after another (Gauss-Seidel).
 
-A sweep reads and writes both bodies of a manifold once. It keeps the twist of B relative to A at the manifold's center.
-From this twist it solves each point: first the normal impulse, then friction. If there are several points, it makes
-several passes. Then it solves the friction torques of the whole patch. The sum of all changes is a wrench that changes
-the velocities of the bodies.
+A sweep reads and writes both bodies of a manifold once. The sweep computes the twist of B relative to A at the
+manifold's center. From this twist, the sweep solves each point: first the normal impulse, then friction. If a manifold
+has several points, the sweep makes several passes over the points. Then the sweep solves the friction torques of the
+manifold. The sum of all changes is a wrench that changes the velocities of the bodies.
 
 The manifolds of a list (manifolds.py) are solved from the same velocities. Two manifolds of one color never share a
-moving body. Manifolds of the overflow may. A body with n overflow manifolds is split into n parts, one for each
-manifold, and moves by the mean of the parts (colored_solve.py). Stages solve and relax use the same sweeps. The sweeps
-skip converged worlds.
+moving body. Manifolds of the overflow may share a moving body. A body with n overflow manifolds is split into n parts,
+one for each manifold, and moves by the mean of the parts (colored_solve.py). Stages solve and relax use the same
+sweeps. The sweeps skip converged worlds.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Sweep:
         np.maximum(most, np.abs(change), out=most)
 
     def apply(self, m: Manifolds, wrench: Array) -> None:
-        """Add a wrench (n, 6) of the whole patch."""
+        """Add a wrench (n, 6) about the center of each manifold."""
         self.twist += np.matvec(m.response, wrench)  # type: ignore[call-overload, unused-ignore]
         self.wrench += wrench
 
@@ -147,7 +147,7 @@ def sweep_tire(m: Manifolds, s: Sweep) -> None:
 
 
 def sweep_torques(m: Manifolds, s: Sweep) -> None:
-    """Solve spinning friction about the normal, then rolling friction about the tangents within a circle."""
+    """Solve spinning friction about the normal, then rolling friction about the tangents, limited to a circle."""
     load, frame, spinning, rolling = total_normal(m), m.frame, m.spinning, m.rolling
     if (spinning > 0.0).any():
         _hold_turn(m, 0, spinning, load, s)
@@ -169,9 +169,9 @@ def sweep_torques(m: Manifolds, s: Sweep) -> None:
 def sweep_patch(m: Manifolds, s: Sweep) -> None:
     """Solve sliding and spinning of one patch (gpusim/contact/patch.py).
 
-    The impulses of sliding and spinning are -g u with their velocity u. g is mu N f/v for sliding and mu N a^2 t/(a w)
-    for spinning. f and t come from :func:`contact_laws.patch_factors`, a is the patch radius. Below the speed
-    PATCH_STICK the patch sticks.
+    The impulse of sliding or spinning at the velocity u is -g u. g is mu N f/v for sliding and mu N a^2 t/(a w) for
+    spinning. N is the normal impulse, v the sliding speed, w the spin rate and a the patch radius. f and t come from
+    :func:`contact_laws.patch_factors`. Below the speed PATCH_STICK the patch sticks.
     """
     dtype, frame, shear, patch = m.impulse.dtype, m.frame, m.shear, m.patch
     real = dtype.type
@@ -206,7 +206,7 @@ def sweep_patch(m: Manifolds, s: Sweep) -> None:
 
 
 def sweep_points(m: Manifolds, s: Sweep) -> None:
-    """Solve all points one after another, in several passes, then the patches."""
+    """Solve all points one after another, in several passes, then patch friction and friction torques."""
     m.delta[:] = 0.0
     busy = np.ones(m.world.size, bool)
     for k in range(int(m.passes.max())):
@@ -246,7 +246,7 @@ def move_sides(m: Manifolds, wrench: Array, velocity: Array, shared: bool) -> No
     """Apply wrenches (n, 6) to the velocities (num_worlds, bodies, 6) of both bodies.
 
     If the manifolds are ``shared`` (overflow), the function adds up the velocity changes of each body in ascending
-    order.
+    order of the pairs.
     """
     motion = contact_rows.side_motions(m, wrench)
     world, pair = np.broadcast_to(m.world[:, None], m.body.shape), np.broadcast_to(m.pair[:, None], m.body.shape)
@@ -275,7 +275,7 @@ def sweep_lists(w: StepBuffers, live: Array) -> tuple[Array, Array]:
     """Sweep once over all lists of the worlds that are ``live``.
 
     Returns:
-        Greatest change of an impulse in each world, and greatest normal impulse of each world.
+        Greatest change of an impulse, and greatest normal impulse (N s), each (num_worlds,).
     """
     change, load = np.zeros(w.num_worlds, w.real), np.zeros(w.num_worlds, w.real)
     for k, part in enumerate(w.touch.lists):

@@ -16,16 +16,17 @@ the time constant of a damper:
 
     e = s + g/(1 + E) (v+ - v-) + tau (v+ - V s/l),   tau = TIRE_DAMPING/(1 + TIRE_FADE V TIRE_DAMPING/l)^2,
 
-This is exact in steady rolling, and stable for any step.
+The formula for e is exact in steady rolling, and stable for any step.
 
-*Brush* (``brush``, section 3.2). The friction coefficients along e1 and e2 are r mu. The friction force is
+*Brush* (``brush``, section 3.2). r has the semi-axes of the friction ellipse, so the friction coefficients along e1 and
+e2 are r mu. The friction force is
 
     F = -C e/l (1 - theta + theta^2/3)  below  theta = |C e/(l r)|/(3 mu N) = 1,   |F/r| = mu N beyond.
 
-So F = -G C e/l with one unknown share G. The sweep finds the G that fits the resulting velocity. theta decreases nearly
-as theta_0/(1 + beta G), where theta_0 is the value for G = 0. So theta = 1 - z with the root z of the cubic equation z
-+ (beta/3) z^3 = 1 + beta/3 - theta_0. One pass is exact if stiffness, response and friction are the same along and
-across. After the drift, ``deflect`` limits s to theta = 1.
+So F = -G C e/l with one unknown share G. The sweep finds the G that is consistent with the resulting velocity. theta
+decreases nearly as theta_0/(1 + beta G), where theta_0 is the value for G = 0. So theta = 1 - z with the root z of the
+cubic equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. One pass is exact if stiffness, response and friction are the
+same along and across. After the drift, ``deflect`` limits s to theta = 1.
 
 *Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2, at most f R N with the
 coefficient f. The tread of width b is a row of springs with the total radial stiffness k. A wheel that leans by an
@@ -57,17 +58,17 @@ SLIP_AT, LENGTH_AT, ELLIPSE_AT = (
 
 
 def tires(m: Manifolds) -> Array:
-    """Return (n,) True for the manifolds of tires."""
+    """Return True for the manifolds of tires, (n,)."""
     return np.asarray(m.law[:, CODES["LAW_AT_FRICTION"]] == TIRE)
 
 
 def _wheels(w: StepBuffers, shape: Array) -> Array:
-    """Return which of both shapes (n, 2) is the wheel, (n,)."""
+    """Return the index (0 or 1) of the wheel in each pair of shapes (n, 2), (n,)."""
     return (w.model.contact.kind[shape[:, 1]] == shape_type("wheel").number).astype(np.int64)
 
 
 def _axles(w: StepBuffers, m: Manifolds, at: Array) -> tuple[Array, Array, Array]:
-    """Return the wheel side, its shape and its world axle of manifolds ``at``: (n,), (n,) and (n, 3)."""
+    """Return the wheel's index in the pair (n,), its shape (n,) and its world axle (n, 3) of manifolds ``at``."""
     side = _wheels(w, m.shape[at])
     shape = m.shape[at, side]
     turn = w.model.contact.turn[shape].reshape(-1, 3, 3)

@@ -1,7 +1,8 @@
 """Contact manifolds of a substep as flat lists over all worlds, in the order in which sweeps solve them.
 
 A sweep solves the manifolds of one *list* together: first the overflow of all worlds, then one color after another.
-With the direct solver, manifolds on bodies with joints follow. A list has at most one such manifold of each world.
+With the direct solver, lists of the manifolds on bodies with joints follow. Each of these lists has at most one
+manifold of each world.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class Manifolds:
     """Arrays (n, ...) over n manifolds, or (n, 4, ...) over their points.
 
     The frame is (normal, tangent, tangent). Wrenches (force, torque) are about the center of the manifold. Impulses act
-    from A on B, along the axes of the frame. Velocities are those of B relative to A.
+    from A on B, along the axes of the frame. Velocities are velocities of B relative to A.
     """
 
     world: Array
@@ -30,7 +31,7 @@ class Manifolds:
     shape: Array
     """(n, 2) shapes A and B."""
     body: Array
-    """(n, 2) their bodies."""
+    """(n, 2) bodies of shapes A and B."""
     moves: Array
     """(n, 2) True for dynamic bodies."""
     inverse_mass: Array
@@ -102,7 +103,7 @@ class Manifolds:
     push_yield: Array
     """(n, 4) compliance of the push-out, 1/kg."""
     pushed: Array
-    """(n, 4) impulse of the push-out, N s. It moves bodies in the drift without changing their velocities."""
+    """(n, 4) impulse of the push-out, N s. The push-out moves bodies in the drift without changing their velocities."""
     carried: Array
     """(n, 4) part of the bias that lets a load press the surfaces together, m/s."""
     direction: Array
@@ -118,16 +119,16 @@ class Manifolds:
     lever: Array
     """(n, 4, 6, 3) wrench of a unit impulse along each axis of the frame."""
     moved: Array
-    """(n, 4, 6, 3) relative twist that each of these wrenches causes."""
+    """(n, 4, 6, 3) relative twist that each wrench of ``lever`` causes."""
 
     @property
     def exists(self) -> Array:
-        """Return (n, 4) True for existing points."""
+        """Return True for existing points, (n, 4)."""
         return np.arange(POINTS) < self.points[:, None]
 
     @property
     def soft(self) -> Array:
-        """Return (n,) True if the normal force follows a soft law."""
+        """Return True for manifolds whose normal force follows a soft law, (n,)."""
         return self.law[:, 0] > 0.0
 
     def part(self, where: slice | Array) -> Manifolds:

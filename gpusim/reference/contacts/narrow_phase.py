@@ -1,9 +1,9 @@
-"""Stage narrow_phase: contact points of close pairs, matched with those of the previous step.
+"""Stage narrow_phase: contact points of close pairs, matched with the contact points of the previous step.
 
-A new point with the same pair and feature as a previous point gets its impulse, slip and arms. So the solver warm
-starts, and resting contacts do not creep. On a rolling surface, features change as a disk rocks. So there a new point
-continues the nearest previous point. If the features differ, the new point gets only the impulse and slip, and only
-if the distance is at most the shape's radius.
+A new point with the same pair and feature as a previous point gets the impulse, slip and arms of the previous point. So
+the solver warm starts, and resting contacts do not creep. On a rolling surface, features change as a disk rocks. A new
+point on a rolling surface therefore continues the nearest previous point. If the features differ, the new point gets
+only the impulse and slip, and only if the distance is at most the shape's radius.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _OF_POINTS = (
 
 
 def find_manifolds(w: StepBuffers) -> None:
-    """Find the contact points of every pair, match them with previous points, and store them in the state."""
+    """Find the contact points of every pair, match the points with previous points, and store them in the state."""
     c, state = w.contacts, w.state.arrays
     assert c is not None
     state["pair_points"][:] = 0
@@ -137,7 +137,7 @@ def _places(c: ContactWork, met: FoundManifolds, world: Array, pair: Array, old:
 
 
 def match_pairs(w: StepBuffers, c: ContactWork, world: Array, place: Array, old: Array, normal: Array) -> None:
-    """Copy data of touching pairs from the previous step, and store the rotation of their normals."""
+    """Copy data of touching pairs from the previous step, and store the change of their normals."""
     state, at = w.state.arrays, (world, place)
     met = ((old >= 0) & (c.before_pair_points[world, old] > 0))[:, None]
     c.pair_bend[at] = np.where(met, normal - c.before_pair_normal[world, old], 0.0)

@@ -10,12 +10,12 @@ neighbor tile covers it. ``judge`` marks these contacts after the narrow phase, 
 * near x, neighbors cover all points of the tile in the plane perpendicular to n.
 
 ``judge`` marks a manifold with only covered points if a neighbor touches the same shape in an uncovered manifold. But
-the covered manifold stays if its tile rises steeply from the contact plane of the uncovered one, as a wall from a
-floor. If several manifolds cover each other, as at a gap between tiles, the first one stays.
+the covered manifold stays if its tile rises steeply from the contact plane of the uncovered manifold, as a wall from a
+floor. If several manifolds cover each other, as at a gap between tiles, the first manifold stays.
 
-*Shared contacts.* Each point of a soft law pushes with its whole stiffness. Two tiles may touch a shape with one normal
-and one law. Then ``judge`` removes points of a tile that are near the neighbor tile, if the neighbor also has points
-far from this tile. If both tiles have only the same points, the first tile keeps them.
+*Shared contacts.* Each point of a soft law pushes with its whole stiffness. Two tiles may touch a shape with the same
+normal and the same law. In this case, ``judge`` removes points of a tile that are near the neighbor tile, if the
+neighbor also has points far from this tile. If both tiles have only the same points, the first tile keeps them.
 
 The bristles and impulses of a tire continue from tile to tile.
 """
@@ -37,9 +37,9 @@ from gpusim.typing import Array
 SEAM_LEAN = 1e-3
 """Sine of the angle by which a neighbor may rise from the contact plane."""
 SEAM_LOOK = 4.0
-"""Distance from a point at which to check that neighbors cover the tile, in multiples of the tile's reach."""
+"""Distance from a point at which to check whether neighbors cover the tile, in multiples of the tile's reach."""
 SEAM_FACE = 5e-3
-"""Tolerance of that check, as a share of the distance."""
+"""Tolerance of the check at this distance, as a share of the distance."""
 CONSTANTS = {"SEAM_LEAN": SEAM_LEAN, "SEAM_LOOK": SEAM_LOOK, "SEAM_FACE": SEAM_FACE, "SEAM_CONE": SEAM_CONE}
 """Constants by their names in the kernels."""
 _DIAGONAL = float(np.sqrt(0.5))
@@ -122,7 +122,7 @@ def _hand_over(w: StepBuffers, c: ContactWork) -> None:
 
 
 class _View:
-    """Manifolds of one world that have points, by their pair of shapes."""
+    """The manifolds of one world that have contact points, by pair of shapes."""
 
     def __init__(self, w: StepBuffers, world: int, places: dict[tuple[int, int], list[int]]) -> None:
         self.w, self.world, self.places = w, world, places
@@ -252,7 +252,10 @@ def _cell(shape: HeightField, y: Array) -> tuple[Array, Array]:
 
 
 def _height(shape: HeightField, y: Array) -> float:
-    """Return the height of the surface below a point. Outside the field, return the height of the nearest rim."""
+    """Return the height of the surface below a point.
+
+    Outside the field, return the height at the nearest point of the rim.
+    """
     at, (column, row) = _cell(shape, y)
     u, v = at[0] - column, at[1] - row
     h = shape.heights

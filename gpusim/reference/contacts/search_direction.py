@@ -1,8 +1,8 @@
 """Nonsmooth nonlinear conjugate gradients between sweeps (Silcowitz-Hansen, Niebe and Erleben 2010).
 
 The change of the impulses in a sweep is a gradient g. Between two sweeps, impulses and velocities step along the search
-direction c: ``p += beta c, c = beta c + g``. beta is |g|^2 of this sweep divided by |g|^2 of the previous sweep. If the
-changes do not decrease, the search direction restarts. The squares are weighted with the responses of the points.
+direction c: ``p += beta c, c = beta c + g``. beta is |g|^2 of this sweep divided by |g|^2 of the previous sweep. If
+|g|^2 does not decrease, the search direction restarts. The squares are weighted with the responses of the points.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from gpusim.typing import Array
 
 
 class SearchDirection:
-    """Search direction of the sweeps, one for each world. The manifolds store the part of the contact points."""
+    """Search direction of the sweeps, one for each world.
+
+    ``Manifolds.direction`` stores the part for contact impulses.
+    """
 
     def __init__(self, w: StepBuffers, live: Array) -> None:
         self._twist, self._delta = w.twist.copy(), w.delta.copy()

@@ -1,13 +1,14 @@
-"""Curvature bias of a row: the part of its change over a step that exceeds ``h J v``, divided by h.
+"""Curvature bias of a row: the part of the row's change over a step that exceeds ``h J v``, divided by h.
 
 Bodies rotate by theta = h omega_mid. So a vector r that is fixed in a body changes by E r, with t = |theta| and
 
     E = h [omega]x + T,   T = (sin t/t - 1)[theta]x + ((1 - cos t)/t^2) [theta]x^2 + h [omega_mid - omega]x
 
-This closed form needs no difference of poses, so it works in float32. A dot row u . w gets the bias ``(Tu . w + u . Tw
-+ Eu . Dw)/h``, where Dw is the change of w. The bias of a line row contains ``n . Tw`` and the nonlinear change of |w|.
-The bias of a spin row contains the changes of its axis and of omega in half a step. For a wrapped path, the code uses
-both lengths, before and after the step. If phi = h max|omega| exceeds 1/2, it scales the bias by (0.5/phi)^2.
+This closed form needs no difference of poses, so it works in float32. A row dot(u, w) gets the bias ``(dot(Tu, w) +
+dot(u, Tw) + dot(Eu, Dw))/h``, where Dw is the change of w. The bias of a line row contains ``dot(n, Tw)`` and the
+nonlinear change of |w|. The bias of a spin row contains the changes of its axis and of omega in half a step. For a
+wrapped path, the code uses both lengths, before and after the step. If phi = h max|omega| exceeds 1/2, the code scales
+the bias by (0.5/phi)^2.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def midpoint_rate(w: StepBuffers, twist: Array) -> Array:
     """Return the angular velocity at the midpoint of the step (num_worlds, bodies, 3), world frame, by Newton passes.
 
     The passes solve I Omega - exp(-h/2 [Omega]x) l = 0 in the body frame, with the angular momentum l = I R^T omega.
-    They use the slope I - h/2 [l]x, which is always invertible.
+    The passes use the slope I - h/2 [l]x, which is always invertible.
     """
     back = w.rotation_real.swapaxes(-1, -2)
     momentum = matvec(w.inertia, matvec(back, twist[..., 3:]))
@@ -89,7 +90,10 @@ def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
 
 
 def is_round(w: StepBuffers) -> Array:
-    """Return True for bodies with equal inertia about all axes, (worlds, bodies). They rotate at constant speed."""
+    """Return True for bodies with equal inertia about all axes, (worlds, bodies).
+
+    Such bodies rotate at a constant rate.
+    """
     first: Array = w.inertia[..., :1, :1]
     return np.all(w.inertia == first * np.eye(3, dtype=w.inertia.dtype), axis=(-2, -1))
 

@@ -120,7 +120,7 @@ def _spins(w: StepBuffers) -> None:
 
 
 def _ordered_directions(w: StepBuffers, u: Array) -> Array:
-    """Return the vectors, world frame, whose products with the relative rate are rates of Euler angles."""
+    """Return world vectors whose dot products with the relative angular velocity are the rates of Euler angles."""
     t, at = w.topology.spin, w.layout.ordered
     far = np.where(t.owner[at] == t.body_a[at], t.body_b[at], t.body_a[at])
     return euler_angles.direction(u[:, at], matvec(w.rotation[:, far], t.other[at]), t.component[at])

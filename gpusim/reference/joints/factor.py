@@ -27,7 +27,7 @@ def products(t: Topology, jacobian: Array, mass_jacobian: Array) -> Array:
 
 
 def diagonal(t: Topology, blocks: Array) -> Array:
-    """Return the diagonal of J M^-1 J^T, (worlds, constraints, block). Unused rows have 1."""
+    """Return the diagonal of J M^-1 J^T, (worlds, constraints, block). The diagonal of unused rows is 1."""
     own = np.diagonal(blocks[:, : t.num_constraints], axis1=-2, axis2=-1)
     return np.where(t.row_used, own, own.dtype.type(1.0))
 
@@ -102,7 +102,7 @@ class Factor:
         return y if self.scale is None else y * self.scale
 
     def replace(self, other: Factor, worlds: Array) -> None:
-        """Replace the factor of some worlds by another one."""
+        """Replace the factor of some worlds by ``other``."""
         self.inverse[worlds] = other.inverse
         self.weak[worlds] = other.weak
         if self.scale is not None and other.scale is not None:

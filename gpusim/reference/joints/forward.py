@@ -1,7 +1,7 @@
 """Stage forward: the forces of the actuators in a trial substep, which is discarded.
 
-The solver finds forces only as impulses of a substep. So this stage solves the next substep with the current commands.
-state_reader.py reads all signals that need no forces.
+The solver computes forces only as impulses of a substep. So stage forward solves the next substep with the current
+commands. state_reader.py reads all signals that need no forces.
 """
 
 from __future__ import annotations

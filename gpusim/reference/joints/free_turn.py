@@ -1,10 +1,11 @@
 """Sub-stepping of bodies without joints that rotate far in a step.
 
-Over the drift, the angular momentum L of a body without joints does not change. Its orientation follows R' = [I(R)^-1
-L]x R. One step of the midpoint rule keeps the energy if the body rotates by less than half a radian in the step. Beyond
-this, the iteration of the rule does not converge. So the code divides the step into parts in which the body rotates by
-at most FREE_TURN. With ``semi_implicit``, bodies rotate with their angular velocity at the start of the step. This adds
-energy at any angular velocity, so the code then uses the midpoint rule for small rotations too.
+Over the drift, the angular momentum L of a body without joints does not change. The body's orientation follows R' =
+[I(R)^-1 L]x R. One step of the midpoint rule keeps the energy if the body rotates by less than half a radian in the
+step. For faster rotations, the iteration of the midpoint rule does not converge. So the code divides the step into
+parts in which the body rotates by at most FREE_TURN. With ``semi_implicit``, bodies rotate with their angular velocity
+at the start of the step. Such a rotation adds energy at any angular velocity, so the code uses the midpoint rule for
+small rotations too.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ LEAST_FREE_TURN, FREE_TURN, MOST_FREE_TURNS = 0.5, 0.1, 8192
 
 
 def free_rates(w: StepBuffers, rate: Array) -> Array:
-    """Return mean angular velocities over the step, (num_worlds, bodies, 3). Bodies with joints keep ``rate``."""
+    """Return mean angular velocities over the step, (num_worlds, bodies, 3).
+
+    All bodies that need no parts keep ``rate``.
+    """
     free = w.topology.free
     if not free.any():
         return rate

@@ -85,7 +85,7 @@ class AxisLaw:
                     target[:, group.axis[pick]] = value[:, pick]
 
     def _push_back(self, w: StepBuffers) -> None:
-        """Add a law that moves axes in loops back to a limit, if they are far beyond it."""
+        """For axes in loops that are far beyond a limit, add a law that moves the axes back to the limit."""
         self.held_lower, self.held_upper = (np.zeros(self.impulse.shape, bool) for _ in range(2))
         at = w.looped_axes
         if not w.config.direct or not at.size:
@@ -166,10 +166,11 @@ def solve_row(
 ) -> tuple[Array, Array]:
     """Solve the law of one row and return the velocity and the mode of the row.
 
-    Each round solves for the velocity u'. Terms that are not known to be at a bound count as linear. If the true sum
-    of the terms at u' is below the linear sum, the true velocity is at most u'. All terms decrease with u. So every
-    term above its upper bound at u' stays at this bound in all later rounds. If the true sum is above, the same holds
-    for lower bounds. Every round except the last one adds at least one term, so n terms take at most n + 1 rounds.
+    Each round solves for the velocity u'. Terms that are not known to be at a bound count as linear. If the true sum of
+    the terms at u' is below the linear sum, the true velocity is at most u'. All terms decrease with u. So every term
+    above its upper bound at u' stays at this bound in all later rounds. If the true sum is above the linear sum, the
+    same holds for lower bounds. Every round except the last one finds at least one more term at its bound. So n terms
+    take at most n + 1 rounds.
 
     Args:
         law: the law, summed over all terms.

@@ -1,10 +1,10 @@
 """Active-set switching of axis rows in the direct solver: a row moves only to an adjacent piece of its law.
 
 The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER. Without
-friction, FREE replaces the middle three. Each piece has an open variable: the velocity if free or sliding, the impulse
-if sticking or at a stop. If this variable leaves the range of the piece, the row moves to the next piece on that side.
-In each pass, a row moves by at most one piece, because the moves of other rows also change its velocity and impulse.
-The clamped terms of the row move in the same way, each separately, between lower bound, slope and upper bound.
+friction, FREE replaces SLIDE_DOWN, STICK and SLIDE_UP. Each piece has one unknown: the velocity if free or sliding, the
+impulse if sticking or at a stop. If the unknown leaves the range of the piece, the row moves to the next piece on that
+side. In each pass, a row moves by at most one piece, because the moves of other rows also change its velocity and
+impulse. The clamped terms of the row move in the same way, each separately, between lower bound, slope and upper bound.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def adjacent_modes(
         mode: current modes, (num_worlds, axes).
         velocity: row velocities of the solution in these modes.
         impulse: row impulses of the solution in these modes.
-        response: row velocity for a unit impulse, above zero. It scales the dead band of impulses.
+        response: row velocity for a unit impulse, above zero, which scales the dead band of impulses.
         turn_share: (num_worlds,) result of :func:`turn_shares`.
 
     Returns:
-        The new modes. They equal ``mode`` for rows whose solution is on their piece.
+        The new modes. Rows whose solution is on their piece keep their mode.
     """
     dead = DEAD_BAND[velocity.dtype]
     slack = dead / response

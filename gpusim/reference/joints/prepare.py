@@ -41,7 +41,7 @@ def update_rows(w: StepBuffers, worlds: Array) -> None:
 def set_times(w: StepBuffers, h: float) -> None:
     """Set the step of the drift, the previous step and the kick time.
 
-    The kick applies the forces of the second half of the last substep and the first half of this one, so that
+    The kick applies the forces of the second half of the last substep and the first half of this substep, so that
     velocities are at half steps (leapfrog). With ``semi_implicit``, the kick covers the whole coming substep.
     """
     w.h = h
@@ -55,7 +55,7 @@ def set_times(w: StepBuffers, h: float) -> None:
 
 
 def rotate(w: StepBuffers) -> None:
-    """Compute rotation matrices and world inertia at the current poses."""
+    """Compute rotation matrices and inverse inertia in world axes at the current poses."""
     w.rotation = rotations.matrix_from_quaternion(w.state.arrays["orientation"])
     w.rotation_real = w.rotation.astype(w.real, copy=False)
     turned = np.matmul(w.rotation_real, w.inertia_inverse_body)
@@ -63,7 +63,7 @@ def rotate(w: StepBuffers) -> None:
 
 
 def _rows(w: StepBuffers) -> None:
-    """Write the element Jacobians into rows. A coupling row is a sum of elements."""
+    """Write the element Jacobians into rows. A coupling row is a weighted sum of element Jacobians."""
     t, layout = w.topology, w.layout
     flat = w.jacobian.reshape(w.num_worlds, -1, 6)
     picked = w.element_jacobian[:, t.element_row]
@@ -98,7 +98,7 @@ def _mass_jacobian(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
 def _axis_rates(w: StepBuffers) -> None:
     """Set the mean rates of the axes over each of the last two drifts.
 
-    These rates include the curvature of the motion, unlike J v. After a reset, they come from the bodies' velocities.
+    The mean rates include the curvature of the motion, unlike J v. After a reset, the code uses J v.
     """
     state, rows = w.state.arrays, w.topology.axis_row
     values = np.concatenate([w.element_value, w.coupling_value], axis=1)
@@ -112,7 +112,7 @@ def _axis_rates(w: StepBuffers) -> None:
 def coupling_values(w: StepBuffers) -> Array:
     """Return the position errors of the coupling rows, (num_worlds, couplings), computed from the element values.
 
-    The offset of a gear is its value at the first pose.
+    If an offset is NaN (gears and mimics), it is set so that the error at the current pose is zero.
     """
     c, offset = w.topology.coupling, w.state.arrays["coupling_offset"]
     value = c.mixed(w.element_value)

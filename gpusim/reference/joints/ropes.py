@@ -1,8 +1,8 @@
 """Limits of ropes: lengths of distance joints and tendons that change at run time.
 
 A limit that you write moves to its new value over the next step at a constant rate. The row's velocity bound contains
-that rate: ``u <= (limit - q)/h + rate``. So a load exactly follows a rope that you reel in, at any speed and with any
-number of substeps. A change faster than LENGTH_SPEED takes effect at once.
+the rate of the limit: ``u <= (limit - q)/h + rate``. So a load exactly follows a rope that you reel in, at any speed up
+to LENGTH_SPEED and with any number of substeps. A change faster than LENGTH_SPEED takes effect at once.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ arc is a helix. MuJoCo uses the same paths. If a path does not touch the surface
 points of contact are the midpoint between the ends.
 
 A path is locally the shortest one, so a small motion of its points of contact does not change its length to first
-order. Its Jacobian is that of two lines whose inner ends are fixed in the body of the surface. The two *line* elements
-of a path (reference/joints/elements.py) have these Jacobians. The value of the first element includes the arc.
+order. The Jacobian of a path is the Jacobian of two lines whose inner ends are fixed in the body of the surface. The
+two *line* elements of a path (reference/joints/elements.py) have the Jacobians of these lines. The value of the first
+element includes the arc.
 
 A path through the inside of a circle touches the circle in one point, with equal angles t to both lines. Let r be the
 radius, d_a and d_b the distances of the ends from the center, and G the angle between the ends, seen from the center.
@@ -37,7 +38,7 @@ SETTLED = 1e-14
 """Newton's method ends if the angle changes by less than this, rad."""
 LEAST_RADIUS = 1e-15
 ROUNDING = 1e-9
-"""Negative arcs down to this, rad, count as round-off of an arc of length 0."""
+"""Negative arcs (rad) smaller in size than this count as arcs of length 0."""
 TWO_PI = 2.0 * np.pi
 _Side = tuple[Array, Array, Array]
 
@@ -62,7 +63,7 @@ class Paths:
 
 
 def find_paths(t: WrapTable, position: Array, rotation: Array, i: Array | slice = slice(None)) -> Paths:
-    """Return the paths ``i``, for body positions (m), (worlds, bodies, 3), and rotations (worlds, bodies, 3, 3)."""
+    """Return the paths with indices ``i``, for body positions (worlds, bodies, 3) in m, and rotation matrices."""
 
     def place(body: Array, point: Array) -> Array:
         return np.asarray(position[:, body] + matvec(rotation[:, body], point))
@@ -97,7 +98,7 @@ def start_length(path: WrappedPath, bodies: Sequence[BodySpec]) -> float:
 def around(
     cylinder: Array, sided: Array, radius: Array, a: Array, b: Array, frame: Array, side: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the points of contact from the center (..., 3), the arcs (...), and the normals of their circles.
+    """Return the points of contact from the center (..., 3), the arcs (...), and the normals of the arcs' circles.
 
     Args:
         cylinder, sided, radius: (n,) whether the surface is a cylinder, whether the path has a side point, radius (m).
@@ -162,7 +163,8 @@ def _nearest(a: Array, b: Array) -> Array:
 def _outside(sided: Array, radius: Array, a: Array, b: Array, side: Array) -> tuple[Array, list[Array], Array, Array]:
     """Return whether the path touches the circle, its points of contact, the arc's angle and the direction of rotation.
 
-    The path takes the shorter way. But if the center would be between path and side point, it takes the other way.
+    The path takes the shorter way around the circle. But if the center would be between path and side point, the path
+    takes the longer way.
     """
     square, near, sense = radius * radius, _nearest(a, b), _cross2(a, b)
     room_a, room_b = _dot2(a, a) - square, _dot2(b, b) - square
@@ -214,7 +216,7 @@ def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array]:
 def rows(
     paths: Paths, t: WrapTable, position: Array, i: Array | slice = slice(None)
 ) -> list[tuple[Array, Array, Array]]:
-    """Return the body (n,) and the Jacobians of the length (worlds, n, 3) for each end of both lines."""
+    """Return the body (n,) and the linear and angular length Jacobians (worlds, n, 3) for each end of both lines."""
     found = []
     lines = (
         (paths.end_a, t.body_a[i], paths.contact_a, t.body[i]),
@@ -230,7 +232,7 @@ def rows(
 
 
 def rates(found: list[_Side], twist: Callable[[Array], Array]) -> Array:
-    """Return the rates of path lengths. ``found``: result of :func:`rows`. ``twist``: returns a body's velocities."""
+    """Return the rates of path lengths. ``found``: result of :func:`rows`. ``twist``: function from body to twist."""
     total: Array = np.zeros(found[0][1].shape[:-1])
     for body, linear, angular in found:
         v = twist(body)

@@ -1,9 +1,9 @@
-"""Quantities: signals that backends read from a state. Each has one declaration, a NumPy reader and a C++ expression.
+"""Quantities: signals that backends read from a state. Each quantity has a NumPy reader and a C++ expression.
 
-``device`` is the body of a C++ function. Its arguments are the world ``w``, the index ``i`` of an element, and ``out``
-for the result. ``w`` has accessors for parameters, tables and the stored state, with the names in model/fields.py.
-cuda_kernels/signals/observe.cuh has more functions to call. backends/codegen/observe_header.py generates the kernels'
-switch over all quantities. The files of actuators declare their quantities as ``Reading``.
+``device`` is the body of a C++ function. The arguments of this function are the world ``w``, the index ``i`` of an
+element, and ``out`` for the result. ``w`` has accessors for parameters, tables and the stored state, with the names in
+model/fields.py. cuda_kernels/signals/observe.cuh has more functions to call. backends/codegen/observe_header.py
+generates the kernels' switch over all quantities. The files of actuators declare their quantities as ``Reading``.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ SIM = (
         _state("pair_peak"), "*out = *w.pair_peak();",
     ),
 )  # fmt: skip
-"""Quantities of a whole world. They ignore the index."""
+"""Quantities of a whole world, which ignore the index."""
 
 
 def _origin(now: StateReader, i: Array) -> Array:
@@ -147,7 +147,7 @@ TENSION = (
         _tension, "*out = joint_tension(w, i);",
     ),
 )  # fmt: skip
-"""Quantities of a joint with a tension (model/ropes.py). ``i`` is its index among these joints."""
+"""Quantities of a joint with a tension (model/ropes.py). ``i`` is the index among the joints with a tension."""
 FRAME = (
     Quantity(
         "quaternion", (4,), "-", "child's frame in the parent's, xyzw", StateReader.frame_rotation,
@@ -199,8 +199,8 @@ SITE = (
 def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
     """Return the change of linear acceleration and torque from the last kick to t, (num_worlds, n, 6).
 
-    The change is the difference of the means of the last two kicks, rotated with the body. With only one kick, it is
-    zero.
+    The change is the difference of the means of the last two kicks, rotated with the body. With only one kick, the
+    change is zero.
     """
     s, shape = now.state, (*change.shape[:2], 2, 3)
     h1, kick, older = (s[name][:, None, None, None] for name in ("step_before", "kick_before", "kick_before_last"))
@@ -217,7 +217,7 @@ def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
 
 
 def _site_acceleration(now: StateReader, i: Array) -> Array:
-    """Return acceleration minus gravity, along the site's axes, at t. For smooth motion, its error is second order.
+    """Return acceleration minus gravity, along the site's axes, at t. For smooth motion, the error is second order.
 
     The function extrapolates the mean accelerations of the last two kicks to t. If the acceleration changes by more
     than the share ROUGH (impacts), the function uses the value of the last kick.

@@ -22,8 +22,8 @@ class Casts:
         origin: start points of the rays, m.
         direction: unit vectors.
         distance: distance to the first surface, or the sensor's range if the ray hits nothing, m.
-        normal: outward unit normal of this surface, zeros if the ray hits nothing.
-        shape: index of the shape that the ray hits, -1 if it hits nothing.
+        normal: outward unit normal of the surface that the ray hits, zeros if the ray hits nothing.
+        shape: index of the shape that the ray hits, -1 if the ray hits nothing.
     """
 
     origin: Array
@@ -37,7 +37,7 @@ class Casts:
         return np.asarray(self.origin + self.distance[..., None] * self.direction)
 
     def meet(self, now: StateReader, shape: int, rays: Array) -> None:
-        """Intersect the chosen ``rays`` with a shape, and keep the hits that are nearer than earlier ones."""
+        """Intersect the chosen ``rays`` with a shape, and keep the hits that are nearer than earlier hits."""
         spec, body = now.model.shapes[shape], now.model.contact.body[shape : shape + 1]
         kind, rotation = shape_type(spec.kind), now.rotation(body)
         center = now.state["position"][:, body] + matvec(rotation, now.model.contact.center[shape])
@@ -53,7 +53,7 @@ class Casts:
         self._take(shape, rays, s.reshape(start.shape) - start, matvec(turn, normal.reshape(near.shape)))
 
     def _take(self, shape: int, rays: Array, distance: Array, normal: Array) -> None:
-        """Keep hits that are nearer than earlier ones."""
+        """Keep hits that are nearer than earlier hits."""
         nearer, length = distance < self.distance[:, rays], rotations.norm(normal)[..., None]
         unit = np.where(length > 0.0, normal / length, -self.direction[:, rays])  # a disk has no side
         self.normal[:, rays] = np.where(nearer[..., None], unit, self.normal[:, rays])

@@ -1,16 +1,17 @@
 """Signals at the time t of a state, without a trial substep: poses, velocities, coordinates and their rates.
 
-The state stores velocities of three half steps: v1 at t - h1/2, and v2 and v3 before it. A kick applies the forces
+The state stores velocities of three half steps: v1 at t - h1/2, and before it v2 and v3. A kick applies the forces
 between two half steps, over the time H. The mean accelerations of the last two kicks are (v1 - v2)/H1 and (v2 - v3)/H2.
-They belong to the times t - h1 and t - h1 - h2. The reader extrapolates them to t - h1/4 and uses the result to advance
-v1 to t. The error is of second order. The reader advances momenta in the same way.
+For constant steps h, these accelerations belong to the times t - h and t - 2 h. The reader extrapolates the
+accelerations to t - h1/4 and uses the result to advance v1 to t. The error of the velocity at t is of second order. The
+reader advances momenta in the same way.
 
 The reader does not extrapolate an impact. If the two accelerations differ in direction, or by several times in
 magnitude, v1 stays unchanged. If the change is small relative to the velocity, v1 always advances. Contacts take two
 steps to stop a body. So if an acceleration jumps up, stage drift stores v3 = v2, and v1 stays unchanged for two steps.
 
-After a start, the reader knows only one kick. It uses this kick's acceleration, unless the start velocities violated
-joints, stops or contacts (H2 = -1).
+After a start, the reader knows only one kick. In this case, the reader uses the acceleration of this kick, unless the
+start velocities violated joints, stops or contacts (H2 = -1).
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ SPRING = 4.0
 SMALL = 0.02
 """The reader always advances a velocity if the advance is below this share of the velocity."""
 ROUGH = 0.5
-"""The reader does not extrapolate a sensor's acceleration if it changes by more than this share in a step."""
+"""The reader does not extrapolate a sensor's acceleration that changes by more than this share in a step."""
 
 
 def carried_velocities(state: dict[str, Array], semi_implicit: bool, bodies: Any) -> Array:
@@ -83,7 +84,7 @@ def carried_velocities(state: dict[str, Array], semi_implicit: bool, bodies: Any
 
 
 class StateReader:
-    """Reader of the current state of all worlds. It caches nothing.
+    """Reader of the current state of all worlds, without a cache.
 
     Args:
         model, coordinates: model of the simulation, and its coordinate table.
@@ -186,7 +187,7 @@ class StateReader:
     def turn_direction(self, i: Any) -> Array:
         """Return the directions of rotation rates, world frame, (num_worlds, n, 3).
 
-        The product of a direction and the relative angular velocity is the rate (model/euler_angles.py).
+        The dot product of a direction and the relative angular velocity is the rate (model/euler_angles.py).
         """
         c, kind = self.coordinates.columns, self.coordinates.columns["kind"][i]
         far = np.where(c["owner"][i] == c["body_a"][i], c["body_b"][i], c["body_a"][i])
@@ -306,5 +307,5 @@ class StateReader:
         return next(g for g in self.groups if g.type.name == kind)
 
     def command_before(self, group: Group, name: str) -> Array:
-        """Return the command over the last step, (num_worlds, n)."""
+        """Return the commands of an actuator group over the last step, (num_worlds, n)."""
         return self.state["command_before"][:, group.control[name]]

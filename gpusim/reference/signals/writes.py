@@ -1,15 +1,17 @@
 """Writes of poses and velocities in many worlds: a list of operations that every world executes in order.
 
-The operations write the poses of bodies first. Then they write joint coordinates from parent to child, velocities of
-bodies, and joint rates. A write of coordinates moves the child's subtree rigidly and rotates its velocities. A write of
-rates changes the velocities of the subtree as if it were one rigid body. The NumPy backend calls :func:`run` for all
-chosen worlds. The kernels (cuda_kernels/signals/writes.cuh) execute the same operations, with the same numbers.
+The operations write the poses of bodies first. Joint coordinates from parent to child, velocities of bodies, and joint
+rates follow. A write of joint coordinates moves the subtree of the joint's child rigidly, and rotates the velocities of
+this subtree. A write of joint rates changes the velocities of the subtree as if the subtree were one rigid body. The
+NumPy backend calls :func:`run` for all chosen worlds. The kernels (cuda_kernels/signals/writes.cuh) execute the same
+operations.
 
 Written values hold at the time t, but the state stores velocities half a step before t. So the operations first advance
-the velocities of written bodies to t. After the write, the operations move them back with the previous acceleration a:
-v(t - h'/2) = v - (h'/2) a. For a body with a written pose, a is the acceleration of free fall. The operations never
-extrapolate impacts (state_reader.py). The state of all other bodies stays the same, bit for bit. Only a write of the
-poses of all dynamic bodies replaces all velocities at half steps by velocities at t.
+the velocities of written bodies to t. After the write, the operations convert these velocities back to the half step:
+v(t - h'/2) = v - (h'/2) a, with the last step h' and the last acceleration a. For a body with a written pose, a is the
+acceleration of free fall. The operations never extrapolate impacts (state_reader.py). The state of all other bodies
+stays the same, bit for bit. Only a write of the poses of all dynamic bodies replaces all velocities at half steps by
+velocities at t.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ _OF_JOINT = {"coordinates": "PLACE", "quaternion": "PLACE_TURN", "pose": "PLACE_
 
 
 def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
-    """Return the operations (n, 4) that write ``targets``, each with the first column of its values."""
+    """Return the operations, (n, 4), that write ``targets``: pairs of a target and the first column of its values."""
     model = now.model
 
     def of_bodies(*what: str) -> list[Operation]:
@@ -135,7 +137,7 @@ def _axis_bodies(now: StateReader) -> list[set[int]]:
 
 
 def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
-    """Return the subtrees of joints from parent to child: (joint or -1, body, body with which it moves)."""
+    """Return the bodies below joints, from parent to child, as (written joint or -1, body, parent body)."""
     own = {model.joints[j].child: j for j in reversed(joints)}
     hanging = _hanging(model, own)
     moved: dict[int, tuple[int, int, int]] = {}
@@ -159,10 +161,10 @@ def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
 
 
 def _hanging(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int, int]]]:
-    """Return the children of each body: (joint, body).
+    """Return the children of each body, as pairs (joint, child body).
 
-    A body is the child of one joint: its ``written`` joint, or else its first joint that sets the pose, or else its
-    first joint. The parent body of a weld from :func:`_fittings` is a child of the other body.
+    Each body is the child of at most one joint: its joint in ``written``, else its first joint that sets the pose, else
+    its first joint. For a weld from :func:`_fittings`, the parent body is a child of the weld's child body.
     """
     fittings = _fittings(model)
     carriers = dict(written)
@@ -180,7 +182,10 @@ def _hanging(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int,
 
 
 def _fittings(model: Model) -> set[int]:
-    """Return the welds whose parent body has no other joint."""
+    """Return the welds whose parent body has no other joint.
+
+    The parent is dynamic, and the child has another parent.
+    """
     parents = [spec.parent for spec in model.joints if spec.child != WORLD]
     children = [spec.child for spec in model.joints]
     found = set()
@@ -193,7 +198,7 @@ def _fittings(model: Model) -> set[int]:
 
 
 def _subtree(model: Model, hanging: dict[int, list[tuple[int, int]]], joint: int) -> list[int]:
-    """Return the child and its whole subtree, parent to child, without the joint's parent."""
+    """Return the joint's child and all bodies below it, from parent to child, without the joint's parent."""
     found = {model.joints[joint].child: None}
     for body in (queue := list(found)):
         for _, child in hanging.get(body, ()):
@@ -232,14 +237,17 @@ class _Writer:
         return matvec(self._rotation(body), np.broadcast_to(self.now.model.bodies[body].com, (len(self.worlds), 3)))
 
     def _momentum(self, body: int, omega: Array) -> Array:
-        """Return I w, world frame."""
+        """Return the angular momentum I omega (kg m2/s) in the world frame."""
         inertia = self.now.parameters["inertia"][:, body]
         inertia = inertia if inertia.shape[0] == 1 else inertia[self.worlds]
         r = self._rotation(body)
         return matvec(r, matvec(inertia, matvec(r.swapaxes(-1, -2), omega)))
 
     def restart(self, i: int, j: int, column: int) -> None:
-        """Replace the velocities at half steps by the velocities at t. After an impact, advance them in free fall."""
+        """Replace the velocities at half steps by the velocities at t.
+
+        After an impact, advance the velocities in free fall.
+        """
         velocity = self.now.velocity()[self.worlds]
         half = 0.5 * self.state["step_before"][self.worlds][:, None]
         for body in range(len(self.now.model.bodies)):
@@ -255,7 +263,8 @@ class _Writer:
     def _was_struck(self, body: int, now: Array) -> Array:
         """Return whether an impact changed the velocity or the angular momentum of a body in the last step, (n, 6).
 
-        An impact changes a velocity several times more than free fall. The state reader does not extrapolate it.
+        An impact changes a velocity by more than IMPACT times the change in free fall. The state reader does not
+        extrapolate such a change.
         """
         half = self._half_velocity(body)
         kick = self.state["kick_before"][self.worlds][:, None]
@@ -276,10 +285,10 @@ class _Writer:
             self._set(name, i, now)
 
     def let_down(self, i: int, j: int, column: int) -> None:
-        """Move the velocities of body i, with their history, back to the half step.
+        """Convert the velocities of body i, and their history, back to the half step.
 
-        j = 0: subtract the change that :meth:`lift` stored. j = 1: use free fall, except after impacts. j = 2: use free
-        fall, even after impacts.
+        j = 0: subtract the change that :meth:`lift` stored. j = 1: subtract the change in free fall, but nothing after
+        an impact. j = 2: subtract the change in free fall, even after an impact.
         """
         times = ("step_before", "kick_before", "kick_before_last")
         h, kick, older = (self.state[name][self.worlds][:, None] for name in times)
@@ -311,7 +320,7 @@ class _Writer:
     def axis_rate(self, i: int, j: int, column: int) -> None:
         """Add j times the coordinate's rate at t to the stored rates of an axis row.
 
-        j is -1 before the write and 1 after it. So both calls together add the change of the rate.
+        j is -1 before the write and 1 after the write. So the two calls together add the change of the rate.
         """
         rate = self.now.axis_rate(np.array([i]))[self.worlds, 0]
         for name in ("axis_velocity", "axis_velocity_before"):
@@ -333,7 +342,7 @@ class _Writer:
         self._set("position", i, self.values[:, column : column + 3] + self._center_offset(i))
 
     def body_orientation(self, i: int, j: int, column: int) -> None:
-        """Rotate the body about its frame's origin to an orientation. The angular velocity does not change."""
+        """Rotate the body about its frame's origin to the written orientation. The angular velocity does not change."""
         origin = self._get("position", i) - self._center_offset(i)
         omega = self.now.twist([i])[self.worlds, 0, 3:]
         self._set("orientation", i, rotations.normalized(self.values[:, column : column + 4]))
@@ -354,7 +363,7 @@ class _Writer:
         self.change = np.zeros((*self.before["position"].shape[:2], 6))
 
     def place(self, i: int, j: int, column: int) -> None:
-        """Write coordinates i to i + j of a joint."""
+        """Write j coordinates of a joint, from coordinate i on."""
         t = self.table
         turn = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(self.worlds), 4))
         after, shift = turn, np.zeros((len(self.worlds), 3))
@@ -396,7 +405,10 @@ class _Writer:
         self._place(i, rotations.quaternion_product(turn, unturn), shift)
 
     def _place(self, i: int, turn: Array, shift: Array) -> None:
-        """Write the child's pose: orientation ``turn`` and vector ``shift`` between the joint points, parent axes."""
+        """Write the child's pose.
+
+        ``turn`` is its orientation, and ``shift`` the vector between the joint points, in parent axes.
+        """
         a, b, count = int(self.table["body_a"][i]), int(self.table["body_b"][i]), len(self.worlds)
         q = rotations.normalized(rotations.quaternion_product(self._get("orientation", a), turn))
         point = matvec(self._rotation(a), self.table["arm_a"][i] + shift) + self._get("position", a)
@@ -425,10 +437,10 @@ class _Writer:
         )
 
     def rate(self, i: int, j: int, column: int) -> None:
-        """Write rates i to i + j of a joint.
+        """Write j rates of a joint, from coordinate i on.
 
-        The child's velocity gets the change of the parent's velocity, as if both were one rigid body. It also gets the
-        change of the rates along the axes of the joint.
+        The child's velocity gets the change of the parent's velocity, as if both were one rigid body. The function then
+        adds the change of the rates along the joint's axes.
         """
         numbers = np.arange(i, i + j)
         difference = self.values[:, column : column + j] - self.now.rate(numbers)[self.worlds]
@@ -463,5 +475,5 @@ class _Writer:
         self.state["angle"][self.worlds, i] = self.now.wrapped_angles(np.array([i]))[self.worlds, 0]
 
     def set_angle(self, i: int, j: int, column: int) -> None:
-        """Set a joint angle to the written value, full turns included."""
+        """Set a joint angle to the written value, including full rotations."""
         self.state["angle"][self.worlds, i] = self.values[:, column]

@@ -14,11 +14,11 @@ from gpusim.typing import Array
 
 @dataclass
 class ColorBatch:
-    """Constraints of one color in the current substep, or of the overflow.
+    """Constraints of one color, or the constraints without a color (overflow), in the current substep.
 
     Shapes: ``bodies`` (n, slots), Jacobians (worlds, n, block, slots * 6). ``load`` (n, slots) is the number of parts
-    into which the mass of each slot's body is split. ``mass_jacobian`` includes this split. ``load`` is None for a
-    color, where bodies are not split.
+    into which the mass of each slot's body is split. ``mass_jacobian`` includes this split. ``load`` is None if the
+    constraints have a color, because the bodies are then not split.
     """
 
     constraints: Array
@@ -38,8 +38,8 @@ class ColorBatch:
 class CoupledRows:
     """Coupled laws of a batch of constraints.
 
-    ``k`` has the index of each law's constraint in the batch, and ``number`` the index of each law. ``rows`` (n, block)
-    marks the used rows. ``product`` is J M^-1 J^T. ``inverse`` is (product + compliance)^-1.
+    ``k`` is the index of each law's constraint in the batch, and ``number`` is the index of each law in the model.
+    ``rows`` (n, block) marks the used rows. ``product`` is J M^-1 J^T. ``inverse`` is (product + compliance)^-1.
     """
 
     k: Array
@@ -76,11 +76,11 @@ class CoupledRows:
 
 @dataclass
 class AxisStep:
-    """One axis row of each of several constraints of a color.
+    """One axis row for each of several constraints in a batch.
 
     ``impulse`` (worlds, n, block) is a unit impulse of the row, plus the impulses that keep the constraint's rigid rows
-    solved. It changes the velocity of the bodies by ``motion`` (worlds, n, slots * 6), and the velocity of the row by
-    ``response``.
+    solved. ``impulse`` changes the velocities of the bodies by ``motion`` (worlds, n, slots * 6), and the velocity of
+    the row by ``response``.
     """
 
     k: Array

@@ -1,14 +1,14 @@
 """Stage solve with the colored solver: warm-started sequential impulses by color, and nonlinear position sweeps.
 
-No two constraints of one color share a dynamic body, so the solver treats all of them at once. It solves one color
-after another (Gauss-Seidel). Within a constraint, the solver solves the rigid rows as one block, then each axis row by
-its law in closed form.
+No two constraints of one color share a dynamic body, so the solver solves all constraints of a color at once. The
+solver handles one color after another (Gauss-Seidel). Within a constraint, the solver solves the rigid rows as one
+block, then each axis row by its law in closed form.
 
-The overflow has the constraints that fit into no color. Each sweep starts with the overflow. The solver solves these
-constraints from the same velocities (Jacobi) with mass splitting (Tonge, Benevolenski and Voroshilov 2012). If a body
-has n overflow constraints, each of them acts on a part with 1/n of the body's mass. The body then moves by the mean of
-its parts. So momentum is conserved, and the constraints cannot overshoot together. Contacts follow in the same sweep
-(contact_solve.py).
+The overflow contains the constraints without a color. Each sweep starts with the overflow. The solver solves all
+overflow constraints from the same velocities (Jacobi) with mass splitting (Tonge, Benevolenski and Voroshilov 2012). If
+a body has n overflow constraints, each of them acts on a part with 1/n of the body's mass. The body then moves by the
+mean of its parts. Mass splitting conserves momentum and prevents overshoot. After the joints, each sweep solves the
+contacts (contact_solve.py).
 """
 
 from __future__ import annotations
@@ -315,8 +315,8 @@ def _find_rate_next(w: StepBuffers) -> None:
 def correct_positions(w: StepBuffers) -> None:
     """Correct positions by nonlinear Gauss-Seidel after the drift.
 
-    The Jacobians are from before the drift. A sweep corrects the share max(0.2, 1/(1 + |C|/1 mm)) of the error C
-    of a constraint, because a linear step would overshoot large errors.
+    The function uses the Jacobians from before the drift. A sweep corrects the share max(0.2, 1/(1 + |C|/0.001)) of the
+    error C (m or rad) of each row, because a linear step would overshoot large errors.
     """
     for _ in range(POSITION_SWEEPS):
         for batch in w.batches:
@@ -330,7 +330,7 @@ def correct_positions(w: StepBuffers) -> None:
 
 
 def split_impulse_velocity(w: StepBuffers, moved: Array) -> Array:
-    """Correct a share of the errors by split impulses: pseudo-velocity sweeps that start at ``moved``."""
+    """Correct a share of the position errors by split impulses: sweeps that change the displacement ``moved``."""
     t = w.topology
     flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
     flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]
@@ -342,7 +342,7 @@ def split_impulse_velocity(w: StepBuffers, moved: Array) -> Array:
 
 
 def follow(w: StepBuffers, moved: Array) -> None:
-    """Sweep once to correct the rigid rows of a displacement ``moved``, (num_worlds, bodies, 6), in place."""
+    """Sweep once over the displacement ``moved``, (num_worlds, bodies, 6), in place, to satisfy the rigid rows."""
     _sweep_displacement(w, moved, np.zeros_like(w.solved))
 
 

@@ -2,25 +2,25 @@
 
     (J v + b) + (gamma + eps A_ii) p = target,   v = v_kicked + M^-1 J^T p
 
-b is the curvature bias. Each pass recomputes b (once modes have settled) and the nonlinear laws at the new velocities.
-Then it corrects p with the same factor. The solver factors a world again if its axis rows change mode or its
-compliances change much. The results of a world do not depend on other worlds, bit for bit.
+b is the curvature bias. Each pass recomputes the nonlinear laws at the new velocities, and also b after the modes have
+settled. The pass then corrects p with the same factor. The solver factors a world again if an axis row changes its
+mode, or if a compliance changes by more than 20 %. The results of a world do not depend on other worlds, bit for bit.
 
 Refreshing the bias may diverge. The *guard* stores the result of the first pass, its error of the rigid rows, and the
-energy E_1 = r x of the next correction x = A^-1 r. It checks the error and the energy after the next refresh.
+energy E_1 = r x of the next correction x = A^-1 r. The guard checks the error and the energy after the next refresh.
 
 Large rotations: if the second refresh does not shrink the error, the passes end with the result of the first pass. A
-later step corrects the positions.
+later step then corrects the position errors.
 
 Singular poses: each refresh may multiply errors along weak directions by g > 1. If the energy E_2 is not well below
 E_1, the guard discards the impulses of the joints and restarts with the factor of A + 20 g lambda diag(A). The
 equations do not change. g = sqrt(E_2/E_1), and lambda = (r_2 diag(A)^-1 r_2)/E_2 measures how weak the directions are.
-In this step, joints may open along these directions. The next step closes them. Passes that still diverge restart
-with 20 times the damping. The position correction uses the same factor.
+Joints may open along the weak directions in this step. The next step closes these joints. Passes that still diverge
+restart with 20 times the damping. The position correction uses the same factor.
 
-Between the forward and the backward solve, the solver sweeps the contacts (contact_direct.py) and the joints that are
-left to sweeps (builder/joint_groups.py). Those joints share no dynamic body with the equations above. Their bias uses
-the velocities after stage kick.
+Between the forward and the backward solve, the solver sweeps the contacts (contact_direct.py) and the joints of groups
+with the colored solver (builder/joint_groups.py). Swept joints share no dynamic body with the directly solved joints.
+The curvature bias of swept joints uses the velocities after stage kick.
 """
 
 from __future__ import annotations
@@ -159,7 +159,9 @@ class Passes:
         self.weighs = second & ~far & refreshed & self.active
 
     def guard(self, w: StepBuffers, energy: Array, plain: Array) -> None:
-        """Store the solution of the first pass. If refreshes diverge, restore it or remove the joint impulses.
+        """Store the solution of the first pass.
+
+        If refreshes diverge, restore that solution or remove the joint impulses.
 
         Args:
             w: work arrays of the substep.
@@ -405,7 +407,10 @@ def _find_rate_next(w: StepBuffers) -> None:
 
 
 def _start_modes(w: StepBuffers, mode: Array, response: Array) -> None:
-    """Set the last modes as initial guess. Rows whose friction or limit has changed get new modes."""
+    """Set the last modes as initial guess.
+
+    Rows whose active limit was removed, or whose friction was added or removed, get new modes.
+    """
     if not w.law.switches:
         mode[:] = 0
         return
@@ -420,10 +425,10 @@ def _start_modes(w: StepBuffers, mode: Array, response: Array) -> None:
 
 
 def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
-    """Move rows that left their piece of the law to the adjacent piece. Return the worlds with such rows.
+    """Move rows that left their piece of the law to the adjacent piece.
 
-    Switching all rows at once is fast but may cycle. So after many switches, a world makes only the first move of the
-    first row. This terminates (least-index rule, Murty 1974).
+    Return the worlds in which a mode changed. Switching all rows at once is fast but may cycle. So after many switches,
+    a world makes only the first move of the first row. This rule always terminates (least-index rule, Murty 1974).
     """
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)

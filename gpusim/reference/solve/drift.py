@@ -38,7 +38,10 @@ def drift(w: StepBuffers) -> None:
 
 
 def _keep_velocities(w: StepBuffers) -> None:
-    """Store the velocities of the previous half steps, from which signals compute those at t (state_reader.py)."""
+    """Store the velocities of the previous half steps.
+
+    Signals use these velocities to compute the velocities at t (state_reader.py).
+    """
     state = w.state.arrays
     v2, v3 = (np.asarray(state[name], np.float64) for name in ("velocity_before", "velocity_before_last"))
     v1 = np.concatenate([state["linear_velocity"], state["angular_momentum"]], axis=-1)
@@ -55,9 +58,9 @@ def _keep_velocities(w: StepBuffers) -> None:
 
 
 def _starts_with_jump(w: StepBuffers) -> Array:
-    """Return the worlds whose start velocities jump, because they violate rigid rows, stops or contacts.
+    """Return the worlds whose start velocities violate rigid rows, stops or contacts.
 
-    state_reader.py does not extrapolate the change over such a kick.
+    The first kick changes these velocities by a jump, which state_reader.py does not extrapolate.
     """
     jumps: Array = np.zeros(w.num_worlds, bool)
     first = w.h_prev[:, 0] <= 0.0
@@ -103,7 +106,7 @@ def _row_jumps(w: StepBuffers, least: Array) -> Array:
 
 
 def _turn_angles(w: StepBuffers) -> None:
-    """Advance the angles of fast joints by their rate, to count full turns correctly."""
+    """Advance the angles of fast joints by their rate, to count full rotations correctly."""
     t, angle = w.topology.angle, w.state.arrays["angle"]
     if t.axis.size:
         rate = (w.twist[:, t.body_b, 3:] - w.twist[:, t.body_a, 3:]).astype(np.float64)

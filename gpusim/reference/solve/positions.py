@@ -1,10 +1,11 @@
 """Stage positions: correct the position errors of rigid constraint rows after the drift. Velocities do not change.
 
 The direct solver computes dx = -M^-1 J^T A^-1 C for all rows in every substep, with the factor of the velocity solve. C
-has the position errors. The correction is linear: a rotation by theta leaves an error of about L theta^2, with the
-usual lever L (limits.py). Near a singular pose of a loop, a tiny error would cause a large rotation that opens the
-joints. So the solver scales corrections of loops to ``theta^2 <= error / L`` (a trust region). It repeats the
-correction with a new factor of the rigid rows at the corrected pose, because the old factor may then be far off.
+contains the position errors. The correction is linear: a rotation by theta leaves an error of about L theta^2. L is the
+model's typical lever arm (limits.py). Near a singular pose of a loop, a tiny error would cause a large rotation that
+opens the joints. So the solver scales corrections of loops to ``theta^2 <= error / L`` (a trust region). The solver
+then repeats the correction with a new factor of the rigid rows, because the old factor may be inaccurate at the
+corrected pose.
 """
 
 from __future__ import annotations
@@ -61,14 +62,14 @@ def _close_loops(w: StepBuffers) -> None:
 
 
 def _greatest_error(w: StepBuffers, errors: Array) -> Array:
-    """Return the greatest error (rad), (num_worlds,). Gaps are divided by the usual lever (limits.py)."""
+    """Return the greatest error (rad), (num_worlds,). Gaps are divided by the typical lever arm (limits.py)."""
     gaps = (w.layout.row_kinds == ROW_GAP).reshape(errors.shape[1:])
     lever = w.real.type(w.accuracy_limits["usual_lever"])
     return np.asarray(np.where(gaps, np.abs(errors) / lever, np.abs(errors)).max(axis=(1, 2)))
 
 
 def _trusted_share(w: StepBuffers, error: Array, change: Array) -> Array:
-    """Return the share of the correction to apply, (num_worlds,). It bounds the second-order error."""
+    """Return the share of the correction to apply, (num_worlds,). The share bounds the second-order error."""
     turns = change[..., 3:]
     square = turns[..., 0] * turns[..., 0] + turns[..., 1] * turns[..., 1] + turns[..., 2] * turns[..., 2]
     square = np.where(w.topology.dynamic, square, w.real.type(0)).max(axis=1)
@@ -93,7 +94,10 @@ def row_errors(w: StepBuffers) -> Array:
 
 
 def split_impulse_velocity(w: StepBuffers) -> Array:
-    """Return the displacement of split impulses. It corrects a share of the errors before the drift."""
+    """Return the displacement of split impulses.
+
+    The displacement corrects the share SPLIT_SHARE of the position errors before the drift.
+    """
     t = w.topology
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
     errors[:, t.rigid_row] = w.element_value[:, t.rigid_element]

@@ -1,13 +1,14 @@
-"""Stage relax: the velocities of the bodies after the drift.
+"""Stage relax: compute the velocities of the bodies after the drift.
 
-During the drift, the rows let bodies land with the speed ``-gap/h``, so that the bodies end on the surface. Touching
-points yield a little (contact_rows.py). After the drift, this stage makes the rows rigid and solves again, starting
-from the last solution.
+During the drift, the contact rows allow an approach speed of ``gap/h``, so that a landing body ends on the surface.
+Touching points have a small compliance (contact_rows.py). After the drift, this stage makes the rows rigid and solves
+again, starting from the last solution.
 
-Impacts: the speed at the surface is u_i (contact_laws.py, ``impact_speed``). Half a step later, a point with a
-normal impulse leaves with the speed ``-e u_i - a h/2``. The stage sets this speed as the bias of the point. For an axis
-that a limit has stopped, the stage sets it as the bound of the velocity. So the energy does not depend on the step
-size. Positions do not change.
+Impacts: a point reaches the surface with the normal velocity u_i < 0 (contact_laws.py, ``impact_speed``). At the end of
+the step, a point with a normal impulse leaves with the velocity ``-e u_i`` (e: restitution). So the point's velocity at
+the half step is ``-e u_i - a h/2``, with the acceleration a along the normal. The stage uses this velocity at the half
+step as the bias of the point. For an axis that a limit has stopped, the stage sets the bound of the velocity in the
+same way. So the energy after an impact does not depend on the step size. Positions do not change.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ def _resolve(w: StepBuffers, worlds: Array) -> None:
 
 
 def _find_axis_impacts(w: StepBuffers) -> Array:
-    """Set the bounds of axes that a limit has stopped to their speed after impact. Return the worlds with such axes."""
+    """Set the velocity bounds of axes that bounce off a limit to the speed after the impact.
+
+    Return the worlds with such axes.
+    """
     none = np.zeros(w.num_worlds, bool)
     if not w.bounces or not w.topology.axis_row.size:
         return none
@@ -73,7 +77,10 @@ def _find_axis_impacts(w: StepBuffers) -> Array:
 
 
 def _relax_points(w: StepBuffers) -> Array:
-    """Set the rows of all rigid points for the time after the drift. Return the worlds in which a row changes."""
+    """Set the rows of all rigid contact points for the time after the drift.
+
+    Return the worlds in which a row changes.
+    """
     worlds = np.zeros(w.num_worlds, bool)
     if w.touch is None:
         return worlds

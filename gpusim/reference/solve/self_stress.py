@@ -1,7 +1,7 @@
 """Self-stress of loops: impulses of linearly dependent constraint rows that cancel each other.
 
-Such impulses move no body. But sensors would report them, and the geometric stiffness would count them as tension. The
-product A^-1 A p does not contain them.
+Self-stress moves no body. But sensors would report it, and the geometric stiffness would count it as tension. The
+product A^-1 A p with the regularized factor does not contain self-stress.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ SELF_STRESS = {np.dtype(np.float64): 1e-3, np.dtype(np.float32): 0.1}
 
 
 def redundant(w: StepBuffers) -> Array:
-    """Return the worlds whose loops have dependent rows, bool, (num_worlds,)."""
+    """Return the worlds whose loops may have dependent rows, bool, (num_worlds,).
+
+    These are worlds with a weak pivot, or all worlds if no axis row is in a loop.
+    """
     t = w.topology
     found: Array = (w.softening > 0.0) | (t.loops.any() & ~t.may_depend.any())
     return found

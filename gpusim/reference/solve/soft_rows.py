@@ -5,11 +5,11 @@ rigid rows. If the solver solves one row after another, each sweep multiplies th
 
     A_ij^2 / ((A_ii + gamma_i) (A_jj + gamma_j)),
 
-This factor is close to 1 for a heavy arm on a stiff bushing. If it exceeds COUPLED_SHARE, the axis rows join the block
-of the rigid rows. The block has the inverse N = (A + gamma)^-1 over all these rows and solves the linear laws of the
-joined rows. Then the solver solves each row by its own law (limits, friction, clamps) as usual. The other rows of the
-block follow by their linear laws: a unit impulse of row i causes the impulses N_ri / N_ii of rows r. The response of
-row i is 1/N_ii - gamma_i.
+The factor is close to 1 for a heavy arm on a stiff bushing. If the factor exceeds COUPLED_SHARE, the axis rows join the
+block of the rigid rows. The block has the inverse N = (A + gamma)^-1 over all these rows and solves the linear laws of
+the joined rows. After this block solve, the solver solves each axis row by its own law (limits, friction, clamps) as
+usual. The other rows of the block follow by their linear laws: a unit impulse of row i causes the impulses N_ri / N_ii
+of rows r. The response of row i is 1/N_ii - gamma_i.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Arr
 
     Args:
         w: work arrays of the substep.
-        batch: the constraints. The function replaces its inverses and axis steps.
+        batch: the constraints. The function replaces the inverses and axis steps of the batch.
         block: matrix whose inverse the batch has, (worlds, n, block, block).
         product: J M^-1 J^T of all rows, (worlds, n, block, block).
     """
@@ -55,7 +55,7 @@ def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Arr
 
 
 def least_response(w: StepBuffers, response: Array, alone: Array) -> Array:
-    """Return the responses of axis rows, bounded below by round-off. ``alone``: responses without the rigid rows."""
+    """Return the responses of axis rows, at least a small share of ``alone``, the responses without the rigid rows."""
     least = np.maximum(LEAST_RESPONSE[w.real] * alone, np.finfo(w.real).tiny * 1e6)
     return np.maximum(response, least).astype(w.real)
 
