@@ -73,16 +73,16 @@ class BuilderMethods:
         self, body: int, force: Vector, point: Vector | None = None, frame: str = "world",
         label: str | None = None, at: Vector | None = None,
     ) -> int:
-        """Apply a force to a body. ``sim.control[label]`` scales it (initially 1)."""
+        """Apply a force to a body. ``sim.control[label]`` scales the force (initially 1)."""
 
     def add_force_sensor(self, joint: int, label: str | None = None) -> int:
-        """Add a force-torque sensor in a joint. It measures the wrench of the child on the parent."""
+        """Add a force-torque sensor in a joint. The sensor measures the wrench of the child on the parent."""
 
     def add_gear(
         self, joint_a: int, joint_b: int, ratio: float, axis_a: int = 0, axis_b: int = 0,
         label: str | None = None,
     ) -> int:
-        """Couple two joint coordinates: ``velocity_b = ratio * velocity_a``. Their initial offset stays."""
+        """Couple two joint coordinates by ``velocity_b = ratio * velocity_a``. Their initial offset stays."""
 
     def add_hydraulic_circuit(
         self, tank_pressure: float = 100000.0, bulk_modulus: float = 1.5e9, label: str | None = None,
@@ -154,7 +154,7 @@ class BuilderMethods:
         self, joint: int, limit: float | tuple[float, float] | None = None, axis: int = 0,
         label: str | None = None, delay: float = 0.0, max_delay: float | None = None,
     ) -> int:
-        """Add a torque or force on a joint coordinate. ``sim.control[label]`` sets it, in N m or N."""
+        """Add a torque or force on a joint coordinate. ``sim.control[label]`` is its value in N m or N."""
 
     def add_joint_free(
         self, parent: int, child: int, parent_xform: Transform | None = None,
@@ -243,13 +243,13 @@ class BuilderMethods:
         self, joint: int, leader: int, multiplier: float = 1.0, offset: float = 0.0, axis: int = 0,
         leader_axis: int = 0, label: str | None = None,
     ) -> int:
-        """Make a joint follow another: ``q_joint = multiplier * q_leader + offset`` (URDF mimic)."""
+        """Make a joint follow a leader by ``q_joint = multiplier * q_leader + offset`` (URDF mimic)."""
 
     def add_model(
         self, source: Any, parent: int | str | None = None, xform: Transform | None = None,
         label_prefix: str = "", **arguments: Any,
     ) -> ImportReport:
-        """Add a model from a file: MJCF, URDF, SDF or USD."""
+        """Add a model from an MJCF, URDF, SDF or USD file."""
 
     def add_motion(self, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None) -> int:
         """Add a prescribed motion: a joint coordinate follows a path x(t). The force has no limit."""
@@ -267,7 +267,7 @@ class BuilderMethods:
         bodies: Mapping[str, Transform] | None = None, commands: Mapping[str, float] | None = None,
         activations: Mapping[str, float] | None = None,
     ) -> None:
-        """Add a named posture. ``sim.reset(pose=label)`` starts worlds in it."""
+        """Add a named posture. ``sim.reset(pose=label)`` starts worlds in this posture."""
 
     def add_ray_sensor(
         self, site: int, rays: Any = (1.0, 0.0, 0.0), max_range: float = 100.0,
@@ -280,7 +280,7 @@ class BuilderMethods:
         effort_limit: float = float("inf"), target: float = 0.0, axis: int = 0, label: str | None = None,
         command_range: tuple[float, float] | None = None,
     ) -> int:
-        """Add a servo on a joint coordinate. ``sim.control[label]`` is its target."""
+        """Add a servo on a joint coordinate. ``sim.control[label]`` is the target of the servo."""
 
     def add_shape(
         self, kind: str, body: int, params: dict[str, Any], xform: Transform | None = None,
@@ -294,7 +294,7 @@ class BuilderMethods:
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
-        """Add a barrel about the origin with axis z: a roller whose side is an arc about a distant axis."""
+        """Add a barrel about the origin with axis z: a roller whose profile is an arc of radius ``arc_radius``."""
 
     def add_shape_box(
         self, body: int, half_extents: Vector, xform: Transform | None = None, material: Material | None = None,
@@ -385,7 +385,7 @@ class BuilderMethods:
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
-        """Add a wheel: a disk with a round edge and axle z. It has one contact point with any shape."""
+        """Add a wheel: a disk with a round edge and axle z. A wheel has one contact point with a convex shape."""
 
     def add_site(
         self, body: int, xform: Transform | None = None, label: str | None = None, at: Anchor | None = None,
@@ -423,7 +423,7 @@ class BuilderMethods:
         """Add terrain from a file or an array of heights, centered on the shape frame's origin."""
 
     def add_torque(self, body: int, torque: Vector, frame: str = "world", label: str | None = None) -> int:
-        """Apply a torque to a body. ``sim.control[label]`` scales it (initially 1)."""
+        """Apply a torque to a body. ``sim.control[label]`` scales the torque (initially 1)."""
 
     def add_torque_motor(self, joint: int, torque: float, axis: int = 0, label: str | None = None) -> int:
         """Add an ideal motor without inertia. Its torque follows the command immediately, at any speed."""
@@ -447,7 +447,7 @@ class BuilderMethods:
         label: str | None = None, alpha: float | None = None, roughness: float | None = None,
         metallic: float | None = None, texture: Any = None, **params: Any,
     ) -> int:
-        """Add a visual to a body. The viewer draws it instead of the body's shapes."""
+        """Add a visual to a body. The viewer draws the visual instead of the body's shapes."""
 
     def exclude_collision_pair(self, shape_a: int, shape_b: int) -> int:
         """Let two shapes pass through each other, regardless of their groups."""
