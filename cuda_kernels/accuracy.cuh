@@ -44,6 +44,7 @@ GPUSIM_FN void watch_accuracy(const World& w) {
     if (*w.not_converged() > 0) found |= INEXACT_MODES;
     if (*w.void_peak() > 0.0) found |= INEXACT_VOIDS;
     if (*w.jump_peak() > 0.0) found |= INEXACT_JUMPS;
+    if (*w.spin_peak() > 0.0) found |= INEXACT_SPINS;
     if (found == *w.inexact() || in_global(w.args()->health)[w.id]) return;
     *w.inexact() = found;
     count_one(in_global(w.args()->inexact));

@@ -55,13 +55,31 @@ GPUSIM_FN void midpoint_rate(const World& w, int b, const real* twist, real* out
     for (int k = 0; k < 3; ++k) out[k] = choose(round, twist[6 * b + 3 + k], out[k]);
 }
 
+// Rotors (gpusim/reference/rotors.py): compute the axis in the world frame, and return the spin. Other bodies have zeros.
+GPUSIM_FN real rotor_spin(const World& w, int b, real* axis) {
+    real own[3];
+    for (int k = 0; k < 3; ++k) own[k] = real(w.rotor()[4 * b + k]);
+    turn3(w.rotation() + 9 * b, own, axis);
+    return dot3(w.twist() + 6 * b + 3, axis);
+}
+GPUSIM_FN real nutation(const World& w, int b, real spin) { return abs_(spin) * real(w.h) * real(w.rotor()[4 * b + 3]); }
+// Return the angle by which vectors of body b turn in the substep.
+GPUSIM_FN real turn_angle_of(const World& w, int b) {
+    const real *omega = w.twist() + 6 * b + 3, angle = real(w.h) * norm3(omega);
+    if (!w.rotors() || !(w.rotor()[4 * b + 3] > 0.0)) return angle;
+    real axis[3], swing[3];
+    const real spin = rotor_spin(w, b, axis);
+    for (int k = 0; k < 3; ++k) swing[k] = omega[k] - spin * axis[k];
+    return choose(nutation(w, b, spin) > real(MOST_NUTATION), angle, real(w.h) * norm3(swing));
+}
+
 // Compute the midpoint rate of body b and its rotation operators E (first 9 numbers) and T (last 9).
 GPUSIM_PHASE void bend_body(const World& w, int b) {
     // A CPU computes them in place, a GPU in registers.
     real *middle = w.midpoint() + 3 * b, *place = w.turn() + 18 * b, copy[18], *turned = PAIRED ? copy : place;
     real* beyond = turned + 9;
     const real h = real(w.h), *omega = w.twist() + 6 * b + 3;
-    w.turn_angle()[b] = h * norm3(omega);
+    w.turn_angle()[b] = turn_angle_of(w, b);
     const mask still = (omega[0] == real(0)) & (omega[1] == real(0)) & (omega[2] == real(0));
     if (all(still)) {
         for (int k = 0; k < 18; ++k) turned[k] = real(0);

@@ -1,6 +1,7 @@
 // Stage solve, direct: all joint rows at once. Limits, friction and saturation use an active set of modes
 // (gpusim/reference/solve/direct_solve.py).
 #pragma once
+#include "../accuracy.cuh"
 #include "../joints/coupled_laws.cuh"
 #include "../joints/curvature.cuh"
 #include "../joints/factor.cuh"
@@ -51,9 +52,33 @@ GPUSIM_PHASE void start_axis(const World& w, int k) {
     w.mode()[k] = mode;
     fill_axis(w, k);
 }
+// Find whether a world has fast rotors and no contacts. Record rotors that are too fast.
+GPUSIM_PHASE void find_spin(const World& w, int) {
+    bool fast = false, beyond = false;
+    for (int b = 0; b < w.bodies(); ++b) {
+        if (!(w.rotor()[4 * b + 3] > 0.0)) continue;
+        real axis[3], swing[3];
+        const real spin = rotor_spin(w, b, axis), angle = abs_(spin) * real(w.h);
+        fast |= angle > real(LEAST_SPIN);
+        if (!(nutation(w, b, spin) > real(MOST_NUTATION))) continue;
+        beyond = true;
+        for (int k = 0; k < 3; ++k) swing[k] = w.twist()[6 * b + 3 + k] - spin * axis[k];
+        if (real(w.h) * norm3(swing) > real(LEAST_SWING)) raise_to(w.spin_peak(), tagged(double(angle), b));
+    }
+    *w.spinning() = fast && !beyond && !GPUSIM_SWEPT && !touches(w);
+}
+GPUSIM_FN bool is_spinning(const World& w) { return w.rotors() && *w.spinning(); }
+GPUSIM_FN int most_passes(const World& w) { return is_spinning(w) ? ROTOR_PASSES : PASSES; }
+GPUSIM_FN int most_refreshes(const World& w) { return is_spinning(w) ? ROTOR_PASSES : MOST_REFRESHES; }
+// Worlds with fast rotors begin with the bias of the last substep's impulses.
+GPUSIM_PHASE void predict_row(const World& w, int row) {
+    const real before = real(*w.kick_before());
+    w.delta()[row] = real(w.impulse()[row]) * (before > real(0) ? kick_time(w) / before : real(0));
+}
+GPUSIM_PHASE void forget_prediction(const World& w, int i) { w.twist()[i] = w.twist_kicked()[i]; }
 GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.unconverged() = 0;
-    *w.passes_left() = PASSES;
+    *w.passes_left() = most_passes(w);
     *w.refreshes() = *w.hold_bias() = *w.bias_fits() = 0;
     *w.since_factor() = *w.switches() = *w.stalled() = *w.changed() = *w.stale() = *w.guard_action() = 0;
     *w.refactor() = 1;
@@ -173,7 +198,7 @@ GPUSIM_FN void begin_again(const World& w, int action, double damping) {
     *w.factor_damping() = damping;
     *w.since_factor() = *w.refreshes() = 0;
     *w.hold_bias() = *w.refactor() = 1;
-    *w.passes_left() = PASSES;
+    *w.passes_left() = most_passes(w);
 }
 // Return twice the kinetic energy after the kick. The sum stops once it exceeds ``least``.
 GPUSIM_FN double kicked_motion(const World& w, double least) {
@@ -217,9 +242,9 @@ GPUSIM_FN void guard_first(const World& w) {
     if (!gaining && !runs_away) return;
     const double damping = DAMPING * before + (before > 0.0 ? 0.0 : RUNAWAY_DAMPING);
     if (damping <= MOST_DAMPING) return begin_again(w, GUARD_RUNAWAY, damping);
-    if (!gaining || *w.refreshes() >= MOST_REFRESHES) return;
+    if (!gaining || *w.refreshes() >= most_refreshes(w)) return;
     begin_again(w, GUARD_STRAIGHT, before);
-    *w.refreshes() = MOST_REFRESHES;
+    *w.refreshes() = most_refreshes(w);
 }
 GPUSIM_PHASE void guard(const World& w, int) {
     const int action = *w.guard_action();
@@ -280,7 +305,7 @@ GPUSIM_PHASE void count_pass(const World& w, int) {
 // Update the bias only after the active set has settled. Otherwise velocities of a temporary mode would distort it, and
 // the two updates would drive each other. A solve refreshes a bounded number of times.
 GPUSIM_PHASE void plan_bias(const World& w, int) {
-    *w.hold_bias() = *w.since_factor() == 0 || *w.refreshes() >= MOST_REFRESHES;
+    *w.hold_bias() = *w.since_factor() == 0 || *w.refreshes() >= most_refreshes(w);
     *w.refreshes() += *w.since_factor() > 0;
 }
 // A world that may not factor again must not switch modes either. Its factor would no longer fit its rows.
@@ -318,7 +343,7 @@ GPUSIM_PHASE void end_refit(const World& w, int) {
         *w.refactor() = 1;
         *w.switches() += 1;
         *w.since_factor() = 0;
-        *w.passes_left() = PASSES;
+        *w.passes_left() = most_passes(w);
     }
     *w.changed() = *w.stale() = 0;
     *w.first_axis() = NO_AXIS;

@@ -56,7 +56,7 @@ GPUSIM_PHASE void resume_passes(const World& w, int) {
     *w.passes_left() = RELAX_PASSES;
     *w.since_factor() = *w.changed() = *w.stale() = *w.refactor() = 0;
     *w.hold_bias() = 1;
-    *w.refreshes() = MOST_REFRESHES;
+    *w.refreshes() = most_refreshes(w);
     *w.first_axis() = NO_AXIS;
 }
 // Bounds that drive away from a limit. After an impact, the rate of the previous substep is invalid.

@@ -1,10 +1,11 @@
-"""Accuracy warnings: open joints, unconverged contacts or modes, cavitation, jumps.
+"""Accuracy warnings: open joints, unconverged contacts or modes, cavitation, jumps, fast rotors.
 
 A simulation warns only once of each kind of problem.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
@@ -13,14 +14,15 @@ from gpusim.backends.base import Backend
 from gpusim.description.config import SolverConfig
 from gpusim.errors import callers_level
 from gpusim.model.model import Model
-from gpusim.reference.accuracy import CONTACTS, JOINTS, JUMPS, MODES, VOIDS, constraint_of
+from gpusim.reference.accuracy import CONTACTS, JOINTS, JUMPS, MODES, SPINS, VOIDS, constraint_of
 from gpusim.reference.limits import accuracy_limits
+from gpusim.reference.rotors import MOST_NUTATION, rotors
 from gpusim.typing import Array
 
 MORE_SWITCHES = 10
 """Factor by which a warning recommends to increase ``iterations``."""
 
-KINDS = (JOINTS, CONTACTS, MODES, VOIDS, JUMPS)
+KINDS = (JOINTS, CONTACTS, MODES, VOIDS, JUMPS, SPINS)
 
 
 class AccuracyWatch:
@@ -40,7 +42,7 @@ class AccuracyWatch:
 
     @property
     def word(self) -> Array:
-        """Return which of the bits JOINTS, CONTACTS, MODES, VOIDS and JUMPS each world has set, (num_worlds,)."""
+        """Return which of the bits of KINDS each world has set, (num_worlds,)."""
         return np.asarray(self._backend.read_state().arrays["inexact"])
 
     def check(self) -> None:
@@ -76,7 +78,10 @@ class AccuracyWatch:
         if kind == JOINTS:
             drift, tilt = self._limits["joint_drift_limit"], self._limits["joint_tilt_limit"]
             return np.maximum(state["joint_drift_peak"] / drift, state["joint_tilt_peak"] / tilt)
-        name = {CONTACTS: "contact_residual", MODES: "not_converged", VOIDS: "void_peak", JUMPS: "jump_peak"}[kind]
+        name = {
+            CONTACTS: "contact_residual", MODES: "not_converged", VOIDS: "void_peak", JUMPS: "jump_peak",
+            SPINS: "spin_peak",
+        }[kind]  # fmt: skip
         return np.asarray(state[name])
 
     def _reported(self, kind: int, world: int) -> str:
@@ -96,6 +101,8 @@ class AccuracyWatch:
             return self._cavitated(float(state["void_peak"][world]))
         if kind == JUMPS:
             return self._jumped(float(state["jump_peak"][world]))
+        if kind == SPINS:
+            return self._spun(float(state["spin_peak"][world]))
         count = int(state["not_converged"][world])
         return f"{count} {'substep' if count == 1 else 'substeps'} ended before the solve converged{self._settling()}"
 
@@ -137,6 +144,15 @@ class AccuracyWatch:
             f"{spec.element} moved {joint.element} by {way:.3g} {unit} in one step to reach its path, faster than "
             f"{group.type.jumps_from:g} {unit}/s; start the joint on the path, and write the path's velocity with its "
             "position"
+        )
+
+    def _spun(self, angle: float) -> str:
+        """Return a message about the rotor that was too fast for the step."""
+        body = constraint_of(angle)
+        share = angle * float(rotors(self._model, self._config)[body, 3]) / MOST_NUTATION
+        return (
+            f"{self._model.bodies[body].element} spun by {angle:.3g} rad in a substep while its axis turned, so its "
+            f"spin and energy drift; give SolverConfig(substeps={math.ceil(share) * self._config.substeps})"
         )
 
     def _opened(self, drift: float, tilt: float) -> str:

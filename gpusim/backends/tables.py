@@ -22,6 +22,7 @@ from gpusim.model.sites import COLUMNS as SITE_COLUMNS
 from gpusim.model.sites import site_table
 from gpusim.reference.layout import Layout
 from gpusim.reference.light_bodies import heavy_share
+from gpusim.reference.rotors import rotors
 from gpusim.typing import Array
 
 # Columns of the element tables, by table. Bodies and indices are int32, the others float64.
@@ -68,6 +69,7 @@ TABLE_TYPES: dict[str, str] = {
     "sum_factor": "double",
     "side_arm": "double",
     "heavy_share": "double",
+    "rotor": "double",
     "body_center": "double",
     **{f"site_{name}": kind for name, kind in SITE_COLUMNS.items()},
     **SENSOR_COLUMNS,
@@ -80,8 +82,8 @@ SIZES = (
     "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "dot_points", "spins", "lines",
     "elements", "angles", "free_bodies", "couplings", "axes", "controls", "joint_sensors", "contact_sensors", "ropes",
     "wraps", "pulls", "actuator_terms", "clamps", "blocks", "edges", "levels", "coupled", "swept_constraints",
-    "loop_constraints", "dependent_constraints", "colors", "overflow_constraints", "overflow_sides", "color_axes",
-    "actuators", *CONTACT_SIZES,
+    "loop_constraints", "dependent_constraints", "rotors", "colors", "overflow_constraints", "overflow_sides",
+    "color_axes", "actuators", *CONTACT_SIZES,
 )  # fmt: skip
 
 
@@ -96,7 +98,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
             tables[f"{name}_{column}"] = getattr(getattr(t, name), column)
     tables.update(_row_tables(t, direct))
     tables["side_arm"], tables["row_rigid"] = layout.side_arm, layout.row_kinds
-    tables["heavy_share"] = heavy_share(model)
+    tables["heavy_share"], tables["rotor"] = heavy_share(model), rotors(model, config)
     tables.update(_elimination_tables(t) if direct else _no_elimination())
     tables.update(_color_tables(t, config, colored))
     tables.update(_axis_tables(model))
@@ -138,6 +140,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "blocks": int(typed["block_row"].size),
         "edges": int(typed["edge_block"].size),
         "loop_constraints": int(t.loops.sum()) if direct else 0,
+        "rotors": int((tables["rotor"][:, 3] > 0.0).sum()),
         "dependent_constraints": int(typed["constraint_may_depend"].sum()),
         "levels": typed["level_pivot"].size - 1,
         "coupled": t.coupled_constraint.size,

@@ -6,6 +6,7 @@
 * Modes and laws: the value is the number of substeps since the start whose solve ended before it converged.
 * Voids: the value is the greatest void in the oil, m3 (actuators/cavitation.py). Some machines normally have voids.
 * Motions: the value is the greatest distance over which a joint jumped to reach its prescribed path.
+* Rotors: the value is the greatest rotation in a substep of a rotor that is too fast for the step (rotors.py).
 
 The last bits of each maximum hold the index of its constraint. So the kernels find the maximum and the index with one
 atomic operation. The index changes the value by a relative error of at most 1e-8.
@@ -20,7 +21,7 @@ from gpusim.reference.layout import ROW_GAP, ROW_TURN
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
-MODES, JOINTS, CONTACTS, VOIDS, JUMPS = 4, 8, 16, 32, 64
+MODES, JOINTS, CONTACTS, VOIDS, JUMPS, SPINS = 4, 8, 16, 32, 64, 128
 """Bits of the state array ``inexact``. The bits show which limits a world has exceeded since the start or reset."""
 TAG_MASK = (1 << 24) - 1
 
@@ -51,7 +52,7 @@ def measure(w: StepBuffers) -> None:
     opened = state["joint_drift_peak"] > limits["joint_drift_limit"]
     opened |= state["joint_tilt_peak"] > limits["joint_tilt_limit"]
     unswept = state["contact_streak"] >= limits["contact_streak_limit"]
-    counts = ((MODES, "not_converged"), (VOIDS, "void_peak"), (JUMPS, "jump_peak"))
+    counts = ((MODES, "not_converged"), (VOIDS, "void_peak"), (JUMPS, "jump_peak"), (SPINS, "spin_peak"))
     for bit, found in ((JOINTS, opened), (CONTACTS, unswept), *((bit, state[name] > 0) for bit, name in counts)):
         state["inexact"][found] |= bit
 
@@ -72,6 +73,12 @@ def measure_jumps(w: StepBuffers) -> None:
         ways = group.type.jump(group, w)
         if ways is not None:
             peak[:] = np.maximum(peak, np.max(_tagged(ways), axis=1))
+
+
+def measure_spins(w: StepBuffers, angles: Array) -> None:
+    """Update the greatest rotation of a too fast rotor. ``angles``: (worlds, bodies), rad, 0 for other bodies."""
+    peak = w.state.arrays["spin_peak"]
+    peak[:] = np.maximum(peak, np.max(_tagged(angles.astype(np.float64)), axis=1, initial=0.0))
 
 
 def _errors(w: StepBuffers) -> tuple[Array, Array]:

@@ -25,6 +25,7 @@ from gpusim.reference.layout import Layout
 from gpusim.reference.light_bodies import heavy_share
 from gpusim.reference.limits import accuracy_limits
 from gpusim.reference.pair_tables import PairTables
+from gpusim.reference.rotors import rotors
 from gpusim.typing import Array
 
 
@@ -48,6 +49,7 @@ class StepBuffers:
         self.sensors = sensor_table(model, model.topology.constraint_labels)
         self.coordinates = coordinates(model) if model.sensors else None
         self.ropes, self.trial = rope_table(model), False
+        self.rotors, self.spinning = rotors(model, config), np.zeros(self.num_worlds, bool)
         self.heavy_share = heavy_share(model).reshape(-1, model.topology.block)
         self.looped_axes = axes_in_loops(model.topology, self.ropes["rope_axis"])
         self.term_forces: dict[str, Array] = {}

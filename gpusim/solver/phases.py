@@ -133,8 +133,12 @@ _TABLE = (
         "step_last velocity_lower velocity_upper",
         writes="gamma mode response target",
     ),
+    Phase("find_spin", reads="rotation touching twist", writes="spin_peak spinning"),
+    Phase("predict_row", "rows", reads="impulse kick_before step_last", writes="delta"),
+    Phase("forget_prediction", "bodies * 6", reads="twist_kicked", writes="twist"),
     Phase(
         "start_passes",
+        reads="spinning",
         writes="bias_fits changed contact_left factor_damping first_axis first_error guard_action hold_bias "
         "load_error passes_left refactor refreshes since_factor softening softens stale stalled switches unconverged "
         "weak worst worst_change",
@@ -200,8 +204,8 @@ _TABLE = (
     Phase("sum_energy", "row_parts(w)", bound="PARTS", reads="delta gamma guard_action rhs", writes="energy"),
     Phase(
         "guard",
-        reads="energy first_error jacobian load_error momentum_kicked plain_energy rotation softening solved twist "
-        "twist_kicked",
+        reads="energy first_error jacobian load_error momentum_kicked plain_energy rotation softening solved spinning "
+        "twist twist_kicked",
         writes="factor_damping first_energy guard_action hold_bias passes_left refactor refreshes since_factor stalled",
     ),
     Phase("guard_row", "rows", reads="guard_action", writes="delta kept_impulse solved"),
@@ -247,8 +251,8 @@ _TABLE = (
         "law_slope response switches velocity_lower velocity_upper wanted_mode",
         writes="gamma mode stale target",
     ),
-    Phase("end_refit", writes="refactor changed first_axis passes_left since_factor stale switches"),
-    Phase("plan_bias", reads="since_factor", writes="hold_bias refreshes"),
+    Phase("end_refit", reads="spinning", writes="refactor changed first_axis passes_left since_factor stale switches"),
+    Phase("plan_bias", reads="since_factor spinning", writes="hold_bias refreshes"),
     Phase("keep_factor", writes="refactor"),
     Phase("hold_bias", writes="hold_bias"),
     Phase("end_solve", writes="residual_now worst worst_change"),
@@ -361,7 +365,7 @@ _TABLE = (
     Phase(
         "store_times",
         reads="color_first color_member contact_left jacobian joint_drift_peak joint_tilt_peak jump_peak loop_gap mode "
-        "pair_points residual_now step_last touching twist twist_before unconverged void_peak",
+        "pair_points residual_now spin_peak step_last touching twist twist_before unconverged void_peak",
         writes="contact_residual contact_streak inexact kick_before kick_before_last loop_open manifold not_converged "
         "posed residual sensed_substeps sensed_time step_before time",
     ),
@@ -380,7 +384,11 @@ _TABLE = (
         "velocity_lower velocity_upper",
         writes="gamma target",
     ),
-    Phase("resume_passes", writes="refactor changed first_axis hold_bias passes_left refreshes since_factor stale"),
+    Phase(
+        "resume_passes",
+        reads="spinning",
+        writes="refactor changed first_axis hold_bias passes_left refreshes since_factor stale",
+    ),
     Phase(
         "store_velocity",
         "bodies",

@@ -90,6 +90,8 @@ UNCONDENSED = Condition("uncondensed", "*w.condensed_fits() == 0", CONDENSABLE.h
 SWEEPING = Condition("sweeping", "!*w.done()", each_world=True)
 PASSES_LEFT = Condition("passes_left", "*w.passes_left() > 0", each_world=True)
 REFACTOR = Condition("refactor", "*w.refactor() != 0", each_world=True)
+ROTORS = Condition("rotors", "w.rotors()", lambda s: s["rotors"] > 0)
+SPINNING = Condition("spinning", "*w.spinning() != 0", ROTORS.host, True)
 LOOPS = Condition("loops", "w.loop_constraints()", lambda s: s["loop_constraints"] > 0)
 NO_LOOPS = Condition("no_loops", "!w.loop_constraints()", lambda s: not s["loop_constraints"])
 DEPENDENT = Condition("dependent", "w.dependent_constraints()", lambda s: s["dependent_constraints"] > 0)
@@ -112,7 +114,7 @@ PUSHING = Condition("pushing", "*w.pushing() != 0", PAIRS.host, True, PAIRS.buil
 FLAGS = (
     SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_LEFT, REFACTOR, SOFTENS, SOFTENED, FREE_BIAS,
     CORRECTING, CLOSING, UNCLOSED, REDUNDANT, STRESSED, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSING, AT_ONCE,
-    UNCONDENSED,
+    UNCONDENSED, SPINNING,
 )  # fmt: skip
 """Conditions that each world evaluates. A launch carries its conditions as bits in this order."""
 
@@ -291,7 +293,11 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_LEFT, (
 DIRECT_SOLVE = Routine("direct_solve", (
     *run("product_entry start_row start_axis"),
     If(COUPLED, run("start_coupled")),
+    If(ROTORS, run("find_spin")),
     *run("start_passes"),
+    If(ROTORS, (If(SPINNING, (
+        *run("predict_row correct_body"), CURVATURE, *run("forget_prediction hold_bias"),
+    )),)),
     If(TO_SWEEP, (
         # The compliance of a point depends on its effective mass. For articulated bodies that needs the factor.
         If(CONDENSABLE, run("condense_list")),

@@ -38,7 +38,8 @@ UPDATES: dict[str, tuple[str, ...]] = {
     "prepare": ("angle", "coupling_offset", "tension_stiffness"),
     "actuate": ("limit_left", "limit_now", "limit_rate"),
     "solve": (
-        "twist", "actuator_term", "motor_scratch", "cylinder_scratch", "strut_scratch", "joint_strut_scratch",
+        "twist", "spin_peak", "actuator_term",
+        "motor_scratch", "cylinder_scratch", "strut_scratch", "joint_strut_scratch",
         "overflow_change", "law_impulse", "law_slope", "clamped_impulse", "clamped_slope", "clamped_bound",
         "coupled_gamma", "coupled_impulse", "coupled_slope", "coupled_target", "oil_circuit_guess",
         "oil_circuit_matrix", "oil_circuit_reply", "oil_circuit_speed", "oil_valve_scratch",
@@ -47,7 +48,8 @@ UPDATES: dict[str, tuple[str, ...]] = {
     "split_impulses": ("overflow_change",),
     "advance_actuators": (
         "motor_state", "cylinder_state", *(f"oil_{k}_state" for k in ("node", "valve", "edge", "pump", "cylinder")),
-        "void_peak", "jump_peak", "motor_scratch", "cylinder_scratch", "strut_scratch", "joint_strut_scratch",
+        "void_peak", "jump_peak",
+        "motor_scratch", "cylinder_scratch", "strut_scratch", "joint_strut_scratch",
         "oil_valve_scratch", "oil_circuit_guess", "oil_circuit_matrix", "oil_circuit_reply", "oil_circuit_speed",
     ),
     "drift": (

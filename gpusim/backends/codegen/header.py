@@ -38,7 +38,7 @@ from gpusim.description.shape_kinds import shape_codes
 from gpusim.model.coordinates import KINDS
 from gpusim.model.euler_angles import LOCKED
 from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field, state_fields
-from gpusim.reference import accuracy, limits
+from gpusim.reference import accuracy, limits, rotors
 from gpusim.reference.contacts import seams
 from gpusim.reference.joints import curvature, factor, free_turn, geometric_stiffness, laws, modes, ropes, wrapping
 from gpusim.reference.layout import ROW_GAP
@@ -132,6 +132,10 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "MIDPOINT_PASSES": curvature.MIDPOINT_PASSES,
         "SLOW_TURN": curvature.SLOW_TURN,
         "FULL_BIAS_BELOW": curvature.FULL_BIAS_BELOW,
+        "LEAST_SPIN": rotors.LEAST_SPIN,
+        "MOST_NUTATION": rotors.MOST_NUTATION,
+        "LEAST_SWING": rotors.LEAST_SWING,
+        "ROTOR_PASSES": rotors.PASSES,
         "FREE_TURN": free_turn.FREE_TURN,
         "LEAST_FREE_TURN": free_turn.LEAST_FREE_TURN,
         "MOST_FREE_TURNS": free_turn.MOST_FREE_TURNS,
@@ -182,7 +186,10 @@ def codes() -> dict[str, int]:
         **{name: getattr(laws, name) for name in modes_of_rows},
         **{f"HEALTH_{name}": getattr(health, name) for name in failures},
         "MOST_VARIABLES": health.MOST_VARIABLES,
-        **{f"INEXACT_{name}": getattr(accuracy, name) for name in ("JOINTS", "CONTACTS", "MODES", "VOIDS", "JUMPS")},
+        **{
+            f"INEXACT_{name}": getattr(accuracy, name)
+            for name in ("JOINTS", "CONTACTS", "MODES", "VOIDS", "JUMPS", "SPINS")
+        },
         "TAG_MASK": accuracy.TAG_MASK,
         "OUTER": OUTER,
         "MIDDLE": MIDDLE,

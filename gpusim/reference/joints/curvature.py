@@ -8,7 +8,7 @@ This closed form needs no difference of poses, so it works in float32. A row dot
 dot(u, Tw) + dot(Eu, Dw))/h``, where Dw is the change of w. The bias of a line row contains ``dot(n, Tw)`` and the
 nonlinear change of |w|. The bias of a spin row contains the changes of its axis and of omega in half a step. For a
 wrapped path, the code uses both lengths, before and after the step. If phi = h max|omega| exceeds 1/2, the code scales
-the bias by (0.5/phi)^2.
+the bias by (0.5/phi)^2. The spin of a rotor does not count (rotors.py).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from gpusim.model import euler_angles
 from gpusim.reference.joints import wrapping
 from gpusim.reference.joints.elements import TWO_PI, relative_rotation
 from gpusim.reference.joints.factor import inverse
+from gpusim.reference.rotors import turn_angles
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
@@ -211,7 +212,7 @@ def _wrapped_bias(w: StepBuffers) -> None:
 def _limit_large_turns(w: StepBuffers) -> None:
     """Scale down the bias at large rotations, where the expansion is invalid, to keep the step stable."""
     t = w.topology
-    angle = w.real.type(w.h) * norm(w.twist[..., 3:])
+    angle = turn_angles(w)
     phi = np.maximum(angle[:, t.element_body_a], angle[:, t.element_body_b])
     if (phi > FULL_BIAS_BELOW).any():
         ratio = FULL_BIAS_BELOW / np.maximum(phi, FULL_BIAS_BELOW)

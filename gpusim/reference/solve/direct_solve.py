@@ -30,6 +30,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim import rotations
+from gpusim.reference import rotors
+from gpusim.reference.accuracy import measure_spins
 from gpusim.reference.contacts import contact_newton, contact_push
 from gpusim.reference.joints import actuate, coupled_laws
 from gpusim.reference.joints.curvature import curvature
@@ -127,7 +129,9 @@ class Passes:
 
     def __init__(self, w: StepBuffers) -> None:
         worlds = w.num_worlds
-        self.left = np.full(worlds, PASSES)
+        self.most = np.where(w.spinning, rotors.PASSES, PASSES)
+        self.most_refreshes = np.where(w.spinning, rotors.PASSES, MOST_REFRESHES)
+        self.left = self.most.copy()
         self.since = np.zeros(worlds, np.int64)
         self.switches = np.zeros(worlds, np.int64)
         self.refreshes = np.zeros(worlds, np.int64)
@@ -180,7 +184,7 @@ class Passes:
         gains = self.active & self.keeps & (far | runs_away) & _gains(w, motion)
         diverges = np.where(self.keeps, runs_away | gains, self.weighs & (growth > CONTRACTION))
         self.released = self.active & diverges & (more <= MOST_DAMPING)
-        straight = gains & ~self.released & (self.refreshes < MOST_REFRESHES)
+        straight = gains & ~self.released & (self.refreshes < self.most_refreshes)
         keeps, back = self.active & self.keeps, self.released | (self.active & self.restores)
         self.energy = np.where(keeps, energy, self.energy)
         if keeps.any():
@@ -201,7 +205,7 @@ class Passes:
             self.released = self.released | straight
             self._release(w)
             w.bias[straight] = 0.0
-            self.refreshes[straight] = MOST_REFRESHES
+            self.refreshes[straight] = self.most_refreshes[straight]
 
     def _release(self, w: StepBuffers) -> None:
         """Remove the impulses of joints, except those that sweeps solve."""
@@ -210,27 +214,27 @@ class Passes:
         w.solved = w.solved - impulse
         w.twist = _choose(worlds, w.twist + w.apply_impulse(-impulse), w.twist)
         w.bias = _choose(worlds, self.saved[2], w.bias)
-        self.since[worlds], self.refreshes[worlds], self.hold[worlds], self.left[worlds] = 0, 0, True, PASSES
+        self.since[worlds], self.refreshes[worlds], self.hold[worlds], self.left[worlds] = 0, 0, True, self.most[worlds]
 
     def restart(self, worlds: Array) -> None:
         """Reset the counters of worlds that were factored again."""
         self.switches[worlds] += 1
         self.since[worlds] = 0
-        self.left[worlds] = PASSES
+        self.left[worlds] = self.most[worlds]
 
     def plan_bias(self, worlds: Array) -> None:
         """Decide whether the next pass of ``worlds`` (bool, (num_worlds,)) keeps the curvature bias.
 
         The solver refreshes the bias only after the modes have settled. The number of refreshes in a solve is limited.
         """
-        self.hold = np.where(worlds, (self.since == 0) | (self.refreshes >= MOST_REFRESHES), self.hold)
+        self.hold = np.where(worlds, (self.since == 0) | (self.refreshes >= self.most_refreshes), self.hold)
         self.refreshes += worlds & (self.since > 0)
 
     def resume(self, worlds: Array) -> None:
         """Correct ``worlds`` again from their current solution. The curvature bias of all worlds stays unchanged."""
         self.left = np.where(worlds, RELAX_PASSES, 0)
         self.since[worlds] = 0
-        self.refreshes[:] = MOST_REFRESHES
+        self.refreshes[:] = self.most_refreshes
         self.hold[:] = True
 
 
@@ -301,7 +305,9 @@ def solve(w: StepBuffers) -> None:
         colored_solve.warm_start(w)
     if w.touch is not None:
         contact_push.start_contacts(w, colored_solve.follow if swept else None)
+    _predict_bias(w)
     w.direct = System(blocks, own, rows, mode, rows.gamma.copy(), Passes(w))
+    w.direct.passes.hold |= w.spinning
     w.direct.passes.hold |= swept if w.touch is None else swept | w.touch.touching
     _run_passes(w, w.direct, np.ones(w.num_worlds, bool))
     w.stalled = w.direct.passes.stalled
@@ -310,6 +316,21 @@ def solve(w: StepBuffers) -> None:
     w.residual_now = rows.rigid_error(w, rows.residual(w))
     if swept:
         w.residual_now = np.maximum(w.residual_now, colored_solve.residual(w))
+
+
+def _predict_bias(w: StepBuffers) -> None:
+    """In worlds with fast rotors, set the bias from the impulses of the last substep (rotors.py)."""
+    touching = w.touch.touching if w.touch is not None else np.zeros(w.num_worlds, bool)
+    w.spinning, angles = rotors.find_spinning(w, touching | w.topology.swept.any())
+    measure_spins(w, angles)
+    if not w.spinning.any():
+        return
+    state, twist, bias = w.state.arrays, w.twist, w.bias.copy()
+    before = state["kick_before"].astype(w.real)
+    ratio = np.where(before > 0.0, w.kick_time.reshape(-1) / np.where(before > 0.0, before, 1.0), 0.0)
+    w.twist = twist + w.apply_impulse(state["impulse"].astype(w.real) * ratio.astype(w.real)[:, None, None])
+    curvature(w)
+    w.twist, w.bias[:] = twist, np.where(w.spinning[:, None], w.bias, bias)
 
 
 def resume(w: StepBuffers, worlds: Array) -> None:

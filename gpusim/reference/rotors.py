@@ -1,0 +1,100 @@
+"""Rotors: bodies with an axis of symmetry that only a hinge about this axis holds, such as flywheels and propellers.
+
+The spin of a rotor leaves its axis in place, so it does not bend the rows of the hinge: only the rotation of the axis
+counts for ``curvature.FULL_BIAS_BELOW``.
+
+The hinge turns the angular momentum L of the rotor. The bias of its rows depends on L after the solve, and the passes
+converge by a factor of n/sqrt(1 + n^2), where n = h |L| / (2 I) with the moment of inertia I across the axis. Steps of
+a world with fast rotors and without contacts therefore begin with the bias of the last substep's impulses, and may take
+more passes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpusim import rotations
+from gpusim.description.config import SolverConfig
+from gpusim.description.joint_kinds import joint_frames
+from gpusim.model.model import Model
+from gpusim.typing import Array
+
+SYMMETRIC = 1e-3
+"""Greatest asymmetry of a rotor's inertia, as a share of its greatest moment of inertia."""
+LEAST_SPIN = 0.05
+"""Rotation of a rotor in a substep above which its world begins with predicted impulses, rad."""
+MOST_NUTATION = 1.0
+"""Greatest n of a rotor. Above it, the passes do not converge, and the bias is scaled down as for other bodies. The
+spin and the energy then drift while the axis turns."""
+LEAST_SWING = 1e-3
+"""Rotation of the axis in a substep above which a too fast rotor is reported, rad."""
+PASSES = 10
+"""Maximum number of passes in worlds with fast rotors."""
+
+
+def rotors(model: Model, config: SolverConfig) -> Array:
+    """Return the axis of each rotor in the body frame and I_axis / (2 I), (bodies + 1, 4), zeros for other bodies.
+
+    The inertia comes from the builder. Only the direct solver treats rotors separately, in the second-order scheme.
+    """
+    t, found = model.topology, np.zeros((model.topology.num_bodies + 1, 4))
+    if not config.direct or config.scheme == "semi_implicit":
+        return found
+    for body in np.flatnonzero(t.dynamic):
+        on = np.flatnonzero((t.constraint_bodies == body).any(axis=1))
+        joint = int(t.constraint_joint[on[0]]) if on.size == 1 and not t.swept[on[0]] else -1
+        if joint >= 0 and model.joints[joint].kind == "revolute":
+            found[body] = _rotor(model, joint, int(body))
+    return found
+
+
+def _rotor(model: Model, joint: int, body: int) -> Array:
+    """Return a row of :func:`rotors` for a body with one hinge."""
+    spec, frames = model.bodies[body], joint_frames(model.joints[joint])
+    child = model.joints[joint].child == body
+    axis, point = (frames.axes_b[:, 2], frames.point_b) if child else (frames.axes_a[:, 2], frames.point_a)
+    along, most = float(axis @ spec.inertia @ axis), float(np.linalg.norm(spec.inertia, 2))
+    across = 0.5 * (float(np.trace(spec.inertia)) - along)
+    round_ = across * np.eye(3) + (along - across) * np.outer(axis, axis)
+    offset = np.linalg.norm(np.cross(point - spec.com, axis))
+    if np.abs(spec.inertia - round_).max() > SYMMETRIC * most or spec.mass * offset**2 > SYMMETRIC**2 * most:
+        return np.zeros(4)
+    return np.append(axis, along / (2.0 * across))
+
+
+def turn_angles(w: Any) -> Array:
+    """Return the angle (rad) by which vectors of each body turn in the substep, (worlds, bodies)."""
+    h, omega = w.real.type(w.h), w.twist[..., 3:]
+    angle = h * rotations.norm(omega)
+    if not w.rotors.any():
+        return np.asarray(angle)
+    axis, spin = _spins(w)
+    swing = h * rotations.norm(omega - spin[..., None] * axis)
+    slow = (w.rotors[:, 3] > 0.0) & (_nutation(w, spin) <= MOST_NUTATION)
+    return np.where(slow, swing, angle)
+
+
+def find_spinning(w: Any, touching: Array) -> tuple[Array, Array]:
+    """Return the worlds with fast rotors and without contacts, bool, (worlds,), and the rotation of too fast rotors.
+
+    The rotation (rad) has the shape (worlds, bodies), with 0 for all other bodies.
+    """
+    if not w.rotors.any():
+        return np.zeros(w.num_worlds, bool), np.zeros((w.num_worlds, 1))
+    h = w.real.type(w.h)
+    axis, spin = _spins(w)
+    fast, beyond = np.abs(spin) * h > LEAST_SPIN, _nutation(w, spin) > MOST_NUTATION
+    turns = h * rotations.norm(w.twist[..., 3:] - spin[..., None] * axis) > LEAST_SWING
+    return fast.any(axis=1) & ~touching & ~beyond.any(axis=1), np.where(beyond & turns, np.abs(spin) * h, 0.0)
+
+
+def _spins(w: Any) -> tuple[Array, Array]:
+    """Return the axes in the world frame (worlds, bodies, 3), and the spins (worlds, bodies), rad/s."""
+    axis = rotations.matvec(w.rotation_real, w.rotors[:, :3].astype(w.real))
+    return axis, rotations.dot(w.twist[..., 3:], axis)
+
+
+def _nutation(w: Any, spin: Array) -> Array:
+    return np.asarray(np.abs(spin) * w.real.type(w.h) * w.rotors[:, 3].astype(w.real))
