@@ -65,6 +65,8 @@ class Schedule:
         self._times, self._values = _columns("schedule", points)
         self.period = period
         self._validate()
+        if kind not in ("linear", "constant"):
+            raise validate.fail("schedule", f"kind {kind!r} is unknown", "give 'linear' or 'constant'")
         if kind == "constant":
             self._hold_values()
         # Integral from the first time to every point, so that a mean over any span needs two lookups.
@@ -79,6 +81,8 @@ class Schedule:
         for before, after in zip(self._times, self._times[1:], strict=False):
             if after < before:
                 raise ModelError(f"schedule: time {after} s follows {before} s; sort the points by time")
+        if self.period is not None and not self.period > 0.0:
+            raise ModelError(f"schedule: period must be positive, got {self.period} s")
         if self.period is not None and not self._times[-1] <= self.period < math.inf:
             raise ModelError(
                 f"schedule: period {self.period} s is shorter than the table; give {self._times[-1]} s or more"

@@ -57,21 +57,22 @@ class PrescribedMotion(ActuatorType):
 
     name: ClassVar[str] = "motion"
     prefix: ClassVar[str] = "motion"
+    turns: ClassVar[bool] = True
     kernel_file: ClassVar[str] = "prescribed_motion.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("evaluate", "advance")
     references = JOINT_REFERENCES
     jumps_from: ClassVar[float] = JUMP_SPEED
     commands: ClassVar[tuple[str, ...]] = ("position", "velocity", "acceleration")
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("slope", "kg", "D of the row (kg m2 on a turn)", signal=False),
+        Parameter("slope", "kg m2", "D of the row", signal=False),
     )
     variables: ClassVar[tuple[StateVariable, ...]] = (
-        StateVariable("force", "N", "mean over the kicks of the last step (N m on a turn)"),
+        StateVariable("force", "N m", "mean over the kicks of the last step"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("target", "m", "commanded position (rad on a turn)", read_target, "*out = w.motion_position_now(i);"),
+        Reading("target", "rad", "commanded position", read_target, "*out = w.motion_position_now(i);"),
         Reading(
-            "force", "N", "that the motion took, mean over the kicks of the last step (N m on a turn)",
+            "force", "N m", "that the motion took, mean over the kicks of the last step",
             lambda group, now: np.asarray(group.state["force"]), "*out = w.motion_force(i);",
         ),
     )  # fmt: skip

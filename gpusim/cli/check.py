@@ -152,7 +152,7 @@ def _run(options: RunOptions, scene: Scene, lint: Sequence[Finding]) -> tuple[Ru
     if not sim.health().all():
         found.failures += sim.health_report().splitlines()[:1]
     elif not found.gap <= _GAP:
-        found.failures.append(f"a joint came {found.gap:.3g} m or rad apart; take a smaller step, or see lint above")
+        found.failures.append(f"a joint came {found.gap:.3g} m apart; take a smaller step, or see lint above")
     return found, fallen(scene.builder, sim, lint)
 
 

@@ -45,9 +45,10 @@ def constraints_in_loops(bodies: Sequence[Iterable[int]], dynamic: Array) -> Arr
 
 
 def _mark_cycle(a: int, b: int, parent: list[int], depth: list[int], found: Array) -> None:
-    """Mark the nodes on the paths from the ends of an edge to their nearest common ancestor."""
+    """Mark the nodes on the paths from the ends of an edge to their nearest common ancestor, and this ancestor."""
     while a != b:
         if depth[a] < depth[b]:
             a, b = b, a
         found[a] = True
         a = parent[a]
+    found[a] = True

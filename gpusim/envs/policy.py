@@ -106,16 +106,22 @@ class MlpPolicy:
             options: the arguments ``mean``, ``std`` and ``clip`` of the class.
 
         Raises:
-            ModelError: the network has several kinds of activation, or layers that do not match.
+            ModelError: the network has several kinds of activation, layers that do not match, or an activation that is
+                not between two linear layers.
         """
-        layers, kinds = [], set()
+        layers, kinds, linear = [], set(), []
         for module in network:
-            if hasattr(module, "weight") and hasattr(module, "bias"):
-                layers.append(tuple(p.detach().cpu().numpy() for p in (module.weight, module.bias)))
+            linear.append(hasattr(module, "weight") and hasattr(module, "bias"))
+            if linear[-1]:
+                weight = module.weight.detach().cpu().numpy()
+                bias = np.zeros(len(weight)) if module.bias is None else module.bias.detach().cpu().numpy()
+                layers.append((weight, bias))
             else:
                 kinds.add(type(module).__name__.lower())
         if len(kinds) > 1:
             raise ModelError(f"policy: the network has the layers {', '.join(sorted(kinds))}; give one activation")
+        if linear != [number % 2 == 0 for number in range(2 * len(layers) - 1)]:
+            raise ModelError("policy: linear layers and activations must alternate; begin and end with a linear layer")
         return cls(layers, kinds.pop() if kinds else "tanh", task, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -32,6 +32,7 @@ from gpusim.machines.track_parts import (
     Roller,
     Shoe,
     Sprocket,
+    TorsionArm,
     block,
     disk,
     size_of,
@@ -442,7 +443,7 @@ def _check_arms(element: str, road: Sequence[RoadWheel]) -> None:
         if wheel.arm is None:
             continue
         from_gpusim = "give gpusim.machines.TorsionArm(...), or None"
-        if not isinstance(wheel.arm, Checked):
+        if not isinstance(wheel.arm, TorsionArm):
             raise validate.fail(element, f"road[{k}].arm = {wheel.arm!r} is no TorsionArm", from_gpusim)
         wheel.arm.check(element, f"road[{k}].arm")
 

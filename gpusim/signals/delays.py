@@ -121,7 +121,8 @@ def delays(model: Model, dt: float) -> Delays | None:
             tuned[f"{prefix}delay"] = Tuned(len(values), 0.0, given[1], unit="s", doc="from a command to its effect")
         at = len(values)
         values.append(given[0] if given else 0.0)
-        for number, command in enumerate(actuator_type(spec.kind).commands):
+        kind = actuator_type(spec.kind)
+        for number, command in enumerate(kind.commands):
             delay.append(at)
             lag.append(len(values))
             own = map_of(spec, command)
@@ -129,7 +130,9 @@ def delays(model: Model, dt: float) -> Delays | None:
                 name = f"{prefix}{command + '_' if number else ''}time_constant"
                 tuned[name] = Tuned(len(values), 0.0, unit="s", doc="of the lag of a command")
             own = own or CommandMap()
-            values += [own.time_constant, own.lower, own.upper, own.activation_lower, own.activation_upper]
+            # A lag follows the command within the actuator's range. An integrator's command is a rate.
+            ends = (own.lower, own.upper) if own.integrate else kind.ui_hints(model, spec, command).acting_range(own)
+            values += [own.time_constant, *ends, own.activation_lower, own.activation_upper]
             integrates.append(own.integrate)
             acting.append(first_acting(spec, command))
     wanted, applied = (

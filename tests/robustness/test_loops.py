@@ -186,6 +186,9 @@ def test_constraints_in_loops() -> None:
     assert constraints_in_loops([{2, 0}, {2, 1}, {2, 0, 1}], dynamic).all()
     assert constraints_in_loops([{2, 0}, {2, 0}], dynamic).all()
     assert not constraints_in_loops([{2, 0}, {2, 1}], dynamic).any()
+    # A coupling of three bodies may be the nearest common ancestor.
+    assert constraints_in_loops([{0, 1, 2}, {1, 2}], np.array([True] * 3 + [False])).all()
+    assert constraints_in_loops([{1, 2}, {0, 1, 2}], np.array([True] * 3 + [False])).all()
 
 
 @pytest.mark.slow_numpy

@@ -170,6 +170,21 @@ def test_lag_is_exponential_and_differs_by_world(backend: str) -> None:
     assert np.allclose(sim.read("force.torque.activation"), 1.0)
 
 
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_lag_follows_the_command_within_the_actuators_range(backend: str) -> None:
+    """A command of 7.5 on a motor of range 1 is a command of 1, also before the lag."""
+    b = machine()
+    b.set_command_map("motor", time_constant=0.05)
+    sim = simulation(b, 2, backend)
+    sim.control["motor"] = [1.0, 7.5]
+    sim.step(100)
+    assert sim.read("motor.motor.activation")[0] == sim.read("motor.motor.activation")[1] < 1.0
+    sim.control["motor"] = 0.0
+    sim.step(50)
+    one, other = sim.read("joint.joint2.velocity")
+    assert one == other != 0.0
+
+
 def test_lag_after_a_delay_has_equal_bits() -> None:
     states = []
     for backend in ("numpy", "native"):

@@ -61,6 +61,7 @@ def crank(backend: str, dt: float, substeps: int) -> tuple[float, float, float]:
     joint = b.add_joint_revolute(-1, body, axis=(0, 1, 0), at=(0, 0, 0), label="hinge")
     b.add_motion(joint, label="turn")
     sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=dt, substeps=substeps))
+    assert [sim.signals()[f"motion.turn.{x}"].unit for x in ("target", "force")] == ["rad", "N m"]
     torques, rate = [], 5.0
 
     def path(t: float) -> tuple[float, float, float]:

@@ -55,6 +55,14 @@ def test_mean_of_an_empty_span_is_the_value():
     assert RAMP.mean(1.5, 1.5) == RAMP(1.5)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"), [({"kind": "cubic"}, "schedule kind cubic"), ({"period": 0.0}, "schedule period 0.0")]
+)
+def test_wrong_arguments(arguments, words):
+    with pytest.raises(ModelError, match=naming(words)):
+        Schedule([(0.0, 1.0)], **arguments)
+
+
 def test_scaled():
     assert RAMP.scaled(-2.0)(1.5) == pytest.approx(-1.5)
 

@@ -209,11 +209,11 @@ class _Reader:
         return left + right if sign is ast.Add else left - right if sign is ast.Sub else left * right
 
     def _power(self, base: Num, node: ast.expr, exponent: Num) -> Num:
-        """Compute whole powers from 1 to 8 by products. Other powers of zero or of a negative base are 0."""
+        """Compute whole powers from 0 to 8 by products. Other powers of zero or of a negative base are 0."""
         assert self._c is not None
         t = self._c.trace
-        if isinstance(node, ast.Constant) and isinstance(node.value, int) and 1 <= node.value <= 8:
-            out = base
+        if isinstance(node, ast.Constant) and isinstance(node.value, int) and 0 <= node.value <= 8:
+            out = base if node.value else base * 0.0 + 1.0
             for _ in range(node.value - 1):
                 out = out * base
             return out

@@ -24,7 +24,8 @@ from gpusim.recording.samples import Recording
 from gpusim.typing import Array
 
 _KEY = b"gpusim"
-_FOLDERS_HEADER = "layout.json"
+# Parquet readers skip names that begin with an underscore.
+_FOLDERS_HEADER = "_layout.json"
 
 
 class ParquetWriter(Writer):

@@ -52,6 +52,15 @@ def test_a_network_of_torch_gives_the_same_actions(activation: str, tmp_path: Pa
     assert policy.task == "tests.unit.envs.tasks:Cart"
 
 
+def test_layers_of_torch_that_do_not_alternate() -> None:
+    torch = pytest.importorskip("torch")
+    nn = torch.nn
+    assert MlpPolicy.from_torch(nn.Sequential(nn.Linear(4, 1, bias=False)), Cart).layers[0][1].tolist() == [0.0]
+    for layers in ([nn.Linear(4, 1), nn.Tanh()], [nn.Linear(4, 4), nn.Linear(4, 1)], [nn.Tanh(), nn.Linear(4, 1)]):
+        with pytest.raises(ModelError, match=naming("policy alternate")):
+            MlpPolicy.from_torch(nn.Sequential(*layers), Cart)
+
+
 @pytest.mark.nightly
 def test_a_policy_reaches_the_goals_in_the_environment() -> None:
     for mode in ("next_step", "same_step"):

@@ -78,6 +78,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"road": [m.RoadWheel((0, 0.2), -0.1)]}, "road[0].radius -0.1"),
     ({"road": [m.RoadWheel((0, 0.2)), m.RoadWheel((0.1, 0.2))]}, "road[0] road[1] 0.1"),
     ({"road": [m.RoadWheel((0, 0.2), arm=3)]}, "road[0].arm 3 TorsionArm"),  # type: ignore[arg-type]
+    ({"road": [m.RoadWheel((0, 0.2), arm=m.Pin())]}, "road[0].arm Pin TorsionArm"),  # type: ignore[arg-type]
     (arm(length=-1.0), "road[0].arm.length -1"),
     (arm(stiffness=0.0), "road[0].arm.stiffness 0"),
     (arm(damping=-3.0), "road[0].arm.damping -3"),
