@@ -25,7 +25,7 @@ def keeps_energy(most: float, until: float = np.inf) -> Check:
 
 
 def keeps_whole(most: float) -> Check:
-    """Return a check that all joint errors are below ``most`` (m) in every step."""
+    """Return a check that no joint gap exceeds ``most`` (m) in any step."""
     return Check(f"no joint opens by {most:g} m", lambda run: bool(np.all(run["sim.joint_drift_peak"] < most)))
 
 

@@ -81,7 +81,7 @@ class Backend(Protocol):
         """Return whether a world may have exceeded an accuracy limit (reference/accuracy.py) since the last call."""
 
     def current_angles(self) -> None:
-        """Update the joint angles to the current poses, full rotations included."""
+        """Compute the joint angles of the current poses. The angles count full rotations."""
 
     def invalidate(self) -> None:
         """Invalidate the results of stage forward after a write."""

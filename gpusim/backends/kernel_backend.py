@@ -186,7 +186,7 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def current_angles(self) -> None:
-        """Update the joint angles to the current poses, full rotations included."""
+        """Compute the joint angles of the current poses. The angles count full rotations."""
 
     def invalidate(self) -> None:  # noqa: B027 (nothing to do with shared memory)
         """Invalidate the results of stage forward after a write."""

@@ -73,7 +73,7 @@ def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
 
 
 def _fused(sim: Any, steps: int) -> tuple[Times, Times]:
-    """Return the profile of a build that counts cycles, scaled to the step time of the usual build."""
+    """Return the time of each stage. A build with cycle counters gives the shares, and the normal build the total."""
     shares = clock_routines(sim, steps)
     synchronize(sim)
     # exclude other work on the computer if one thread does everything

@@ -26,9 +26,9 @@ class Material:
 
     Args:
         friction: coefficient of sliding friction, >= 0.
-        rolling_friction: arm of the rolling resistance, m. The torque of the resistance is at most this arm times the
+        rolling_friction: lever arm of the rolling resistance, m. The torque is at most this arm times the
             normal force. If one material has 0, the other material's value applies.
-        spinning_friction: arm of the torque against spin about the normal, m. If one material has 0, the other
+        spinning_friction: lever arm of the torque against spin about the normal, m. If one material has 0, the other
             material's value applies. The Contensou friction law has its own spinning torque.
         restitution: ratio of the speeds after and before a central impact, 0 to 1, for the rigid normal law.
         density: kg/m3, for bodies without a given mass.

@@ -371,8 +371,8 @@ class ActuatorType:
         """Record the start of the coming step of ``h`` s, for an energy audit.
 
         Returns:
-            A function to call after the step, or None to use the work on the axes. The function returns the work (J) of
-            the actuator's components by name, each (num_worlds,).
+            A function to call after the step, or None if the actuator only works on joint axes. The function returns
+            the work (J) of the actuator's components by name, each (num_worlds,).
         """
         return None
 

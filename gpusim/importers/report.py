@@ -206,7 +206,7 @@ class ImportReport(Findings):
     sensors: dict[str, SensorInfo] = field(default_factory=dict)
 
     def displace(self, pose: Transform) -> None:
-        """Move the file's world by ``pose``: transform the sensors and the frames of links merged into the world."""
+        """Transform by ``pose`` everything that the file attaches to its world: sensors, and links without a body."""
         place = np.eye(4)
         place[:3, :3], place[:3, 3] = pose.matrix(), pose.position
         for link in [link for link, body in self.merged.items() if body == "world"]:

@@ -62,8 +62,9 @@ def add_bushing(
     """Add a bushing, a soft joint: the wrench -K q - C q' acts on the child. q are translations and rotations.
 
     With diagonal matrices, each motion with a nonzero number has a separate spring, with the signals
-    ``spring.<label>_x.force`` to ``spring.<label>_rz.force``. Full matrices make one element, with the signals
-    ``bushing.<label>.force_x`` to ``bushing.<label>.torque_z``. ``joint.<label>.position`` reads all six deflections q.
+    ``spring.<label>_x.force`` to ``spring.<label>_rz.force``. Matrices with other entries make one bushing, with the
+    signals ``bushing.<label>.force_x`` to ``bushing.<label>.torque_z``. ``joint.<label>.position`` reads all six
+    deflections q.
 
     Args:
         parent: body index, -1 for the world.

@@ -97,7 +97,7 @@ def add_linear_coupling(
     power.
 
     Args:
-        terms: list of (joint, factor) or (joint, axis, factor). The builder replaces a tendon by its own terms.
+        terms: list of (joint, factor) or (joint, axis, factor). A joint may be a tendon, which stands for its terms.
         offset: value of the sum (m or rad), by default the sum in the starting pose.
         label: unique name.
 

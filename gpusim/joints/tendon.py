@@ -80,7 +80,7 @@ def add_tendon(
     """Add a tendon: a weighted sum of joint coordinates, as a coordinate for actuators, limits and friction.
 
     Args:
-        terms: list of (joint, factor) or (joint, axis, factor). The builder replaces a tendon by its own terms.
+        terms: list of (joint, factor) or (joint, axis, factor). A joint may be a tendon, which stands for its terms.
         limit_lower, limit_upper: limits of the sum (m or rad). If you write a limit at run time, it moves to the new
             value over the next step, like a winch.
         damping: viscous damping of the sum (N s/m or N m s/rad).

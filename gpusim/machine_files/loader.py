@@ -218,7 +218,7 @@ class _Loader:
             self._values.names[name] = made
 
     def _count(self, key: str, more: int = 0) -> None:
-        """Raise a ModelError if ``more`` further calls exceed the maximum number of calls."""
+        """Raise a ModelError if the calls so far plus ``more`` calls exceed the maximum number."""
         if self._calls + more > _MOST_CALLS:
             raise validate.fail(key, f"makes more than {_MOST_CALLS} calls", "give smaller loops")
 

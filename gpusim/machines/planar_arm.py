@@ -109,7 +109,7 @@ class Mechanism:
     """Analytic model of the arm in its plane.
 
     Attributes:
-        gravity: gravitational acceleration x + iz (m/s2) in the arm's frame.
+        gravity: gravitational acceleration in the arm's frame, m/s2, as the complex number x + i z.
         hinges: hinges of the links, parents before children.
         loops: four-bar linkages.
         weights: mass (kg) and center of mass (m) of every part, in the frame of the part.

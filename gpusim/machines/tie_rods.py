@@ -53,7 +53,7 @@ def lateral_tie_rod(
         inner: y coordinate of the tie rod's inner end, less than the kingpin's y by more than 10 % of ``length``.
         wheelbase: distance (m) from the kingpin back to the rear axle. Default: parallel steering.
         half_track: distance (m) from the kingpin to the vehicle's center plane.
-        angle: angle (rad) of the bicycle model's front wheel at which Ackermann's condition holds, below pi/2. The
+        angle: steering angle of the bicycle model at which Ackermann's condition holds, rad, less than pi/2. The
             cotangent of this angle is the mean of both wheels' cotangents.
         rack: body index of the rack, as in ``TieRod``.
 

@@ -334,7 +334,7 @@ class CudaBackend(CudaMemory):
         self._posed = self._device_newer = True
 
     def current_angles(self) -> None:
-        """Update the joint angles to the current poses, full rotations included."""
+        """Compute the joint angles of the current poses. The angles count full rotations."""
         self._pose()
 
     def run_forward(self, h: float) -> StepBuffers:

@@ -313,7 +313,7 @@ class NativeBackend(KernelBackend):
         return True
 
     def current_angles(self) -> None:
-        """Update the joint angles to the current poses, full rotations included."""
+        """Compute the joint angles of the current poses. The angles count full rotations."""
         self._ensure_slabs(self.num_worlds)
         if self.staged:
             run = self._runner(0.0)

@@ -232,7 +232,7 @@ def vector_bytes() -> int:
 
 @cache
 def _vector_flags() -> tuple[str, ...]:
-    """Return the compiler flags for the processor's vectors. The flags do not change results."""
+    """Return the compiler flags for the processor's SIMD instructions. The flags do not change results."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return ()
     try:

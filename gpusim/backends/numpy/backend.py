@@ -152,7 +152,7 @@ class NumpyBackend:
         return {field.name: self.state.arrays[field.name].copy() for field in CONTACT_STATE_FIELDS}
 
     def current_angles(self) -> None:
-        """Update the joint angles to the current poses, full rotations included."""
+        """Compute the joint angles of the current poses. The angles count full rotations."""
         self.work.rotation = matrix_from_quaternion(self.state.arrays["orientation"])
         track_angles(self.work)
 
