@@ -97,7 +97,7 @@ def test_every_scene(name: str, backend: str, tmp_path: Path) -> None:
     """One world and 37, of which six have failed, over 150 steps and a reset."""
     jobs, expected = [], []
     few = backend == "numpy" and name in SLOW_ON_NUMPY
-    first, more = (2, 2) if few else (60, 150)
+    first, more = (1, 1) if few else (60, 150)
     for worlds in (1,) if few else (1, 37):
         sim, path = under_way(name, backend, worlds, first), tmp_path / f"{worlds}.npz"
         assert np.count_nonzero(~sim.health()) == (0 if worlds == 1 else 6)
