@@ -23,7 +23,7 @@ def add_contact_signals(runtime: Runtime, table: SignalTable) -> None:
         "sim.penetration",
         (),
         "m",
-        "deepest overlap of rigid contacts; tires and other soft normal laws do not count",
+        "deepest overlap of contacts with the rigid normal law, not of tires and other soft contacts",
         lambda: runtime.contact_sums().penetration,
         forward=True,
     )

@@ -90,7 +90,7 @@ class JointSignals:
         table.add(
             prefix + "reaction", (6,), "N, N m",
             "force and torque of the child on the parent at the parent's joint point, world frame; by a trial step "
-            "from t, in which commands stay and lengths of ropes go on at their rates",
+            "from t with constant commands and constant rates of ropes",
             self.reaction, forward=True,
         )  # fmt: skip
         if self.type.switched:

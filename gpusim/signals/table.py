@@ -37,7 +37,7 @@ def _add_global_signals(runtime: Runtime, table: SignalTable) -> None:
         table.observe(f"sim.{quantity.name}", quantity, (0,))
     now = runtime.now
     table.add(
-        "sim.kinetic_energy", (), "J", "bodies, rotors, pistons", lambda: energy.kinetic_energy(runtime.forward()),
+        "sim.kinetic_energy", (), "J", "bodies, rotors and pistons", lambda: energy.kinetic_energy(runtime.forward()),
         forward=True,
     )  # fmt: skip
     table.add(
@@ -47,8 +47,8 @@ def _add_global_signals(runtime: Runtime, table: SignalTable) -> None:
     table.add("sim.joint_drift", (), "m", "greatest gap of a joint", lambda: energy.joint_drift(runtime.backend.work))
     table.add(
         "sim.health", (), "-",
-        "0: fine; sum of 1: failed and quarantined, 2: more close pairs than places, 4: not converged, 8: a joint came "
-        "apart, 16: contacts not converged, 32: oil cavitated, 64: a motion jumped",
+        "0: fine; sum of 1: failed and quarantined, 2: more close pairs than max_pairs, 4: not converged, 8: a joint "
+        "came apart, 16: contacts not converged, 32: oil cavitated, 64: a motion jumped, 128: a rotor was too fast",
         lambda: runtime.status,
     )  # fmt: skip
 

@@ -56,24 +56,24 @@ SIM = (
     ),
     Quantity(
         "joint_drift_peak", (), "m",
-        "greatest gap of a joint that a substep has left since the start or reset, the last one not counted",
+        "greatest gap of a joint after a substep since the start or reset, without the last substep",
         _state("joint_drift_peak"), "*out = *w.joint_drift_peak();",
     ),
     Quantity(
-        "joint_tilt_peak", (), "rad", "the same of turns that joints lock and of couplings (those of travels in m)",
+        "joint_tilt_peak", (), "rad", "greatest error of a locked rotation, or of a coupling (m for travels)",
         _state("joint_tilt_peak"), "*out = *w.joint_tilt_peak();",
     ),
     Quantity(
         "contact_residual", (), "-",
-        "greatest change of an impulse in the last sweep over contacts, as a share of the greatest normal impulse",
+        "greatest change of an impulse in the last sweep over contacts, divided by the greatest normal impulse",
         _state("contact_residual"), "*out = *w.contact_residual();",
     ),
     Quantity(
-        "pairs", (), "-", "pairs of shapes that are close, in the last step", _state("pair_count"),
+        "pairs", (), "-", "number of close pairs of shapes in the last step", _state("pair_count"),
         "*out = *w.pair_count();",
     ),
     Quantity(
-        "pair_peak", (), "-", "most of them since the start or reset, those without a place (max_pairs) counted",
+        "pair_peak", (), "-", "greatest number of close pairs since the start or reset, also above max_pairs",
         _state("pair_peak"), "*out = *w.pair_peak();",
     ),
 )  # fmt: skip
@@ -142,8 +142,8 @@ def _tension(now: StateReader, i: Array) -> Array:
 TENSION = (
     Quantity(
         "tension", (), "N",
-        "pull along the rope, rod or tendon, mean over the last step; below zero where it pushes; of a distance joint "
-        "with that of the tendons that it is part of, in each of its lines",
+        "mean pull along the rope, rod or tendon in the last step, negative if it pushes; a distance joint includes "
+        "the tendons over it, in each of its lines",
         _tension, "*out = joint_tension(w, i);",
     ),
 )  # fmt: skip
@@ -254,7 +254,7 @@ def _site_rate(now: StateReader, i: Array) -> Array:
 IMU = (
     Quantity(
         "acceleration", (3,), "m/s2",
-        "what an accelerometer at the site feels at t, without gravity, along the site's axes",
+        "acceleration minus gravity at t, as an accelerometer measures it, along the site's axes",
         _site_acceleration, "site_acceleration(w, i, out);",
     ),
     Quantity(
@@ -323,17 +323,17 @@ def _pressure_center(now: StateReader, i: Array) -> Array:
 CONTACT_WRENCH = (
     Quantity(
         "force", (3,), "N",
-        "of all that touches the body, bounces included, mean over the kicks of the last step, world frame",
+        "sum of the contacts on the body, bounces included, mean over the last step, world frame",
         _contact_force,
         "double torque[3]; contact_wrench(w, i, out, torque);",
     ),
     Quantity(
-        "torque", (3,), "N m", "the same about the sensor's origin", _contact_torque,
+        "torque", (3,), "N m", "torque of these contacts about the sensor's origin, world frame", _contact_torque,
         "double force[3]; contact_wrench(w, i, force, out);",
     ),
     Quantity(
         "center_of_pressure", (3,), "m",
-        "where the force acts in the plane z = 0 of the sensor's frame, world frame; its origin where nothing presses",
+        "point in the plane z = 0 of the sensor where the force acts, world frame; the origin without pressure",
         _pressure_center, "pressure_center(w, i, out);",
     ),
 )  # fmt: skip
