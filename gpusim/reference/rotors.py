@@ -42,9 +42,11 @@ def rotors(model: Model, config: SolverConfig) -> Array:
     t, found = model.topology, np.zeros((model.topology.num_bodies + 1, 4))
     if not config.direct or config.scheme == "semi_implicit":
         return found
-    for body in np.flatnonzero(t.dynamic):
-        on = np.flatnonzero((t.constraint_bodies == body).any(axis=1))
-        joint = int(t.constraint_joint[on[0]]) if on.size == 1 and not t.swept[on[0]] else -1
+    on = t.constraint_bodies
+    count, constraint = np.bincount(on.ravel(), minlength=t.num_bodies + 1), np.zeros(t.num_bodies + 1, np.int64)
+    constraint[on.ravel()] = np.repeat(np.arange(on.shape[0]), on.shape[1])
+    for body in np.flatnonzero(t.dynamic & (count == 1)):
+        joint = -1 if t.swept[constraint[body]] else int(t.constraint_joint[constraint[body]])
         if joint >= 0 and model.joints[joint].kind == "revolute":
             found[body] = _rotor(model, joint, int(body))
     return found
