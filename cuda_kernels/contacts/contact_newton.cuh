@@ -181,7 +181,8 @@ GPUSIM_FN void take_common_path(const World& w, int from, int to, real* out) {
     for (int i = 0, k = 0; i < ends[0] && k < ends[1];) {
         const int a = path_pivot_at(w, from, i), b = path_pivot_at(w, to, k);
         if (a == b) {
-            const real *source = path_at(w, from, i), *target = path_at(w, to, k), *inverse = w.pivot_inverse() + w.pivot()[a] * block;
+            const real *source = w.path_w() + path_at(w, from, i), *target = w.path_w() + path_at(w, to, k);
+            const real* inverse = w.pivot_inverse() + w.pivot()[a] * block;
 #if WHOLE_BLOCKS
             if (block == 6 && rows == 3) take_pivot_six<Three<real>>(target, columns, source, inverse, out);
             else if (block == 6) take_pivot_six<Six<real>>(target, columns, source, inverse, out);

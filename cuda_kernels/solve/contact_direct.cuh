@@ -20,8 +20,8 @@ GPUSIM_FN int first_articulated(const World& w) { return w.color_first()[w.max_c
 // Manifold n of the list: the constraint of the k-th pivot of its path, and the columns of W there, one after another.
 GPUSIM_FN int path_pivot_at(const World& w, int n, int k) { return w.path_pivot()[w.path_start()[n] + k]; }
 GPUSIM_FN int path_constraint(const World& w, int n, int k) { return w.pivot()[path_pivot_at(w, n, k)]; }
-GPUSIM_FN real* path_at(const World& w, int n, int k) {
-    return w.path_w() + (6 * w.path_start()[n] + w.path_columns()[n] * k) * w.block();
+GPUSIM_FN int path_at(const World& w, int n, int k) {
+    return (6 * w.path_start()[n] + w.path_columns()[n] * k) * w.block();
 }
 
 // Merge the pivots of both bodies' paths in elimination order, into ``out`` unless it is null. Return their number.
@@ -96,7 +96,7 @@ GPUSIM_FN void divide_column(int n, const real* k, real* y) {
 GPUSIM_FN void solve_column(const World& w, int m, int n, int column) {
     const int count = w.path_count()[n], block = w.block(), square = block * block, step = block * w.path_columns()[n];
     const ReadLane r = read_record(w, m);
-    real wrench[6], motion[12], y[MOST_ROWS], rest[MOST_ROWS], *own = path_at(w, n, 0) + block * column;
+    real wrench[6], motion[12], y[MOST_ROWS], rest[MOST_ROWS], *own = w.path_w() + path_at(w, n, 0) + block * column;
     for (int k = 0; k < 6; ++k) wrench[k] = k == column ? real(1) : real(0);
     for (int side = 0; side < 2; ++side) side_motion(r, side, wrench, motion + 6 * side);
     for (int k = 0; k < count; ++k) joint_rows(w, m, path_constraint(w, n, k), motion, own + step * k);
@@ -136,7 +136,7 @@ template <class V> GPUSIM_FN void solve_six(const World& w, int m, int n) {
     constexpr int COLUMNS = V::COUNT, STEP = 6 * V::WIDTH;
     const int count = w.path_count()[n];
     const ReadLane r = read_record(w, m);
-    real motion[72], *first = path_at(w, n, 0);
+    real motion[72], *first = w.path_w() + path_at(w, n, 0);
     for (int j = 0; j < COLUMNS; ++j) {
         real wrench[6] = {};
         wrench[j] = real(1);
@@ -203,7 +203,7 @@ template <class V> GPUSIM_FN void take_path_six(const World& w, int n, real* out
     V rows[COLUMNS];
     for (int i = 0; i < COLUMNS; ++i) rows[i] = V::load(out + 6 * i);
     for (int k = 0; k < w.path_count()[n]; ++k) {
-        const real *own = path_at(w, n, k), *inverse = w.pivot_inverse() + 6 * path_constraint(w, n, k);
+        const real *own = w.path_w() + path_at(w, n, k), *inverse = w.pivot_inverse() + 6 * path_constraint(w, n, k);
         for (int row = 0; row < 6; ++row) {
             const V column = V::strided(own + row, 6) * inverse[row];
             for (int i = 0; i < COLUMNS; ++i) rows[i] = rows[i] - column * own[6 * i + row];
@@ -216,7 +216,7 @@ template <class V> GPUSIM_FN void take_path_six(const World& w, int n, real* out
 // The same for one row of W, or for two if memory moves pairs.
 template <int COLUMNS> GPUSIM_FN void take_path_rows(const World& w, int n, int k, int row, real* out) {
     const int block = w.block();
-    const real* own = path_at(w, n, k) + row;
+    const real* own = w.path_w() + path_at(w, n, k) + row;
     real y[COLUMNS][PAIRED_ROWS + 1], inverse[PAIRED_ROWS + 1];
     for (int i = 0; i < COLUMNS; ++i) read_numbers<PAIRED_ROWS + 1>(own + block * i, y[i]);
     read_numbers<PAIRED_ROWS + 1>(w.pivot_inverse() + block * path_constraint(w, n, k) + row, inverse);
@@ -263,7 +263,7 @@ GPUSIM_PHASE void hold_bias(const World& w, int) { *w.hold_bias() = 1; }
 #if WHOLE_BLOCKS
 template <int COLUMNS> GPUSIM_FN void sum_six(const World& w, int n) {
     const int count = w.path_count()[n], *at = w.path_pivot() + w.path_start()[n];
-    const real* own = path_at(w, n, 0);
+    const real* own = w.path_w() + path_at(w, n, 0);
     Six<real> sum[COLUMNS];
     for (int j = 0; j < COLUMNS; ++j) sum[j] = Six<real>::zero();
     for (int k = 0; k < count; ++k, own += 6 * COLUMNS) {
@@ -279,7 +279,7 @@ constexpr int SUM_NUMBERS = PAIRED_ROWS + 1;
 GPUSIM_FN int path_numbers(const World& w, int n) { return w.path_columns()[n] * w.block(); }
 GPUSIM_FN void sum_numbers(const World& w, int n, int at) {
     const int block = w.block(), step = path_numbers(w, n);
-    const real* own = path_at(w, n, 0) + at;
+    const real* own = w.path_w() + path_at(w, n, 0) + at;
     real sum[SUM_NUMBERS] = {}, x[SUM_NUMBERS], y[SUM_NUMBERS];
     for (int k = 0; k < w.path_count()[n]; ++k) {
         read_numbers<SUM_NUMBERS>(w.delta() + path_constraint(w, n, k) * block + at % block, x);
@@ -331,7 +331,7 @@ GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
 // path.
 GPUSIM_FN void update_number(const World& w, int n, int item) {
     const int block = w.block(), k = item / block, row = item % block, at = path_constraint(w, n, k) * block + row;
-    const real* own = path_at(w, n, k) + row;
+    const real* own = w.path_w() + path_at(w, n, k) + row;
     const int columns = w.path_columns()[n];
     real f[6];
     read_numbers<6>(w.path_wrench(), f);
@@ -348,7 +348,7 @@ template <int COLUMNS> GPUSIM_FN void update_six(const World& w, int n) {
     real f[COLUMNS];
     for (int j = 0; j < COLUMNS; ++j) f[j] = w.path_wrench()[j];
     const int count = w.path_count()[n], *at = w.path_pivot() + w.path_start()[n];
-    const real* own = path_at(w, n, 0);
+    const real* own = w.path_w() + path_at(w, n, 0);
     for (int k = 0; k < count; ++k, own += 6 * COLUMNS) {
         const int first = w.pivot()[at[k]] * 6;
         Six<real> sum = Six<real>::load(own) * f[0];

@@ -187,6 +187,8 @@ class JointType(ABC):
     """True if a tension acts along its only coordinate. Its limits are lengths that can change (model/ropes.py)."""
     switched: ClassVar[bool] = False
     """True if the coordinates can be locked and released at run time."""
+    hinge: ClassVar[bool] = False
+    """True if the only motion is a rotation about the third axis of its frames."""
     picture: ClassVar[str | None] = None
     """Picture in the viewer: "pin" (along the third axis), "socket", "cross", "rail", "line" or None."""
 

@@ -28,6 +28,7 @@ class Revolute(JointType):
 
     name: ClassVar[str] = "revolute"
     coordinates: ClassVar[tuple[str, ...]] = (ANGLE,)
+    hinge: ClassVar[bool] = True
     picture: ClassVar[str | None] = "pin"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from gpusim import rotations
 from gpusim.description.config import SolverConfig
-from gpusim.description.joint_kinds import joint_frames
+from gpusim.description.joint_kinds import joint_frames, joint_type
 from gpusim.model.model import Model
 from gpusim.typing import Array
 
@@ -47,7 +47,7 @@ def rotors(model: Model, config: SolverConfig) -> Array:
     constraint[on.ravel()] = np.repeat(np.arange(on.shape[0]), on.shape[1])
     for body in np.flatnonzero(t.dynamic & (count == 1)):
         joint = -1 if t.swept[constraint[body]] else int(t.constraint_joint[constraint[body]])
-        if joint >= 0 and model.joints[joint].kind == "revolute":
+        if joint >= 0 and joint_type(model.joints[joint].kind).hinge:
             found[body] = _rotor(model, joint, int(body))
     return found
 
