@@ -322,6 +322,12 @@ GPUSIM_PHASE void extend_pair(const World& w, int item) {
             p[AT_DIRECTION + j] = share > real(0) ? N(course + p[AT_DELTA + j]) : N{};
         }
     }
+    // The torque and the shear.
+    for (int j = 0; any(has_whole(r)) && j < 5; ++j) {
+        const N now = r[AT_TORQUE + j], course = share * r[AT_WHOLE_DIRECTION + j];
+        r[AT_WHOLE_DIRECTION + j] = share > real(0) ? N(course + (now - r[AT_WHOLE_SWEPT + j])) : N{};
+        r[AT_TORQUE + j] = r[AT_WHOLE_SWEPT + j] = now + course;
+    }
 }
 // Extend numbers first to end of an array along their search direction. ``swept``: values before the sweep.
 GPUSIM_FN void extend_numbers(real beta, int first, int end, real* now, real* direction, real* swept) {
@@ -375,6 +381,10 @@ GPUSIM_PHASE void start_direction_pair(const World& w, int item) {
     Item r = item_at(w, place);
     for (int k = 0; k < most_points(r); ++k)
         for (int j = 0; j < 3; ++j) point_record(r, k)[AT_DIRECTION + j] = NUMBER(Item){};
+    for (int j = 0; any(has_whole(r)) && j < 5; ++j) {
+        r[AT_WHOLE_DIRECTION + j] = NUMBER(Item){};
+        r[AT_WHOLE_SWEPT + j] = r[AT_TORQUE + j];
+    }
 }
 // Record the changes of a sweep, so that the sweeps can end when they are small.
 template <class R, class N> GPUSIM_FN void end_manifolds(const World& w, int place, R r, int lanes, const Sweep<N>& s) {

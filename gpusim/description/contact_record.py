@@ -20,7 +20,7 @@ _MANIFOLD: _Shapes = {
     "restitution": (), "patch": (), "speed": (), "torque": (3,), "shear": (2,), "bodies": (2,), "count": (),
     "passes": (), "law": (), "soft": (), "rolls": (2,), "bend": (3,), "inertia_inverse": (2, 7), "moved": (2,),
     "tire_known": (2,), "tire_slope": (2,), "tire_stiffness": (2,), "tire_shares": (2,), "tire_kept": (2,),
-    "tire_gain": (2,), "camber": (3,),
+    "tire_gain": (2,), "camber": (3,), "whole_direction": (5,), "whole_swept": (5,),
 }  # fmt: skip
 _POINT: _Shapes = {
     "mass": (6,), "offset": (3,), "bias": (3,), "gamma": (), "impulse": (3,), "impact": (), "gap": (), "push": (),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusim import Material, ModelBuilder, Simulation, SolverConfig, Transform
+from gpusim import ContactLaw, Material, ModelBuilder, Simulation, SolverConfig, Transform
 
 pytestmark = pytest.mark.nightly
 
@@ -74,3 +74,42 @@ def test_sum_of_joint_forces_is_the_momentum(backend: str, scheme: str, substeps
         impulse += sim.read("sensor.felt.force", numpy=True)[0, 0] * config.dt
     lost = 2.0 * (1.0 - half_step_velocity(sim, "slide")[0, 0])
     assert lost > 1.5 and abs(impulse) == pytest.approx(lost, rel=1e-9)
+
+
+def tumbler(material: Material) -> ModelBuilder:
+    """Build a box and a cylinder that tumble over a plane."""
+    b = ModelBuilder(gravity=(0, 0, -GRAVITY))
+    b.add_shape_plane(-1, material=material)
+    for k in range(2):
+        throw = {"linear_velocity": (1, 0.5, -1), "angular_velocity": (3, 1, 20)}
+        body = b.add_body(10.0, (0.1, 0.12, 0.14), xform=Transform((3 * k, 0, 0.3)), label=f"body{k}", **throw)
+        b.add_contact_sensor(body, label=f"touch{k}")
+    b.add_shape_box(0, (0.2, 0.24, 0.14), material=material)
+    b.add_shape_cylinder(1, radius=0.1, half_length=0.07, material=material)
+    return b
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "material",
+    [
+        Material(restitution=0.6, rolling_friction=0.01, spinning_friction=0.02),
+        Material(restitution=0.6, law=ContactLaw(friction="contensou", patch_radius=0.02)),
+    ],
+    ids=["rolling and spinning", "contensou"],
+)
+@pytest.mark.parametrize(("scheme", "substeps"), [("second_order", 1), ("second_order", 3), ("semi_implicit", 1)])
+def test_torque_of_contacts_is_the_angular_momentum(
+    backend: str, material: Material, scheme: str, substeps: int
+) -> None:
+    """The search direction of the sweeps must move friction torques together with the velocities."""
+    config = SolverConfig(dt=2e-3, substeps=substeps, scheme=scheme)
+    sim = Simulation(tumbler(material).finalize(), backend=backend, config=config)
+    start, total = np.array(sim.read_state()["angular_momentum"][0, :2]), np.zeros((2, 3))
+    for n in range(100):
+        sim.step()
+        span = config.dt - (0.5 * config.dt / substeps if n == 0 and scheme == "second_order" else 0.0)
+        total += [sim.read(f"sensor.touch{k}.torque", numpy=True)[0] * span for k in range(2)]
+    lost = np.array(sim.read_state()["angular_momentum"][0, :2]) - start
+    assert np.abs(lost).max(axis=1).min() > 0.1
+    np.testing.assert_allclose(total, lost, atol=1e-12)

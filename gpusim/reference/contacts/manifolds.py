@@ -83,6 +83,10 @@ class Manifolds:
     """(n, 2) change of the deflection in the drift per slip velocity, s."""
     camber: Array
     """(n, 3) camber torque impulse at rest, N m s, its change per lean rate, N m s2, and the tread width, m."""
+    whole_direction: Array
+    """(n, 5) search direction of ``torque`` and ``shear``."""
+    whole_swept: Array
+    """(n, 5) ``torque`` and ``shear`` before the last sweep."""
 
     offset: Array
     """(n, 4, 3) position relative to the center of the manifold, world frame, m."""
@@ -146,9 +150,9 @@ _WORKED_OUT: dict[str, tuple[int, ...]] = {
     "frame": (3, 3), "arm": (2, 3), "response": (6, 6), "friction": (), "rolling": (), "spinning": (),
     "restitution": (), "patch": (), "speed": (), "torque": (3,), "shear": (2,), "tire_known": (2,),
     "tire_slope": (2,), "tire_stiffness": (2,), "tire_shares": (2,), "tire_kept": (2,), "tire_gain": (2,),
-    "camber": (3,), "offset": (4, 3), "mass": (4, 6), "bias": (4, 3), "gamma": (4,), "impulse": (4, 3),
-    "impact": (4,), "gap": (4,), "push": (4,), "push_yield": (4,), "pushed": (4,), "carried": (4,),
-    "direction": (4, 3), "delta": (4, 3), "floor": (4, 2), "lever": (4, 6, 3), "moved": (4, 6, 3),
+    "camber": (3,), "whole_direction": (5,), "whole_swept": (5,), "offset": (4, 3), "mass": (4, 6), "bias": (4, 3),
+    "gamma": (4,), "impulse": (4, 3), "impact": (4,), "gap": (4,), "push": (4,), "push_yield": (4,), "pushed": (4,),
+    "carried": (4,), "direction": (4, 3), "delta": (4, 3), "floor": (4, 2), "lever": (4, 6, 3), "moved": (4, 6, 3),
 }  # fmt: skip
 """Shapes of the arrays of a substep for one manifold, by name."""
 

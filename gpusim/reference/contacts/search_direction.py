@@ -18,14 +18,17 @@ from gpusim.typing import Array
 class SearchDirection:
     """Search direction of the sweeps, one for each world.
 
-    ``Manifolds.direction`` stores the part for contact impulses.
+    ``Manifolds.direction`` and ``whole_direction`` store the parts for contact impulses and friction torques.
     """
 
     def __init__(self, w: StepBuffers, live: Array) -> None:
         self._twist, self._delta = w.twist.copy(), w.delta.copy()
         self._twist_direction, self._delta_direction = np.zeros_like(w.twist), np.zeros_like(w.delta)
         self._before = np.zeros(w.num_worlds)
-        w.touch.all.direction[live[w.touch.all.world]] = 0.0
+        m = w.touch.all
+        own = live[m.world]
+        m.direction[own] = m.whole_direction[own] = 0.0
+        m.whole_swept[own] = np.hstack([m.torque, m.shear])[own]
 
     def extend(self, w: StepBuffers, live: Array) -> None:
         """Step along the search direction, between two sweeps of the worlds that are ``live``."""
@@ -56,6 +59,13 @@ class SearchDirection:
         further = np.where(beta > 0.0, course + m.delta, w.real.type(0))
         m.impulse[:] = np.where(pick, m.impulse + course, m.impulse)
         m.direction[:] = np.where(pick, further, m.direction)
+        pick, beta, now = live[m.world][:, None], beta[:, 0], np.hstack([m.torque, m.shear])
+        course = beta * m.whole_direction
+        further = np.where(beta > 0.0, course + (now - m.whole_swept), w.real.type(0))
+        m.whole_direction[:] = np.where(pick, further, m.whole_direction)
+        m.whole_swept[:] = np.where(pick, now + course, m.whole_swept)
+        m.torque[:] = np.where(pick, m.whole_swept[:, :3], m.torque)
+        m.shear[:] = np.where(pick, m.whole_swept[:, 3:], m.shear)
 
     @staticmethod
     def _array(values: Array, before: Array, course: Array, live: Array, share: Array) -> Array:
