@@ -147,8 +147,11 @@ GPUSIM_SHARED void start_balance(const World& w, int k, Balance& b) {
         if (!c.cylinder) continue;
         b.stroke[row] = oil_cylinder_position(w, c.number);
         b.oil[row] = is_nan(w.oil_cylinder_oil_stroke(c.number)) ? b.stroke[row] : double(w.oil_cylinder_oil_stroke(c.number));
-        volume[c.node[0]] += c.area[0] * b.oil[row];
-        volume[c.node[1]] -= c.area[1] * b.oil[row];
+        const double speed = w.rate()[w.oil_cylinder_axis()[c.number]];
+        const double middle =
+            middle_stroke(b.oil[row], speed, w.oil_cylinder_stroke_min(c.number), w.oil_cylinder_stroke_max(c.number), w.h);
+        volume[c.node[0]] += c.area[0] * middle;
+        volume[c.node[1]] -= c.area[1] * middle;
     }
     for (int i = 0; i < b.nodes; ++i) b.capacity[i] = volume[i] / bulk[i] / w.h;
 }

@@ -161,7 +161,8 @@ GPUSIM_FN void cylinder_evaluate(const World& w, int k, ActuatorTerm& own) {
     w.cylinder_drain_b(k) = drain_opening(open, w.cylinder_overlap_drain(k)) * gain;
     const double x = cylinder_stroke(w, k), oil = is_nan(w.cylinder_oil_stroke(k)) ? x : double(w.cylinder_oil_stroke(k));
     double compliance[2];
-    cylinder_compliances(w, k, oil, compliance);
+    const double speed = w.rate()[w.cylinder_axis()[k]];
+    cylinder_compliances(w, k, middle_stroke(oil, speed, w.cylinder_stroke_min(k), w.cylinder_stroke_max(k), w.h), compliance);
     w.cylinder_oil(k) = oil;
     w.cylinder_compliance_a(k) = compliance[0];
     w.cylinder_compliance_b(k) = compliance[1];

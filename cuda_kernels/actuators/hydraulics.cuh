@@ -47,6 +47,10 @@ GPUSIM_FN void chamber(double pressure, double compliance, double area, double c
     *a = (pressure + rate * inflow) / divisor;
     *b = rate * area / divisor;
 }
+// Return the stroke in the middle of the step, within the stops.
+GPUSIM_FN double middle_stroke(double oil, double speed, double low, double high, double h) {
+    return clamped(oil + 0.5 * h * speed, min_(low, oil), max_(high, oil));
+}
 // Track the greatest void so far and its number.
 GPUSIM_FN void watch_void(const World& w, double size, int number) {
     if (size > OIL_LEAST_VOID) raise_to(w.void_peak(), tagged(size, number));

@@ -231,8 +231,7 @@ class CircuitSolve:
                 area = work.broadcast(p[f"area_{port}"])[:, n]
                 self.area[:, at, row] += sign * area * filled
                 if cylinder:
-                    stroke, oil = self._stroke(work, row, n)
-                    volume[:, at] += sign * area * oil
+                    volume[:, at] += sign * area * self._middle_stroke(work, row, n)
         self.capacity = volume / value["bulk_modulus"] / work.h
         self.flows = Flows(work, parts, self.place)
         self.fitted: Any = None
@@ -248,13 +247,15 @@ class CircuitSolve:
             ends.append(filling(volume[:, at] - void, area * np.abs(speed) * work.h, void))
         return np.where(speed > 0.0, ends[0], ends[1])
 
-    def _stroke(self, work: StepBuffers, row: int, n: int) -> tuple[Array, Array]:
-        """Return the geometric stroke and the integrated stroke (m). The integrated one defines the oil volume."""
+    def _middle_stroke(self, work: StepBuffers, row: int, n: int) -> Array:
+        """Return the stroke in the middle of the step (m). Store the strokes of the geometry and of the oil."""
         group = work.groups["oil_cylinder"]
         stroke = work.axis_position[:, group.axis[n]] - work.broadcast(group.params["length_offset"])[:, n]
         oil = group.state["oil_stroke"][:, n].astype(np.float64)
-        self.oil[row] = stroke, np.where(np.isnan(oil), stroke, oil)
-        return self.oil[row]
+        oil = np.where(np.isnan(oil), stroke, oil)
+        self.oil[row] = stroke, oil
+        p = {name: work.broadcast(group.params[name])[:, n] for name in ("stroke_min", "stroke_max")}
+        return hydraulics.middle_stroke(p, oil, work.rate[:, group.axis[n]].astype(np.float64), work.h)
 
     def fit(self, start: Array, speed: Array, active: Array | None) -> None:
         """Solve for the pressures and their slopes at given velocities. Only ``active`` worlds change."""

@@ -1,12 +1,12 @@
 """Energy of a hydraulic circuit: energy stored in the oil, and work of pumps, valves and edges.
 
 A step of h s changes the pressure of a node from p to p+. The inflow of the node is Q = C (p+ - p)/h + S v+. C = V/B is
-the compliance, with the volume V and the bulk modulus B. S v+ is the flow into the moving chambers. With the mean
-pressure p^ = (p + p+)/2 the energy balance is exact:
+the compliance, with the volume V in the middle of the step and the bulk modulus B. S v+ is the flow into the moving
+chambers. With the mean pressure p^ = (p + p+)/2 the energy balance is exact:
 
     h p^ Q = C (p+^2 - p^2)/2 + h p^ S v+
 
-If the volume of a chamber changes to V+, its oil stores (V+ - V)/B p+^2/2 more energy. A void that grows from v to v+
+If the volume of a chamber grows by dV, its oil stores dV/B (p^2 + p+^2)/4 more energy. A void that grows from v to v+
 stores p^ (v+ - v) (cavitation.py).
 """
 
@@ -134,5 +134,6 @@ class CircuitNow:
     def _carried(self, after: CircuitNow) -> dict[str, Array]:
         grown = (after.volume - self.volume) / self.bulk_modulus
         opened = 0.5 * (self.pressure + after.pressure) * (after.void - self.void)
-        carried = np.sum(np.where(self.fixed, 0.0, 0.5 * grown * after.pressure**2 + opened), axis=1)
+        mean_square = 0.5 * (self.pressure**2 + after.pressure**2)
+        carried = np.sum(np.where(self.fixed, 0.0, 0.5 * grown * mean_square + opened), axis=1)
         return {f"circuit.{self.label}": np.asarray(carried)}

@@ -294,8 +294,10 @@ class HydraulicCylinder(ActuatorType):
         x = stroke(group, work)
         oil = np.where(np.isnan(s["oil_stroke"]), x, s["oil_stroke"])
         pressure, void = (np.stack([s[name] for name in names]) for names in (PRESSURES, VOIDS))
-        work.circuit = circuit(group, openings, (pressure, void, hydraulics.compliances(p, oil), work.h))
-        work.circuit.speed = work.rate[:, group.axis]
+        speed = work.rate[:, group.axis]
+        compliances = hydraulics.compliances(p, hydraulics.middle_stroke(p, oil, speed, work.h))
+        work.circuit = circuit(group, openings, (pressure, void, compliances, work.h))
+        work.circuit.speed = speed
         work.scratch["cylinder.oil"] = oil
         work.scratch["cylinder.compliance"] = work.circuit.compliance
         guess, slope = work.circuit.begin(pressure)

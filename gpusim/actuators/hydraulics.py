@@ -151,6 +151,21 @@ def compliances(p: dict[str, Array], x: Array) -> Array:
     )
 
 
+def middle_stroke(p: dict[str, Array], oil: Array, speed: Array, h: float) -> Array:
+    """Return the stroke in the middle of the step, within the stops (m).
+
+    With the oil volume of the middle, a closed chamber that returns to its stroke returns to its pressure.
+
+    Args:
+        p: parameters ``stroke_min`` and ``stroke_max`` (m).
+        oil: stroke that the oil volume represents, at the start of the step (m).
+        speed: velocity half a step earlier (m/s).
+        h: step size (s).
+    """
+    low, high = np.minimum(p["stroke_min"], oil), np.maximum(p["stroke_max"], oil)
+    return np.clip(oil + 0.5 * h * speed, low, high)
+
+
 def free_piston(group: Group, work: StepBuffers, x: Array) -> Array:
     """Return the unloaded piston's velocity with ``coupling="papers"``, and pressures and voids after the step.
 
