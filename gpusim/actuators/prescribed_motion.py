@@ -1,10 +1,11 @@
 """Prescribed motion: a joint coordinate follows a path x(t). The force has no limit.
 
-The commands of a step describe the path at the start of this step: position x, velocity v and acceleration a. In a
+The commands of a step describe the path at the start of this step: position x, velocity v and acceleration a. The
+jerk j is the change of a since the last step, per time. It is 0 unless x and v changed as on a path with this jerk. In a
 substep from s to s + h after the start, the coordinate q moves at the rate u*. u* is the mean rate of the path
 plus a correction over the remaining n substeps:
 
-    u* = v + a (s + h/2) + (x + v s + a s^2/2 - q)/(n h)
+    u* = v + a (s + h/2) + j (s^2 + s h + h^2/3)/2 + (x + v s + a s^2/2 + j s^3/6 - q)/(n h)
 
 At the end of each step, positions match the path to third order, and half-step velocities match it to second order. The
 row applies the impulse D (u* - u). D is far above the inertia of all bodies together, so the rate u is almost u*.
@@ -40,6 +41,8 @@ from gpusim.typing import Array
 
 STIFFNESS = 1e7
 """D divided by the inertia of all bodies together."""
+SMOOTH_RATE, SMOOTH_WAY = 0.05, 0.02
+"""Greatest errors of v and x on a path with the jerk j, divided by j dt^2 and j dt^3."""
 JUMP_SPEED = 20.0
 """Speed (m/s or rad/s) above which the motion counts as a jump."""
 _SPEEDS = {"velocity": 1.0, "acceleration": 10.0}
@@ -68,6 +71,7 @@ class PrescribedMotion(ActuatorType):
     )
     variables: ClassVar[tuple[StateVariable, ...]] = (
         StateVariable("force", "N m", "mean over the kicks of the last step"),
+        StateVariable("jerk", "rad/s3", "change of the commanded acceleration since the step before, per time"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading("target", "rad", "commanded position", read_target, "*out = w.motion_position_now(i);"),
@@ -104,20 +108,34 @@ class PrescribedMotion(ActuatorType):
         """Return the joint's coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
+    def _jerk(self, group: Group, work: Any) -> Array:
+        """Return j (m/s3 or rad/s3) in the first substep of a step. It is 0 if the path is not smooth."""
+        x, v, a = (work.control[:, group.control[name]] for name in self.commands)
+        before = work.state.arrays["command_before"]
+        x0, v0, a0 = (before[:, group.control[name]] for name in self.commands)
+        dt = work.config.substeps * work.h
+        most = dt * np.abs(a - a0)
+        smooth = np.abs(v - v0 - 0.5 * dt * (a + a0)) <= SMOOTH_RATE * most
+        smooth &= np.abs(x - x0 - dt * (v0 + dt * (2.0 * a0 + a) / 6.0)) <= SMOOTH_WAY * dt * most
+        return np.where(smooth, (a - a0) / dt, 0.0)
+
     def _rate(self, group: Group, work: Any) -> Array:
         """Return u* (m/s or rad/s)."""
         x, v, a = (work.control[:, group.control[name]] for name in self.commands)
         count, state = work.config.substeps, work.state.arrays
+        done = state["sensed_substeps"][:, None]
+        done = np.where(done >= count, 0, done)
+        j = np.where(done == 0, self._jerk(group, work), group.state["jerk"])
         if work.trial:
             # A trial after a step runs before new commands arrive, so extrapolate the path.
             stale = [work.command_before(group, name) == work.command_now(group, name) for name in self.commands]
-            dt = np.where(np.all(stale, axis=0) & (state["step_before"] > 0.0)[:, None], count * work.h, 0.0)
-            x, v = x + dt * (v + 0.5 * dt * a), v + dt * a
-        done = state["sensed_substeps"][:, None]
-        done = np.where(done >= count, 0, done)
-        s = work.h * done
-        gap = x + s * (v + 0.5 * s * a) - work.axis_position[:, group.axis]
-        return np.asarray(v + a * (s + 0.5 * work.h) + gap / (work.h * (count - done)))
+            stale = np.all(stale, axis=0) & (state["step_before"] > 0.0)[:, None]
+            dt, j = np.where(stale, count * work.h, 0.0), np.where(stale, group.state["jerk"], j)
+            x, v, a = x + dt * (v + dt * (0.5 * a + dt * j / 6.0)), v + dt * (a + 0.5 * dt * j), a + dt * j
+        h, s = work.h, work.h * done
+        gap = x + s * (v + s * (0.5 * a + s * j / 6.0)) - work.axis_position[:, group.axis]
+        mean = v + a * (s + 0.5 * h) + 0.5 * j * (s * s + s * h + h * h / 3.0)
+        return np.asarray(mean + gap / (h * (count - done)))
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Add the rate of the path as an almost rigid row."""
@@ -137,6 +155,7 @@ class PrescribedMotion(ActuatorType):
         share = kick / (state["sensed_time"][:, None] + kick)
         begins = (done == 0) | (done >= work.config.substeps)
         group.state["force"] = np.where(begins, force, before + share * (force - before))
+        group.state["jerk"] = np.where(begins, self._jerk(group, work), group.state["jerk"])
 
     def jump(self, group: Group, work: Any) -> Array:
         """Return the distance to the path at the start of a step, or 0 if the motion needs less than JUMP_SPEED."""

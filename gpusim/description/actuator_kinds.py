@@ -51,7 +51,7 @@ LINE_REFERENCES: Mapping[str, Reference] = {
     "point_b": point_on("body_b"),
 }
 """References of a kind that acts between two points."""
-ON_TRAVELS = {"rad": "m", "rad/s": "m/s", "N m": "N", "N m/rad": "N/m", "N m s/rad": "N s/m"}
+ON_TRAVELS = {"rad": "m", "rad/s": "m/s", "N m": "N", "N m/rad": "N/m", "N m s/rad": "N s/m", "rad/s3": "m/s3"}
 """Units on a translational coordinate, for kinds with ``turns``."""
 JOINT_REFERENCES: Mapping[str, Reference] = {"joint": JOINT, "axis": AS_IS}
 """References of a kind that acts on a joint coordinate."""

@@ -90,6 +90,8 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "OIL_SECANTS": circuit.MOST_SECANTS,
         "OIL_MARGIN": circuit.SECANT_MARGIN,
         "MOTION_JUMP_SPEED": prescribed_motion.JUMP_SPEED,
+        "MOTION_SMOOTH_RATE": prescribed_motion.SMOOTH_RATE,
+        "MOTION_SMOOTH_WAY": prescribed_motion.SMOOTH_WAY,
         "LAW_ROUNDS": refitted_law.ROUNDS,
         "LAW_KEPT": refitted_law.KEPT,
         "LAW_SWINGING": refitted_law.SWINGING,
