@@ -110,8 +110,8 @@ GPUSIM_PHASE void bound_law(const World& w, int k) {
     const real up = limit_velocity(w, real(stops.lower) - w.axis_position()[k]);
     const real down = limit_velocity(w, w.axis_position()[k] - real(stops.upper));
     const bool loop = w.axis_in_loop()[k];
-    w.velocity_lower()[k] = loop ? choose(up > real(LOOP_SPEED), real(0), up) : up;
-    w.velocity_upper()[k] = loop ? choose(down > real(LOOP_SPEED), real(0), -down) : -down;
+    w.velocity_lower()[k] = loop ? min_(up, real(LOOP_SPEED)) : up;
+    w.velocity_upper()[k] = loop ? -min_(down, real(LOOP_SPEED)) : -down;
 }
 
 #if !GPUSIM_WIDE

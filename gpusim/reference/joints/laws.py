@@ -20,8 +20,8 @@ CONTACT_BITS, CLAMP_UP, CLAMP_DOWN = 7, 8, 16
 # A joint beyond its limit recovers this share of the depth each substep, at no more than this speed (m/s or rad/s).
 LIMIT_RECOVERY, LIMIT_SPEED = 0.2, 1.0
 # A loop may be unable to follow a limit that it has passed, because next to its dead point other joints turn at any
-# speed. So a limit in a loop that would recover faster than this only holds, and pushes as if its joint moved two
-# bodies alone.
+# speed. So a limit in a loop recovers with at most this speed, and pushes beyond that as if its joint moved two bodies
+# alone.
 LOOP_SPEED = 0.02
 
 
@@ -102,8 +102,8 @@ class AxisLaw:
         """Compute the velocity bounds from the position limits, and whether the modes of axis rows can change."""
         lower = limit_velocity(self.lower - w.axis_position, w.h)
         upper = limit_velocity(w.axis_position - self.upper, w.h)
-        self.velocity_lower = np.where(self.held_lower, 0.0, lower)
-        self.velocity_upper = np.where(self.held_upper, 0.0, -upper)
+        self.velocity_lower = np.where(self.held_lower, LOOP_SPEED, lower)
+        self.velocity_upper = np.where(self.held_upper, -LOOP_SPEED, -upper)
         self.rubs = bool((self.friction > 0.0).any())
         self.limited = bool((self.velocity_lower > -np.inf).any() or (self.velocity_upper < np.inf).any())
         self.switches = bool(self.clamped) or self.rubs or self.limited
