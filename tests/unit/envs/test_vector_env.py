@@ -103,6 +103,8 @@ def test_world_0_repeats_in_one_world_and_from_a_list_of_seeds() -> None:
     second, _ = listed.reset(seed=[3, 7, 7])
     assert np.array_equal(second[1], first[0]) and np.array_equal(second[1], second[2])
     assert not np.array_equal(second[0], second[1])
+    same, _ = listed.reset(seed=7)
+    assert np.array_equal(same[0], first[0]) and not np.array_equal(same[0], same[1])
 
 
 def test_seeds_repeat_and_episodes_differ() -> None:
