@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim import ModelError
+from gpusim import ModelError, UnknownNameError
 from gpusim.importers import load_usd
 from tests.backends import FASTEST
 from tests.unit.test_usd_shapes import colliding
@@ -444,7 +444,7 @@ def test_files_that_are_no_usd(tmp_path):
         load_usd(tmp_path / "a.xml")
     with pytest.raises(ModelError, match="one of hull, decompose"):
         load_usd(pendulum(), meshes="concave")
-    with pytest.raises(ModelError, match="no named postures"):
+    with pytest.raises(UnknownNameError, match="pose 'home'"):
         load_usd(pendulum(), pose="home")
 
 
