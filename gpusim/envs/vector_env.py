@@ -208,7 +208,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         write_env(path, self.sim, self.task, self._mode.value, self._arrays())
 
     def load(self, path: str | os.PathLike[str]) -> Any:
-        """Continue from a checkpoint of the same task, number of worlds and mode, written by :meth:`save`.
+        """Continue from a checkpoint of the same task, settings, number of worlds and mode, from :meth:`save`.
 
         Returns:
             The observations (float32, (num_envs, n)).

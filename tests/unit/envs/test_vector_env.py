@@ -273,6 +273,16 @@ def test_a_checkpoint_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
     cart(autoreset_mode="disabled").save(path)
     with pytest.raises(ModelError, match=naming("Disabled NextStep")):
         env.load(path)
+    for changes, reported in (
+        ({"episode": 3.0}, "episode 3.0 1.0"),
+        ({"noise": {"joint.rail.position": 0.1}}, "noise 'joint.rail.position'"),
+        ({"goals": {"place": Uniform(-1.0, 2.0)}}, "goals 'place' Uniform"),
+        ({"dt": 1e-3}, "dt 0.001 0.01"),
+        ({"delay": 2}, "delay 2.0 0.0"),
+    ):
+        cart(task=Cart(**changes)).save(path)
+        with pytest.raises(ModelError, match=naming(reported)):
+            env.load(path)
     cart(4).save(path)
     with pytest.raises(ModelError, match=naming("seed (4,) (3,)")):
         env.load(path)
