@@ -230,7 +230,7 @@ class _Import:
             base = tree.carrier.get(root)
             report.base_link = bodies[root].label
             report.fixed_base = base is not None and base.kind != "free"
-            report.base_joint = base.label if base is not None else None
+            report.base_joint = base.label if base is not None and base.kind in ("fixed", "latch", "free") else None
             for joint in joints:
                 if base is None and joint.kind == "free" and root in joint.bodies:
                     report.base_joint = joint.label

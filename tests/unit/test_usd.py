@@ -286,6 +286,11 @@ def test_fixed_joints_merge_bodies_unless_they_are_kept():
         assert [spec.label for spec in kept[0].bodies] == ["a", "b", "c"]
 
 
+def test_a_hinge_is_no_base_joint():
+    report = load_usd(pendulum())[1]
+    assert report.base_joint is None and report.fixed_base and report.base_link == "rod"
+
+
 def test_bases_are_as_in_the_file_or_as_asked():
     floating, report = load_usd(arm())
     assert joints(floating)["world_to_a"].kind == "free" and not report.fixed_base and report.base_joint == "world_to_a"
