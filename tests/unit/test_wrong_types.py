@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,40 @@ def test_simulations_refuse_in_their_own_words(name: str) -> None:
 @pytest.mark.parametrize("name", ["dt", "substeps", "iterations", "joint_solver", "scheme", "max_colors", "max_pairs"])
 def test_settings_refuse_in_their_own_words(name: str) -> None:
     found = [refused(f"{name}={v!r}", lambda v=v: SolverConfig(**{name: v})) for v in WRONG]
+    assert not any(found), "\n".join(filter(None, found))
+
+
+METHODS: dict[str, dict[str, Any]] = {
+    "assemble": {}, "command": {"names": "push"}, "contacts": {}, "linearize": {"states": "joint.*.position"},
+    "observe": {"names": "sim.time"}, "override": {"values": {"push": 1.0}}, "project_velocities": {}, "release": {},
+    "reset": {}, "rollout": {"steps": 1, "record": "sim.time"}, "step": {},
+    "write_state": {"values": {"joint.first.position": 0.1}},
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_of_a_simulation_refuse_in_their_own_words(method: str) -> None:
+    b = machine()
+    b.add_joint_force(0, label="push")
+    sim = gpusim.Simulation(b.finalize(), 2, backend="numpy")
+    found = []
+    for name in inspect.signature(getattr(sim, method)).parameters:
+        for v in [*WRONG, np.array("push"), {"push": "x"}, {5: 1.0}]:
+            given = METHODS[method] | {name: v}
+            text = refused(f"{name}={v!r}", lambda given=given: getattr(sim, method)(**given))
+            found += [text] if text else []
+    assert not found, "\n".join(found)
+
+
+def test_files_refuse_in_their_own_words(tmp_path: Path) -> None:
+    sim = gpusim.Simulation(machine().finalize(), backend="numpy")
+    found = [refused(f"load({v!r})", lambda v=v: gpusim.Simulation.load(v)) for v in WRONG if not isinstance(v, str)]
+    for name in ("signals", "rate", "worlds", "dtype"):
+        for v in WRONG:
+            given = {"signals": "sim.time", name: v}
+            path = tmp_path / f"{name}.npz"
+            found.append(refused(f"{name}={v!r}", lambda g=given, p=path: gpusim.record(sim, p, **g).close()))
     assert not any(found), "\n".join(filter(None, found))
 
 
