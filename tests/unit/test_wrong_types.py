@@ -26,9 +26,11 @@ GIVEN: dict[str, Any] = {
     "kind": "sphere", "params": {"radius": 0.1}, "half_extents": (1, 1, 1), "semi_axes": (1, 1, 1),
     "exponents": (1, 1), "edge_radius": 0.01, "vertices": np.eye(4, 3), "heights": np.zeros((3, 3)), "spacing": (1, 1),
     "shape_a": 0, "shape_b": 1, "force": (1, 0, 0), "torque": (1, 0, 0), "num_worlds": 2, "label": None,
+    "command": "push", "names": ["push"], "group_a": "a", "group_b": "b", "collide": True, "joints": [0],
+    "solver": "direct",
 }  # fmt: skip
 
-SIZE = 6
+SIZE = 7
 """Elements of ``machine``."""
 
 
@@ -39,12 +41,13 @@ def machine() -> ModelBuilder:
         b.add_shape_sphere(b.add_body(1.0, (1.0, 1.0, 1.0), label=name), 0.1)
     b.add_joint_revolute(-1, 0, label="first")
     b.add_joint_revolute(0, 1, label="second")
+    b.add_servo(0, stiffness=1.0, label="push")
     return b
 
 
 def calls() -> Iterator[tuple[str, str, Any]]:
-    """Every method that adds something, every parameter of it, every wrong value."""
-    for method in sorted(n for n in dir(ModelBuilder) if n.startswith(("add_", "exclude_", "replicate"))):
+    """Every method that adds or sets something, every parameter of it, every wrong value."""
+    for method in sorted(n for n in dir(ModelBuilder) if n.startswith(("add_", "exclude_", "replicate", "set_"))):
         yield from ((method, parameter.name, value) for parameter in parameters(method) for value in WRONG)
 
 
@@ -118,9 +121,7 @@ METHODS: dict[str, dict[str, Any]] = {
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("method", METHODS)
 def test_methods_of_a_simulation_refuse_in_their_own_words(method: str) -> None:
-    b = machine()
-    b.add_joint_force(0, label="push")
-    sim = gpusim.Simulation(b.finalize(), 2, backend="numpy")
+    sim = gpusim.Simulation(machine().finalize(), 2, backend="numpy")
     found = []
     for name in inspect.signature(getattr(sim, method)).parameters:
         for v in [*WRONG, np.array("push"), {"push": "x"}, {5: 1.0}]:
