@@ -23,6 +23,7 @@ import gpusim
 from gpusim.cli.main import app
 from gpusim.description.actuator_kinds import actuator_kinds
 from gpusim.scene import list_scenes, scene_parameters
+from gpusim.signals.actuator_signals import BRAKE_SIGNALS
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 NOTE = "<!-- made by ci/docs_reference.py --write -->\n\n"
@@ -74,13 +75,17 @@ def builder() -> str:
 
 
 def _sample() -> gpusim.Simulation:
-    """Return a small model that has every kind of element except actuators."""
+    """Return a small model that has every kind of element, but only one actuator."""
     b = gpusim.ModelBuilder()
     ground = b.add_shape_plane(-1, label="ground")
     body, other = (b.add_body(1.0, (1, 1, 1), label=name) for name in ("BODY", "other"))
     ball = b.add_shape_sphere(body, 0.1, label="SHAPE")
     joint = b.add_joint_revolute(-1, body, label="JOINT")
     b.add_joint_distance(body, other, max_distance=2.0, label="ROPE")
+    b.add_latch(-1, other, label="LATCH")
+    b.add_joint_ball(-1, other, cone_limit=1.0, label="BALL")
+    b.add_joint_force(joint, label="LABEL", delay=0.01)
+    b.set_command_map("LABEL", time_constant=0.1)
     site = b.add_site(other, label="SITE")
     b.add_force_sensor(joint, label="JOINT_SENSOR")
     b.add_contact_sensor(other, label="CONTACT_SENSOR")
@@ -94,10 +99,20 @@ SECTIONS = {
     "Bodies": ("body.BODY.",),
     "Joints": ("joint.JOINT.",),
     "Ropes, rods and tendons": ("joint.ROPE.",),
+    "Latches and cone limits": ("joint.LATCH.attached", "joint.BALL.cone_limit"),
     "Shapes": ("shape.SHAPE.",),
     "Pairs with an own material": ("pair.",),
     "Sites": ("site.SITE.",),
     "Sensors": ("sensor.",),
+    "Delays and activations of commands": tuple(f"force.LABEL.{x}" for x in ("delay", "time_constant", "activation")),
+}
+NOTES = {
+    "Joints": "With several coordinates, the names of the parameters end with the index of the coordinate, such as "
+    "`joint.JOINT.limit_lower_0`.\n\n",
+    "Sensors": "A sensor of `gpusim.sensors` with noise is a block diagram. Its wires are signals `sensor.LABEL.WIRE`."
+    "\n\n",
+    "Delays and activations of commands": "Other actuators with a delay or an activation have the same signals, with "
+    "their prefixes.\n\n",
 }
 
 
@@ -121,7 +136,7 @@ def signals() -> str:
                 continue
             marks = ", ".join(word for word, holds in (("writable", info.writable), ("trial", info.forward)) if holds)
             rows.append([f"`{name}`", _shape(info.shape), info.unit, marks, plain(info.doc)])
-        text += f"## {title}\n\n" + table("signal | shape | unit | | what", rows) + "\n"
+        text += f"## {title}\n\n" + NOTES.get(title, "") + table("signal | shape | unit | | what", rows) + "\n"
     text += "## Actuators\n\nLABEL is the actuator's label. Commands are written with `sim.control[LABEL]`.\n\n"
     for kind in sorted(actuator_kinds(), key=lambda kind: kind.prefix):
         start = f"{kind.prefix}.LABEL"
@@ -132,10 +147,13 @@ def signals() -> str:
             for p in kind.parameters
             if p.signal and p.name not in taken
         ]
+        rows += [[f"`{start}.{name}`", unit, "trial", doc] for name, unit, doc in BRAKE_SIGNALS if kind.brakes]
         if rows:
             commands = ", ".join(f"`{c}`" for c in kind.commands) or "none"
             text += f"### `{kind.name}`\n\nCommands: {commands}.\n\n" + table("signal | unit | | what", rows) + "\n"
-    return text.rstrip() + "\n"
+    text += "## Block diagrams\n\nEvery wire of a diagram is a signal. [Block diagrams](../guides/block_diagrams.md) "
+    text += "lists the names.\n"
+    return text
 
 
 def _value(option: Any, hints: dict[str, Any]) -> str:
@@ -164,8 +182,8 @@ def cli() -> str:
     commands: Any = typer.main.get_command(app)
     text = (
         "# Command line\n\n| exit code | meaning |\n| --- | --- |\n| 0 | done, also with warnings |\n| 1 | a world "
-        "failed, a joint opened by 1 cm, or a scene with its defaults does not meet its checks |\n| 2 | bad input, or "
-        "nothing to draw with |\n| 130 | interrupted |\n\n"
+        "failed, a joint opened by 1 cm or 0.02 rad, or a scene with its defaults does not meet its checks |\n"
+        "| 2 | bad input, or nothing to draw with |\n| 130 | interrupted |\n\n"
     )
     for name in COMMANDS:
         command = commands.commands[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -18,6 +19,7 @@ from gpusim.errors import GpusimError
 
 ERRORS_SHOWN = 5
 OWN_FOLDER = "own"  # folder of generated sources with the kernels of custom actuator kinds, named by kind
+_SYSTEM = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)  # no memory, processes or open files left
 STALE_AFTER = 86400.0  # seconds after which a scratch folder belongs to a killed build
 SCRATCH_PREFIX = "build-"
 REPORT_AFTER = 1.0  # seconds
@@ -105,7 +107,8 @@ def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> P
         what: description of the file, for the message that the user sees while waiting. An empty text shows no message.
 
     Raises:
-        CompileError: the folder is not writable, or ``make`` raised an OSError. Other errors of ``make`` pass through.
+        CompileError: the folder is not writable, the disk is full, or ``make`` raised an OSError. Other errors of
+            ``make`` pass through.
     """
     target = cache_folder() / name
     with _writable(target.parent):
@@ -191,14 +194,28 @@ def _writable(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise no_room(folder, error.strerror or str(error)) from error
+        reason = error.strerror or str(error)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise no_room(folder, reason) from error
+        if error.errno in _SYSTEM or not _concerns(error, folder):
+            hint = "correct this, or use backend='numpy', which compiles nothing"
+            raise BrokenCompilerError(f"kernels can't be compiled: {error}; {hint}") from error
+        hint = "set GPUSIM_CACHE to a folder that can be written"
+        raise BrokenCompilerError(f"compiled kernels can't be kept in {folder}: {reason}; {hint}") from error
+
+
+def _concerns(error: OSError, folder: Path) -> bool:
+    """Return whether an error names no file, or a file in ``folder``, or a folder that contains ``folder``."""
+    if not isinstance(error.filename, str | os.PathLike):
+        return True
+    file = Path(error.filename).absolute()
+    return file.is_relative_to(folder) or folder.is_relative_to(file)
 
 
 def no_room(folder: Path, reason: str) -> BrokenCompilerError:
-    """Return the error for a cache folder that is not writable."""
-    return BrokenCompilerError(
-        f"compiled kernels can't be kept in {folder}: {reason}; set GPUSIM_CACHE to a folder that can be written"
-    )
+    """Return the error for a full disk."""
+    hint = "free some space, or set GPUSIM_CACHE to a folder on another disk"
+    return BrokenCompilerError(f"compiled kernels can't be kept in {folder}: {reason}; {hint}")
 
 
 def forget(target: Path) -> None:

@@ -177,8 +177,11 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
             ModelError: an unknown solver or joint index.
         """
         check_solver("ModelBuilder.set_joint_solver", solver)
+        if not isinstance(joints, Iterable) or getattr(joints, "ndim", 1) == 0:
+            hint = "give what add_joint_... returned, in a list"
+            raise validate.fail("ModelBuilder.set_joint_solver", f"joints = {joints!r} is no list", hint)
         for joint in joints:
-            if joint not in range(len(self.joints)):
+            if not isinstance(joint, int | np.integer) or joint not in range(len(self.joints)):
                 rule = f"joint {joint!r} is unknown: there are {len(self.joints)} joints"
                 raise validate.fail("ModelBuilder.set_joint_solver", rule, "give what add_joint_... returned")
             self.joints[joint].solver = solver

@@ -60,8 +60,10 @@ def set_command_map(
     """
     element = f"command '{command}'"
     actuators = {name: (spec, n) for spec in self.actuators for n, name in enumerate(command_names(spec))}
-    if command not in actuators:
+    if not isinstance(command, str) or command not in actuators:
         raise ModelError(f"ModelBuilder.set_command_map: {unknown_name('command', str(command), actuators)}")
+    if not isinstance(integrate, bool):
+        raise validate.fail(element, f"integrate = {integrate!r} is not True or False", "give one of them")
     low, high = (
         validate.number(element, name, value, infinite=True) for name, value in (("lower", lower), ("upper", upper))
     )
@@ -76,7 +78,7 @@ def set_command_map(
     spec, number = actuators[command]
     lag = validate.not_negative(element, "time_constant", time_constant)
     more = _activation(element, spec, lag, integrate, activation_range, activation)
-    own = CommandMap(scale, validate.number(element, "offset", offset), low, high, first, lag, bool(integrate), *more)
+    own = CommandMap(scale, validate.number(element, "offset", offset), low, high, first, lag, integrate, *more)
     name = actuator_type(spec.kind).commands[number]
     spec.params = spec.params | {MAPS: spec.params.get(MAPS, {}) | {name: own}}
 

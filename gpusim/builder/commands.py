@@ -76,7 +76,8 @@ def mark_operator_commands(model: Elements, names: Iterable[str]) -> None:
         ModelError: ``names`` is not a list of names.
         UnknownNameError: no command matches a label or wildcard.
     """
-    patterns = [names] if isinstance(names, str) else list(names) if isinstance(names, Iterable) else [names]
+    several = isinstance(names, Iterable) and not isinstance(names, str) and getattr(names, "ndim", 1) > 0
+    patterns: list[Any] = list(names) if several else [names]
     if not all(isinstance(pattern, str) for pattern in patterns):
         fix = "give labels or wildcards, such as ['boom', '*_drive'], or [] for none"
         raise validate.fail("ModelBuilder.set_operator_commands", f"{names!r} is no list of names", fix)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.exit_codes import DONE, FAILED, OptionError
 from gpusim.cli.options import RunOptions, check
+from gpusim.cli.summary import parted
 from gpusim.cli.target_files import MODEL
 from gpusim.cli.targets import load_target
 from gpusim.errors import GpusimError
@@ -26,8 +27,6 @@ SECONDS = 2.0
 """Simulated time of the run, s."""
 _WALL = 60.0
 """Maximum wall time of the run, s."""
-_GAP = 0.01
-"""Joint gap above which the run fails, m."""
 _ACTS = ("motion", "contact")
 """Severities that fail a strict check."""
 _MOST = 20
@@ -45,12 +44,13 @@ class CheckOptions:
 
 @dataclass
 class Run:
-    """Result of the run: simulated time (s), maximum joint gap (m), and problems as text."""
+    """Result of the run: simulated time (s), joint errors of locked travels (m) and rotations (rad), and problems."""
 
     time: float = 0.0
     steps: int = 0
     dt: float = 0.0
     gap: float = 0.0
+    tilt: float = 0.0
     failures: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -148,11 +148,11 @@ def _run(options: RunOptions, scene: Scene, lint: Sequence[Finding]) -> tuple[Ru
     except GpusimError as error:
         found.failures.append(str(error))
     found.time = sim.time
-    found.gap = float(sim.read("sim.joint_drift_peak", numpy=True).max()) if sim.model.joints else 0.0
+    found.gap, found.tilt = (float(sim.read(f"sim.joint_{e}_peak", numpy=True).max()) for e in ("drift", "tilt"))
     if not sim.health().all():
         found.failures += sim.health_report().splitlines()[:1]
-    elif not found.gap <= _GAP:
-        found.failures.append(f"a joint came {found.gap:.3g} m apart; take a smaller step, or see lint above")
+    elif wrong := parted(found.gap, found.tilt):
+        found.failures.append(f"{wrong}, or see lint above")
     return found, fallen(scene.builder, sim, lint)
 
 
@@ -164,8 +164,8 @@ def _lines(result: CheckResult) -> list[str]:
     lines += _section("lint", result.lint, "nothing suspicious")
     run = result.run
     verdict = "failed" if run.failures else "fine"
-    what = f"{run.time:.4g} s in {run.steps} steps of {run.dt:g} s, joints within {run.gap:.2g} m"
-    lines.append(f"run: {verdict}, {what}")
+    what = f"{run.time:.4g} s in {run.steps} steps of {run.dt:g} s"
+    lines.append(f"run: {verdict}, {what}, joints within {run.gap:.2g} m and {run.tilt:.2g} rad")
     lines += [f"  {text}" for text in [*run.failures, *run.warnings][:_MOST]]
     if result.comparison is not None:
         lines += _compared(result.comparison)

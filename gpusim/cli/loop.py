@@ -73,6 +73,7 @@ class Outcome:
         steps: number of steps that ran.
         energy_start, energy_end: kinetic plus potential energy of world 0 (J).
         drift: maximum joint gap in any world (m), over the readings during the run.
+        tilt: maximum error of a locked rotation in any world (rad), or of a coupling (m for travels).
         interrupted: whether the user pressed Ctrl-C.
         failure: the error that ended the run early, or None.
         all_failed: whether every world failed.
@@ -86,6 +87,7 @@ class Outcome:
     energy_start: float = 0.0
     energy_end: float = 0.0
     drift: float = 0.0
+    tilt: float = 0.0
     interrupted: bool = False
     failure: SimulationError | None = None
     all_failed: bool = False
@@ -154,7 +156,8 @@ def simulate(
                 outcome.steps += count
                 look(outcome.steps == steps)
                 if outcome.steps % stride == 0 or outcome.steps == steps:
-                    outcome.drift = max(outcome.drift, _drift(sim))
+                    outcome.drift = max(outcome.drift, _worst(sim, "joint_drift"))
+                    outcome.tilt = max(outcome.tilt, _worst(sim, "joint_tilt_peak"))
                     outcome.all_failed = not np.any(sim.health())
                     if outcome.all_failed:
                         break
@@ -236,6 +239,5 @@ def _energy(sim: Simulation) -> float:
     return float(sum(np.ravel(part)[0] for part in parts))
 
 
-def _drift(sim: Simulation) -> float:
-    drift = np.asarray(sim.read("sim.joint_drift", numpy=True))
-    return float(np.max(drift, initial=0.0))
+def _worst(sim: Simulation, error: str) -> float:
+    return float(np.max(np.asarray(sim.read(f"sim.{error}", numpy=True)), initial=0.0))

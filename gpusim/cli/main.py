@@ -122,8 +122,8 @@ def _run(
 
     The scene's checks run if you simulate one world for the full duration, from the start, with the scene's own
     parameters, commands and signals. Otherwise the summary says why the checks did not run. Exit code: 0 done,
-    also with warnings; 1 a world failed, joints came apart by more than 1 cm, or checks of the scene failed; 2 bad
-    input; 130 interrupted.
+    also with warnings; 1 a world failed, joints came apart by more than 1 cm or 0.02 rad, or checks of the scene
+    failed; 2 bad input; 130 interrupted.
     """
     from gpusim.cli.options import RunOptions
     from gpusim.cli.run import run

@@ -81,7 +81,7 @@ def run(options: RunOptions) -> None:
         clock.end()
         print(clock.report(tuple(notes)))
     raise_failure(sim, outcome)
-    wrong = parted(outcome) or (found.broken if found is not None else "")
+    wrong = parted(outcome.drift, outcome.tilt) or (found.broken if found is not None else "")
     if wrong:
         raise BadRun(wrong)
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 DRIFT_TOO_FAR = 0.01
 """Joint gap (m) above which a run counts as failed."""
+TILT_TOO_FAR = 0.02
+"""Error of a locked rotation (rad, about 1 degree) above which a run counts as failed."""
 
 
 def show_summary(
@@ -63,7 +65,7 @@ def _rows(sim: Simulation, outcome: Outcome) -> list[tuple[str, str]]:
     rows += [
         ("energy at start" + world, f"{outcome.energy_start:.6g} J"),
         ("energy at end" + world, f"{outcome.energy_end:.6g} J"),
-        ("greatest joint drift", f"{outcome.drift:.3g} m"),
+        ("greatest joint drift", f"{outcome.drift:.3g} m, {outcome.tilt:.3g} rad"),
     ]
     if sim.runtime.capacity.places:
         rows.append(("close pairs of shapes", _pairs(sim)))
@@ -75,11 +77,11 @@ def _pairs(sim: Simulation) -> str:
     return f"at most {most}, of {sim.runtime.capacity.places} places"
 
 
-def parted(outcome: Outcome) -> str:
-    """Return an error text if a joint came apart, else an empty string."""
-    if outcome.drift <= DRIFT_TOO_FAR:
-        return ""
-    return f"joints came {outcome.drift:.3g} m apart; take a smaller --dt or more --substeps"
+def parted(drift: float, tilt: float) -> str:
+    """Return an error text if a joint came apart by ``drift`` (m) or ``tilt`` (rad), else an empty string."""
+    if not drift <= DRIFT_TOO_FAR:
+        return f"joints came {drift:.3g} m apart; take a smaller step"
+    return "" if tilt <= TILT_TOO_FAR else f"a locked rotation of a joint is {tilt:.3g} rad off; take a smaller step"
 
 
 def _health(sim: Simulation, outcome: Outcome) -> str:
@@ -89,8 +91,8 @@ def _health(sim: Simulation, outcome: Outcome) -> str:
         return "failed"
     if good < worlds:
         return f"{good} of {worlds} worlds good"
-    if parted(outcome):
-        return f"bad: {parted(outcome)}"
+    if wrong := parted(outcome.drift, outcome.tilt):
+        return f"bad: {wrong}"
     reported = [*sim.runtime.capacity.report(), *sim.runtime.accuracy.report()]
     if reported:
         return f"warned: {reported[0]}"

@@ -24,7 +24,8 @@ _KINDS = {ANGLE: "turn", TRANSLATION: "slide"}
 def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
     """Return the joints between a body and a site, as parameters of the blocks ``chain`` and ``ik``.
 
-    Use the result as ``d.add("chain", "arm", **chain(b, "torso", "l_grip"))``. The block ``ik`` also needs ``start``.
+    Use the result as ``d.add("chain", "arm", **chain(b, "torso", "l_grip"))``. The block ``ik`` starts from the
+    start pose of the model.
 
     Args:
         b: the builder.
@@ -33,7 +34,7 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
 
     Returns:
         ``joints`` and ``tip`` (7,). Each joint has ``place`` (7,) (pose in the previous joint's frame), ``axis``,
-        ``kind``, limits and label.
+        ``kind``, limits, label, and its coordinate in the start pose (``start``).
 
     Raises:
         ModelError: the body or site is unknown, no hinge or slide connects them, or a joint between them is not a
@@ -47,10 +48,22 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
         lower, upper = (x if math.isfinite(x) else None for x in limits)
         axis = [float(x) for x in np.asarray(joint.params["columns"])[:, 2]]
         kind = _KINDS[joint_type(joint.kind).coordinates[0]]
+        start = _coordinate(b, joint, kind, axis)
         joints.append(
-            {"axis": axis, "kind": kind, "lower": lower, "upper": upper, "label": joint.label, "place": _numbers(place)}
+            {"axis": axis, "kind": kind, "lower": lower, "upper": upper, "label": joint.label, "start": start}
+            | {"place": _numbers(place)}
         )
     return {"joints": joints, "tip": _numbers(places[-1])}
+
+
+def _coordinate(b: ModelBuilder, joint: JointSpec, kind: str, axis: list[float]) -> float:
+    """Return the coordinate of a hinge (rad) or slide (m) in the start pose."""
+    parent, child = (Transform() if k == WORLD else b.bodies[k].xform for k in (joint.parent, joint.child))
+    moved = (parent * joint.parent_xform).inverse() * (child * joint.child_xform)
+    if kind == "slide":
+        return float(np.dot(axis, moved.position))
+    x, y, z, w = moved.rotation
+    return math.remainder(2.0 * math.atan2(np.dot(axis, (x, y, z)), w), 2.0 * math.pi)
 
 
 def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:

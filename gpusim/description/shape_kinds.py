@@ -95,7 +95,7 @@ class ShapeType(ABC):
     rolls: ClassVar[bool] = False
     """True if contact points do not rotate with the body within a step, because the shape rolls."""
     single: ClassVar[bool] = False
-    """True if it has a single contact point with any shape."""
+    """True if it has a single contact point with a plane or a convex shape. Terrain and meshes can touch it at more."""
     level: ClassVar[int] = 1
     """Kernel build that contains the kind: 1 (all models), or 2 or 3 (only models with such a kind)."""
     picture: ClassVar[str] = "round"

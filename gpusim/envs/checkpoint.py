@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from gpusim.description.config import SolverConfig
 from gpusim.envs.task import Task
 from gpusim.errors import ModelError
 from gpusim.signals.checkpoint_file import Settings, read_checkpoint, write_checkpoint
@@ -15,11 +19,32 @@ from gpusim.simulation import Simulation
 from gpusim.typing import Array
 
 _PART = "env/"
-_FORM = "form"
+_SETTINGS = "settings"
+_LOOKS = ("scene", "render_options")
+"""Attributes of a task that do not change transitions. The digest of the model covers the scene."""
 
 
-def _form(task: Task, mode: str) -> Array:
-    return np.array([task.name, mode])
+def _settings(task: Task, mode: str, config: SolverConfig) -> dict[str, str]:
+    """Return everything that the transitions depend on besides the model and the arrays, as text by name."""
+    found = {"task": repr(task.name), "autoreset_mode": repr(mode)}
+    for name in Task.__annotations__:
+        if name not in _LOOKS:
+            value = getattr(task, name)
+            found[name] = _text(list(value) if isinstance(value, Mapping) else value)
+            if isinstance(value, Mapping):
+                found |= {f"{name}[{key!r}]": _text(item) for key, item in value.items()}
+    return found | {field.name: _text(getattr(config, field.name)) for field in dataclasses.fields(config)}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float | int | np.number) and not isinstance(value, bool):
+        return repr(float(value))
+    if isinstance(value, list | tuple | np.ndarray):
+        return f"({', '.join(_text(item) for item in value)})"
+    if dataclasses.is_dataclass(value):
+        given = (f"{field.name}={_text(getattr(value, field.name))}" for field in dataclasses.fields(value))
+        return f"{type(value).__name__}({', '.join(given)})"
+    return str(getattr(value, "__qualname__", type(value).__name__)) if callable(value) else repr(value)
 
 
 def write_env(
@@ -27,7 +52,8 @@ def write_env(
 ) -> None:
     """Write a checkpoint of a simulation, with the arrays of its environment."""
     settings = Settings(sim.backend_name, sim.dtype, sim.fast, sim.config)
-    extra = {_PART + name: array for name, array in {_FORM: _form(task, mode), **arrays}.items()}
+    words = np.array(json.dumps(_settings(task, mode, sim.config)))
+    extra = {_PART + name: array for name, array in {_SETTINGS: words, **arrays}.items()}
     write_checkpoint(path, sim.snapshot(), sim.runtime.built, settings, extra)
 
 
@@ -37,16 +63,17 @@ def read_env(
     """Return the snapshot and the arrays of a checkpoint.
 
     Raises:
-        ModelError: the file cannot be read, or its task, mode or number of worlds differs from the environment.
+        ModelError: the file cannot be read, or its task, settings or number of worlds differ from the environment.
     """
     found = read_checkpoint(path)
     kept = {name.removeprefix(_PART): array for name, array in found.arrays.items() if name.startswith(_PART)}
-    if _FORM not in kept:
+    if _SETTINGS not in kept:
         raise ModelError(f"checkpoint {found.path!r} is of a simulation alone; give a file of VectorEnv.save")
-    ours, theirs = ([str(word) for word in form] for form in (_form(task, mode), kept[_FORM]))
-    if ours != theirs:
-        rule = f"is of task '{theirs[0]}' with autoreset mode '{theirs[1]}', and this is '{ours[0]}' with '{ours[1]}'"
-        raise ModelError(f"checkpoint {found.path!r} {rule}; make such an environment")
+    ours, theirs = _settings(task, mode, sim.config), json.loads(str(kept[_SETTINGS]))
+    for name in theirs | ours:
+        if ours.get(name) != theirs.get(name):
+            rule = f"has {name} = {theirs.get(name)}, and this environment has {ours.get(name)}"
+            raise ModelError(f"checkpoint {found.path!r} {rule}; make an environment with the settings of the file")
     for name, array in arrays.items():
         if name not in kept or kept[name].shape != array.shape:
             shape = kept[name].shape if name in kept else "missing"

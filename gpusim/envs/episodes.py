@@ -78,7 +78,7 @@ class Episodes:
 
         Args:
             seed: one seed for all worlds, or one seed for each world. With one seed, all worlds get different random
-                numbers.
+                numbers. In a list, worlds with equal seeds get equal random numbers.
             worlds: indices, (n,).
 
         Raises:

@@ -116,8 +116,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Begin new episodes.
 
         Args:
-            seed: one seed for all worlds, one seed for each world, or None to continue the random sequence. An
-                environment that never got a seed starts with a random seed.
+            seed: one seed for all worlds, one seed for each world, or None to continue the random sequence. With one
+                seed, all worlds get different random numbers. In a list, worlds with equal seeds get equal random
+                numbers. An environment that never got a seed starts with a random seed.
             options: dict. The option "reset_mask" is a mask, bool (num_envs,), of the worlds to reset (default: all).
                 The option "stagger" is a number n: the first episodes of n groups of worlds end at different times.
 
@@ -207,7 +208,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         write_env(path, self.sim, self.task, self._mode.value, self._arrays())
 
     def load(self, path: str | os.PathLike[str]) -> Any:
-        """Continue from a checkpoint of the same task, number of worlds and mode, written by :meth:`save`.
+        """Continue from a checkpoint of the same task, settings, number of worlds and mode, from :meth:`save`.
 
         Returns:
             The observations (float32, (num_envs, n)).

@@ -85,7 +85,8 @@ def add_lights(context: Context) -> None:
 def add_headlight(context: Context) -> None:
     """Add MuJoCo's headlight if the model has other lights.
 
-    MuJoCo adds light colors in sRGB. The viewer adds them in linear RGB, so this function converts the intensity.
+    MuJoCo adds light colors in sRGB, so 0.4 alone gives 0.4 of white. The viewer adds them in linear RGB. This function
+    converts only the headlight. If all lights were converted, a surface in two lights would be too dark.
     """
     head = context.m.vis.headlight
     strength = float(np.max(head.diffuse))

@@ -161,8 +161,9 @@ class ImportReport(Findings):
         source: the file name, or a short description of text input.
         robot_name: name of the robot in the file.
         base_link: name of the root link.
-        base_joint: label of the fixed or free joint between the world and the base, or None without such a joint.
-        fixed_base: whether the base is fixed to the world.
+        base_joint: label of the fixed or free joint between the world and the base. None without such a joint, for
+            example if the base is on a hinge.
+        fixed_base: whether a joint other than a free joint holds the base, such as a weld or a hinge.
         total_mass: mass of all bodies (kg), including repaired values.
         added_mass: mass (kg) that repairs added.
         findings: all changes, repairs and ignored elements, in the order of the import.

@@ -201,8 +201,9 @@ class Assembly:
             base = first or next(iter(moving or own), None)
             if not self.report.base_link and base is not None:
                 self.report.base_link, self.report.robot_name = base.label, clean(model.name)
-                at_world = [item.label for item in placed if item.parent == WORLD and item.kind == "fixed"]
-                self.report.base_joint = next(iter(at_world), None)
+                bodies = {link.body for link in own}
+                at_world = [item for item in placed if item.parent == WORLD and item.child in bodies]
+                self.report.base_joint = next((item.label for item in at_world if item.kind == "fixed"), None)
                 self.report.fixed_base = fix or base.static or bool(at_world)
             if fix and first is not None:
                 self._fix(first, model)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
-from gpusim.errors import ModelError
+from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.mesh_search import Search
 from gpusim.importers.report import ImportReport, JointInfo, JointLimits
 from gpusim.importers.usd_actuators import Actuators, Passive, add_damping, add_mimics, read_passive
@@ -91,6 +91,7 @@ def load_usd(
     Raises:
         ModelError: usd-core or the file is missing, the file cannot be read or has no physics, or ``strict`` is
             True and the report is not exact.
+        UnknownNameError: ``pose`` is not None.
     """
     import_pxr()
     if meshes not in MESHES:
@@ -98,7 +99,7 @@ def load_usd(
     if not isinstance(path, str | os.PathLike) or not str(path).strip():
         raise ModelError(f"load_usd: {path!r} is no path; give the path of a USD file")
     if pose is not None:
-        raise ModelError(f"load_usd: pose = {pose!r}: USD has no named postures; leave it out")
+        raise unknown_name("pose", pose, ())
     text = str(path).lstrip().startswith("#usda")
     report = ImportReport("USD text" if text else Path(path).name, "", "", None, False)
     with usd_warnings(report):
@@ -229,7 +230,7 @@ class _Import:
             base = tree.carrier.get(root)
             report.base_link = bodies[root].label
             report.fixed_base = base is not None and base.kind != "free"
-            report.base_joint = base.label if base is not None else None
+            report.base_joint = base.label if base is not None and base.kind in ("fixed", "latch", "free") else None
             for joint in joints:
                 if base is None and joint.kind == "free" and root in joint.bodies:
                     report.base_joint = joint.label

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
+from gpusim.description.config import SolverConfig
 from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import WORLD, ShapeSpec
 from gpusim.importers.report import Finding
@@ -45,7 +46,7 @@ class Subject:
 
     def simulation(self) -> Simulation:
         """Return a new simulation in the start pose."""
-        return Simulation(self.model, backend="numpy")
+        return Simulation(self.model, backend="numpy", config=SolverConfig(dt=self.dt))
 
     def add(self, severity: str, element: str, what: str, effect: str = "", fix: str = "") -> None:
         """Add a finding."""

@@ -75,7 +75,7 @@ class StreamRecorder:
     ) -> None:
         address = check_address(str(path)) if is_address(path) else ""
         self.path = Path(path) if address else check_output_file(path, tuple(WRITERS), "recording")
-        if dtype not in DTYPES:
+        if not isinstance(dtype, str) or dtype not in DTYPES:
             raise unknown_name("dtype of a recording", str(dtype), DTYPES)
         format_: type[Writer] = RerunStream if address else WRITERS[suffix_of(self.path)]
         format_.prepare()

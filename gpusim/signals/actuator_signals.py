@@ -16,6 +16,13 @@ from gpusim.typing import Array
 
 Reader = Callable[[], Array]
 Writer = Callable[[Array, Array], None]
+Units = Callable[[str, str], str]
+
+BRAKE_SIGNALS = (
+    ("force", "N m", "force on the coordinate (N on a travel)"),
+    ("heat", "W", "power that becomes heat"),
+)
+"""Name, unit and description of the signals of all brakes. They need a trial step."""
 
 
 def add_actuator_signals(runtime: Runtime, table: SignalTable) -> None:
@@ -35,10 +42,10 @@ def add_actuator_signals(runtime: Runtime, table: SignalTable) -> None:
                         _parameter_reader(runtime, group, p.name, k), _alone(shared, p.name), shared=(shared, p.name),
                     )  # fmt: skip
             if kind.brakes:
-                _add_brake_signals(runtime, table, group, k, unit("force", "N m"))
+                _add_brake_signals(runtime, table, group, k, unit)
 
 
-def _units(runtime: Runtime, group: Group, spec: ActuatorSpec) -> Callable[[str, str], str]:
+def _units(runtime: Runtime, group: Group, spec: ActuatorSpec) -> Units:
     """Return a function that converts the name and declared unit of a signal to its unit for this actuator."""
     kind, joints = group.type, runtime.model.joints
     travels = False
@@ -53,7 +60,7 @@ def _units(runtime: Runtime, group: Group, spec: ActuatorSpec) -> Callable[[str,
     return unit
 
 
-def _add_brake_signals(runtime: Runtime, table: SignalTable, group: Group, k: int, unit: str) -> None:
+def _add_brake_signals(runtime: Runtime, table: SignalTable, group: Group, k: int, unit: Units) -> None:
     """Add the signals of a brake's force, and of the power (W) that becomes heat."""
     name, axis, prefix = group.type.name, int(group.axis[k]), f"{group.type.prefix}.{group.labels[k]}."
 
@@ -64,8 +71,8 @@ def _add_brake_signals(runtime: Runtime, table: SignalTable, group: Group, k: in
         work = runtime.forward()
         return -force() * 0.5 * (work.rate[:, axis] + work.rate_next[:, axis])
 
-    table.add(prefix + "force", (), unit, "that it exerts on the coordinate", force, forward=True)
-    table.add(prefix + "heat", (), "W", "power that it takes", heat, forward=True)
+    for (signal, stated, doc), read in zip(BRAKE_SIGNALS, (force, heat), strict=True):
+        table.add(prefix + signal, (), unit(signal, stated), doc, read, forward=True)
 
 
 def _writer(runtime: Runtime, group: Group, name: str, k: int) -> Writer | None:

@@ -203,7 +203,10 @@ def _sealed(archive: bytes) -> bytes:
 
 def _read(path: str | os.PathLike[str]) -> bytes:
     """Return the bytes of a file."""
-    file, fix = Path(path), "give a file of Simulation.save"
+    fix = "give a file of Simulation.save"
+    if not isinstance(path, str | os.PathLike):
+        raise ModelError(f"checkpoint {path!r} is no path; {fix}")
+    file = Path(path)
     try:
         if file.exists() and not file.is_file():
             raise ModelError(f"checkpoint {str(path)!r} is a folder or a device; {fix}")

@@ -13,6 +13,7 @@ from gpusim import validate
 from gpusim.arrays import on_host
 from gpusim.errors import callers_level
 from gpusim.signals.observe import chosen_commands
+from gpusim.signals.signal import name_list
 from gpusim.signals.writing import chosen_worlds
 from gpusim.typing import Array
 
@@ -88,13 +89,17 @@ class Linearizing:
 def _linearize(sim: Any, states: Any, commands: Any, steps: int, step: float, world: int) -> Linearization:
     step = validate.positive(_ELEMENT, "step", step)
     steps = validate.count(_ELEMENT, "steps", steps)
-    runtime, (chosen, *_) = sim.runtime, chosen_worlds(_ELEMENT, world, sim.num_worlds)
+    runtime, worlds = sim.runtime, chosen_worlds(_ELEMENT, world, sim.num_worlds)
+    if worlds.size != 1:
+        raise validate.fail(_ELEMENT, f"world = {world!r} is not one world", "give its number, from 0")
+    chosen = int(worlds[0])
     names, known = sim.observe(states).names, sim.signals()
     for name in names:
         if not known[name].writable or name.endswith(".orientation"):
             rule = f"signal '{name}' is not a writable number or vector"
             raise validate.fail(_ELEMENT, rule, "name positions, velocities, pressures ...")
-    labels = chosen_commands(runtime, commands) if len(commands) and len(runtime.model.controls) else []
+    wanted = name_list(f"{_ELEMENT}: commands", commands)
+    labels = chosen_commands(runtime, wanted) if wanted and len(runtime.model.controls) else []
     here = on_host(sim.observe(names).read())[chosen].copy()
     columns = [runtime.model.controls[label] for label in labels]
     command, limits = np.array(runtime.backend.read_control())[chosen, columns], runtime.model.control_map[:2, columns]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,13 @@ from gpusim.errors import unknown_name
 from gpusim.reference.signals.quantities import numbers
 from gpusim.signals.control_map import check_free, offered
 from gpusim.signals.runtime import Runtime
-from gpusim.signals.signal import Signal, matching
+from gpusim.signals.signal import Signal, matching, name_list
 from gpusim.typing import Array
 
 
 def chosen_commands(runtime: Runtime, names: Any) -> list[str]:
     """Return the labels of the commands that match names or wildcards. See :func:`offered`."""
-    given = [names] if isinstance(names, str) else list(names) if isinstance(names, Iterable) else []
-    if not given or not all(isinstance(name, str) for name in given):
-        return matching("command", names, runtime.model.controls)  # raises
+    given = name_list("commands", names, 1)
     return list(dict.fromkeys(label for name in given for label in matching("command", name, offered(runtime, name))))
 
 
@@ -39,7 +37,7 @@ class Observation:
     """
 
     def __init__(self, runtime: Runtime, signals: Sequence[Signal], dtype: str = "float64") -> None:
-        if dtype not in ("float64", "float32"):
+        if not isinstance(dtype, str) or dtype not in ("float64", "float32"):
             raise unknown_name("dtype of an observation", str(dtype), ("float64", "float32"))
         self._runtime, self._single = runtime, dtype == "float32"
         self.array: Any = None

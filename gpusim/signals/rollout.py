@@ -138,7 +138,7 @@ class _Rollout:
 
 def _whole(name: str, value: Any, least: int) -> int:
     """Return a whole number of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        rule = f"{name} = {value!r} must be a whole number of at least {least}"
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value < 2**53:
+        rule = f"{name} = {value!r} is no whole number from {least} to 2^53"
         raise validate.fail(_FUNCTION, rule, f"give {least} or more")
     return int(value)

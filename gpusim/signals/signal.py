@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -175,7 +176,8 @@ def name_list(element: str, given: str | Sequence[str], least: int = 0) -> list[
     Raises:
         ModelError: there are fewer than ``least`` names, or a value is not a name.
     """
-    names = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
+    several = isinstance(given, Iterable) and not isinstance(given, str) and getattr(given, "ndim", 1) > 0
+    names: list[Any] = list(given) if several else [given]
     if len(names) < least or not all(isinstance(name, str) for name in names):
         hint = "give a name, a wildcard or a list of them, such as ['*']"
         raise validate.fail(element, f"{given!r} is no list of names", hint)

@@ -96,8 +96,9 @@ def fit(
 
     if not isinstance(trace, Recording):
         raise validate.fail("fit", f"trace = {trace!r} is no recording", "give load_recording(path)")
-    for name, given in (("parameters", parameters), ("scale", scale or {}), ("start", start or {})):
-        if not isinstance(given, Mapping):
+    optional = {"commands": commands, "scale": scale, "start": start}
+    for name, given in {"parameters": parameters, **optional}.items():
+        if not isinstance(given, Mapping) and (given is not None or name not in optional):
             raise validate.fail("fit", f"{name} = {given!r} is no dict", "give a dict by name")
     names = list(trace.signals) if signals is None else name_list("fit: signals", signals)
     search = _Search(model, trace, names, dict(parameters), commands or {}, scale, config, backend)
@@ -155,10 +156,13 @@ class _Search:
         if scale is None:
             spread = np.std(self._measured, axis=0)
             return np.where(spread > 0.0, spread, 1.0)
-        if missing := [name for name in self._names if name not in scale or not scale[name] > 0.0]:
-            raise ModelError(f"fit: scale of signal '{missing[0]}' is missing or not above 0; give its noise")
-        slices = self._seen.slices
-        return np.concatenate([np.full(slices[n].stop - slices[n].start, float(scale[n])) for n in self._names])
+        if missing := [name for name in self._names if name not in scale]:
+            raise ModelError(f"fit: scale of signal '{missing[0]}' is missing; give its noise")
+        noise, slices = (
+            {n: validate.positive("fit", f"scale of '{n}'", scale[n]) for n in self._names},
+            self._seen.slices,
+        )
+        return np.concatenate([np.full(slices[n].stop - slices[n].start, noise[n]) for n in self._names])
 
     def _steps_of(self, trace: Recording) -> Array:
         """Return the number of steps from the previous sample to each sample."""
@@ -175,9 +179,11 @@ class _Search:
         if label not in self._sim.model.controls:
             raise unknown_name("command", label, self._sim.model.controls)
         times = np.asarray(trace.time, float)
-        values = np.array([given(t) for t in times]) if callable(given) else np.asarray(given, float)
+        values = validate.array(f"fit: command '{label}'", [given(t) for t in times] if callable(given) else given)
         if values.shape != times.shape:
             raise ModelError(f"fit: command '{label}' has shape {values.shape}; give {times.size} values")
+        if not np.all(np.isfinite(values)):
+            raise validate.fail(f"fit: command '{label}'", "a value is not finite", "give finite numbers")
         return values
 
     def share(self, start: Mapping[str, float] | None) -> Array:

@@ -125,6 +125,8 @@ def run_sweep(
 ) -> Any:
     """Run the given points, see :func:`sweep`. ``name`` identifies the scene in the ".part" folder."""
     validate.count("sweep", "together", together)
+    if progress is not None and not callable(progress):
+        raise validate.fail("sweep", f"progress = {progress!r} is no function", "give a function of two numbers")
     path: Path | None = None if out is None else check_output_file(out, (".parquet",), "sweep")
     files = SweepFiles(path, [name, list(points), vars(plan), together], points)
     groups = grouped(build, points, together)

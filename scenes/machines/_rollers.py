@@ -38,8 +38,6 @@ MOTOR: dict[str, Any] = {
 MOST_TORQUE = 2.0
 #: Shares of the maximum torque for the wheels in order, so that the platform does not only turn in place.
 TORQUES = (0.25, -0.15, 0.05, 0.1)
-#: Maximum velocity commands, m/s and rad/s.
-MOST = {"forward": 1.0, "left": 1.0, "turn": 2.0}
 #: Damping gains of the servos on the platform's velocity, N s/m, and yaw rate, N m s/rad.
 HOLD, HOLD_TURN = 2000.0, 200.0
 
@@ -87,15 +85,18 @@ def add_wheels(
     ]
 
 
-def add_drives(b: gpusim.ModelBuilder, wheels: Sequence[OmniWheel], drive: Drive) -> None:
-    """Add the drives: servos for the platform, DC motors for the wheels, or torque motors."""
+def add_drives(b: gpusim.ModelBuilder, wheels: Sequence[OmniWheel], drive: Drive, most: float) -> None:
+    """Add the drives: servos for the platform, DC motors for the wheels, or torque motors.
+
+    Servos accept commands up to ``most`` times the velocities of MOTIONS.
+    """
     together = add_omni_drive(b, wheels)
     if drive == "speeds":
         for name in MOTIONS:
             hold = HOLD_TURN if name == "turn" else HOLD
-            most = MOST[name]
+            limit = most * max(value for _, value in MOTIONS[name])
             tendon = getattr(together, name)
-            b.add_servo(tendon, "velocity", damping=hold, label=name, command_range=(-most, most))
+            b.add_servo(tendon, "velocity", damping=hold, label=name, command_range=(-limit, limit))
     for k, wheel in enumerate(wheels):
         if drive == "motors":
             b.add_dc_motor(wheel.spin, **MOTOR, label=f"motor{k}")

@@ -9,6 +9,8 @@ from gpusim.scene import Camera, Scene, require
 from gpusim.scenes.machines import _rollers
 
 NAME = "mecanum_vehicle"
+MOST = 1.0
+"""Maximum speed, m/s."""
 
 
 def build(
@@ -35,7 +37,7 @@ def build(
         roller_mass: mass of each roller, kg, above 0.
         friction: friction of rollers and ground, 0 or more.
     """
-    require(abs(speed) <= 1.0, NAME, "speed", speed, "must lie between -1 and 1")
+    require(abs(speed) <= MOST, NAME, "speed", speed, "must lie between -1 and 1")
     require(mass > 0.0, NAME, "mass", mass, "must be above 0")
     require(wheelbase >= 0.3, NAME, "wheelbase", wheelbase, "must be at least 0.3")
     require(track >= 0.2, NAME, "track", track, "must be at least 0.2")
@@ -55,7 +57,7 @@ def build(
         roller_mass=roller_mass,
         material=gpusim.Material(friction=friction),
     )
-    _rollers.add_drives(b, wheels, drive)
+    _rollers.add_drives(b, wheels, drive, MOST)
     return Scene(
         name=NAME,
         description="A platform on four mecanum wheels drives forward, aside, and while it turns.",

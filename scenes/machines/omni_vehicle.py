@@ -11,6 +11,8 @@ from gpusim.scene import Camera, Scene, require
 from gpusim.scenes.machines import _rollers
 
 NAME = "omni_vehicle"
+MOST = 1.5
+"""Maximum speed, m/s."""
 
 
 def build(
@@ -33,7 +35,7 @@ def build(
         roller_mass: mass of each roller, kg, above 0.
         friction: friction of rollers and ground, 0 or more.
     """
-    require(abs(speed) <= 1.5, NAME, "speed", speed, "must lie between -1.5 and 1.5")
+    require(abs(speed) <= MOST, NAME, "speed", speed, "must lie between -1.5 and 1.5")
     require(mass > 0.0, NAME, "mass", mass, "must be above 0")
     require(distance >= 0.2, NAME, "distance", distance, "must be at least 0.2")
     _rollers.require_rollers(NAME, rollers)
@@ -43,7 +45,7 @@ def build(
     places = _rollers.around(3, distance)
     given = {"rollers": rollers, "roller_mass": roller_mass, "material": gpusim.Material(friction=friction)}
     wheels = _rollers.add_wheels(b, platform, places, [0.0] * 3, **given)
-    _rollers.add_drives(b, wheels, drive)
+    _rollers.add_drives(b, wheels, drive, MOST)
     return Scene(
         name=NAME,
         description="A platform on three omni wheels drives forward, aside, and while it turns.",

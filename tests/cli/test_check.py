@@ -63,6 +63,20 @@ add:
     assert "it cannot close: 0.5 remains" in result.stdout and "run: failed" in result.stdout
 
 
+def test_turned_joints_fail(cli, tmp_path: Path) -> None:
+    """Two welds at one point of the bar lock it in two orientations that differ by 0.1 rad. No joint has a gap."""
+    text = """
+add:
+  - body: {label: bar, mass: 1, inertia: [1, 1, 1]}
+  - joint_fixed: {label: straight, parent: world, child: bar}
+  - joint_fixed: {label: turned, parent: world, child: bar, parent_xform: {rotation: [0, 0, 0.05, 0.99875]}}
+"""
+    (tmp_path / "bar.yaml").write_text(text)
+    result = cli("check", tmp_path / "bar.yaml", "--backend", FASTEST)
+    assert result.exit_code == 1, result.output
+    assert "a locked rotation of a joint is 0." in result.stdout and "m apart" not in result.stdout
+
+
 def test_plots_of_missing_signals(cli, tmp_path: Path) -> None:
     """``gpusim run`` refuses the file for the same reason."""
     file = tmp_path / "plots.yaml"

@@ -169,10 +169,16 @@ def test_checks_of_a_run_that_failed_are_not_run(cli, monkeypatch) -> None:
     assert result.stderr.splitlines()[-1].startswith("gpusim: 1 of 1 worlds failed: world 0: ")
 
 
-def test_joints_that_came_apart_exit_with_1(cli, monkeypatch) -> None:
-    monkeypatch.setattr("gpusim.cli.loop._drift", lambda sim: 0.02)
+@pytest.mark.parametrize(
+    ("error", "reported"),
+    [
+        ("joint_drift", "joints came 0.03 m apart; take a smaller step"),
+        ("joint_tilt_peak", "a locked rotation of a joint is 0.03 rad off; take a smaller step"),
+    ],
+)
+def test_joints_that_came_apart_exit_with_1(cli, monkeypatch, error: str, reported: str) -> None:
+    monkeypatch.setattr("gpusim.cli.loop._worst", lambda sim, name: 0.03 if name == error else 0.0)
     result = cli("run", *SHORT)
-    reported = "joints came 0.02 m apart; take a smaller --dt or more --substeps"
     assert result.exit_code == 1 and row(result.stdout, "health") == f"bad: {reported}"
     assert result.stderr == f"gpusim: {reported}\n"
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import gpusim
+from gpusim.scene import load_scene
+from tests.unit.test_dict_format import everything
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -60,3 +62,23 @@ def test_every_page_is_in_the_navigation() -> None:
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     listed = set(re.findall(r"[\w/]+\.md", text.split("\nnav:", 1)[1]))
     assert listed == {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")}
+
+
+def test_the_page_of_signals_lists_every_kind_of_signal() -> None:
+    """Labels, diagrams and the index of a coordinate aside."""
+    page = (DOCS / "reference" / "signals.md").read_text(encoding="utf-8")
+    known = {kind_of(name) for name in re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)}
+    b = everything()
+    ball, lamp = (b.add_body(1.0, (1, 1, 1), label=name) for name in ("ball", "lamp"))
+    b.add_latch(-1, ball)
+    b.add_joint_ball(-1, lamp, cone_limit=1.0)
+    b.set_command_map("push", time_constant=0.1)
+    for model in (b, load_scene("excavator").builder, load_scene("suspension_rig").builder):
+        names = gpusim.Simulation(model.finalize(), backend="numpy").signals()
+        assert {kind_of(n) for n in names if not n.startswith(("diagram.", "sensor.imu."))} - known == set()
+
+
+def kind_of(signal: str) -> str:
+    """Return the first and the last word of a signal, without index."""
+    first, _, rest = signal.partition(".")
+    return f"{first}.{re.sub(r'_[0-9]$', '', rest.rpartition('.')[2]) if '.' in rest or first == 'sim' else ''}"

@@ -11,6 +11,7 @@ import pytest
 from gpusim import ContactLaw, Material, ModelBuilder, ModelError, Simulation, SolverConfig, Transform
 from gpusim.importers import Finding, load_urdf
 from gpusim.lint import check_model, compare, compare_with_mujoco, fallen
+from gpusim.lint.subject import Subject
 from gpusim.scene import load_scene
 from tests.message_snapshot import naming
 
@@ -144,6 +145,12 @@ def test_hulls_of_hollow_meshes() -> None:
         found = words(check_model(b), "hulls")
         assert len(found) == count
     assert "1.36 times" in found[0].what and found[0].severity == "contact"  # 1 / (1 - 0.8/3)
+
+
+def test_the_step_is_the_given_one() -> None:
+    assert Subject(pendulum(), 4e-3).simulation().step_size == 4e-3
+    with pytest.raises(ModelError, match=naming("dt -1")):
+        check_model(pendulum(), dt=-1.0)
 
 
 def test_stiff_gains() -> None:

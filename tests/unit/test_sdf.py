@@ -205,6 +205,7 @@ def test_soft_limits_and_initial_positions_are_reported():
 def test_ball_and_fixed_joints():
     sim, report = simulate(hanging("ball", ""))
     assert [info.kind for info in report.joints.values()] == ["ball"]
+    assert report.base_joint is None and report.fixed_base
     builder, report = load_sdf(hanging("fixed", ""))
     assert [spec.kind for spec in builder.joints] == ["fixed"] and report.base_joint == "j" and report.fixed_base
 

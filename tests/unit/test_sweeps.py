@@ -192,6 +192,11 @@ def test_samples_are_at_the_steps_of_a_run() -> None:
 # Tables and files.
 
 
+def test_nothing_to_sample_is_named() -> None:
+    with pytest.raises(ModelError, match=naming("num_samples 3 parameters")):
+        sample({}, 3)
+
+
 def swept(**options: Any) -> Any:
     given = {"signals": SIGNALS, "backend": "numpy", "duration": 0.02, "together": 2} | options
     return gpusim.sweep(build, {"mass": [1.0, 2.0, 3.0], "extra": [False, True]}, **given)
@@ -239,6 +244,9 @@ def test_an_interrupted_sweep_continues(tmp_path: Path, monkeypatch) -> None:
         ({"num_samples": -1}, ModelError, "num_samples -1"),
         ({"num_samples": "3"}, ModelError, "num_samples '3'"),
         ({"num_samples": 10**9}, ModelError, "1000000000 1000000"),
+        ({"num_samples": 3, "seed": "x"}, ModelError, "seed 'x'"),
+        ({"num_samples": 3, "seed": -1}, ModelError, "seed -1"),
+        ({"progress": 5}, ModelError, "progress 5"),
         ({"duration": "1 s"}, ModelError, "duration '1 s'"),
         ({"duration": -1.0}, ModelError, "duration -1"),
     ],

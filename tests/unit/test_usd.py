@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim import ModelError
+from gpusim import ModelError, UnknownNameError
 from gpusim.importers import load_usd
 from tests.backends import FASTEST
 from tests.unit.test_usd_shapes import colliding
@@ -286,6 +286,11 @@ def test_fixed_joints_merge_bodies_unless_they_are_kept():
         assert [spec.label for spec in kept[0].bodies] == ["a", "b", "c"]
 
 
+def test_a_hinge_is_no_base_joint():
+    report = load_usd(pendulum())[1]
+    assert report.base_joint is None and report.fixed_base and report.base_link == "rod"
+
+
 def test_bases_are_as_in_the_file_or_as_asked():
     floating, report = load_usd(arm())
     assert joints(floating)["world_to_a"].kind == "free" and not report.fixed_base and report.base_joint == "world_to_a"
@@ -444,7 +449,7 @@ def test_files_that_are_no_usd(tmp_path):
         load_usd(tmp_path / "a.xml")
     with pytest.raises(ModelError, match="one of hull, decompose"):
         load_usd(pendulum(), meshes="concave")
-    with pytest.raises(ModelError, match="no named postures"):
+    with pytest.raises(UnknownNameError, match="pose 'home'"):
         load_usd(pendulum(), pose="home")
 
 

@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,11 @@ GIVEN: dict[str, Any] = {
     "kind": "sphere", "params": {"radius": 0.1}, "half_extents": (1, 1, 1), "semi_axes": (1, 1, 1),
     "exponents": (1, 1), "edge_radius": 0.01, "vertices": np.eye(4, 3), "heights": np.zeros((3, 3)), "spacing": (1, 1),
     "shape_a": 0, "shape_b": 1, "force": (1, 0, 0), "torque": (1, 0, 0), "num_worlds": 2, "label": None,
+    "command": "push", "names": ["push"], "group_a": "a", "group_b": "b", "collide": True, "joints": [0],
+    "solver": "direct",
 }  # fmt: skip
 
-SIZE = 6
+SIZE = 7
 """Elements of ``machine``."""
 
 
@@ -38,12 +41,13 @@ def machine() -> ModelBuilder:
         b.add_shape_sphere(b.add_body(1.0, (1.0, 1.0, 1.0), label=name), 0.1)
     b.add_joint_revolute(-1, 0, label="first")
     b.add_joint_revolute(0, 1, label="second")
+    b.add_servo(0, stiffness=1.0, label="push")
     return b
 
 
 def calls() -> Iterator[tuple[str, str, Any]]:
-    """Every method that adds something, every parameter of it, every wrong value."""
-    for method in sorted(n for n in dir(ModelBuilder) if n.startswith(("add_", "exclude_", "replicate"))):
+    """Every method that adds or sets something, every parameter of it, every wrong value."""
+    for method in sorted(n for n in dir(ModelBuilder) if n.startswith(("add_", "exclude_", "replicate", "set_"))):
         yield from ((method, parameter.name, value) for parameter in parameters(method) for value in WRONG)
 
 
@@ -103,6 +107,38 @@ def test_simulations_refuse_in_their_own_words(name: str) -> None:
 @pytest.mark.parametrize("name", ["dt", "substeps", "iterations", "joint_solver", "scheme", "max_colors", "max_pairs"])
 def test_settings_refuse_in_their_own_words(name: str) -> None:
     found = [refused(f"{name}={v!r}", lambda v=v: SolverConfig(**{name: v})) for v in WRONG]
+    assert not any(found), "\n".join(filter(None, found))
+
+
+METHODS: dict[str, dict[str, Any]] = {
+    "assemble": {}, "command": {"names": "push"}, "contacts": {}, "linearize": {"states": "joint.*.position"},
+    "observe": {"names": "sim.time"}, "override": {"values": {"push": 1.0}}, "project_velocities": {}, "release": {},
+    "reset": {}, "rollout": {"steps": 1, "record": "sim.time"}, "step": {},
+    "write_state": {"values": {"joint.first.position": 0.1}},
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_of_a_simulation_refuse_in_their_own_words(method: str) -> None:
+    sim = gpusim.Simulation(machine().finalize(), 2, backend="numpy")
+    found = []
+    for name in inspect.signature(getattr(sim, method)).parameters:
+        for v in [*WRONG, np.array("push"), {"push": "x"}, {5: 1.0}]:
+            given = METHODS[method] | {name: v}
+            text = refused(f"{name}={v!r}", lambda given=given: getattr(sim, method)(**given))
+            found += [text] if text else []
+    assert not found, "\n".join(found)
+
+
+def test_files_refuse_in_their_own_words(tmp_path: Path) -> None:
+    sim = gpusim.Simulation(machine().finalize(), backend="numpy")
+    found = [refused(f"load({v!r})", lambda v=v: gpusim.Simulation.load(v)) for v in WRONG if not isinstance(v, str)]
+    for name in ("signals", "rate", "worlds", "dtype"):
+        for v in WRONG:
+            given = {"signals": "sim.time", name: v}
+            path = tmp_path / f"{name}.npz"
+            found.append(refused(f"{name}={v!r}", lambda g=given, p=path: gpusim.record(sim, p, **g).close()))
     assert not any(found), "\n".join(filter(None, found))
 
 

@@ -66,10 +66,9 @@ class Input(UiHints):
         return min(max(value, self.lower), self.upper)
 
     def at(self, deflection: float) -> float:
-        """Return the value for a stick's deflection from -1 to 1. Deflection 0 gives 0 if ``lower`` < 0 < ``upper``."""
-        if self.lower < 0.0 < self.upper:
-            return deflection * (self.upper if deflection >= 0.0 else -self.lower)
-        return self.lower + max(deflection, 0.0) * (self.upper - self.lower)
+        """Return the value for a stick's deflection from -1 to 1. Deflection 0 gives the allowed value nearest to 0."""
+        rest = min(max(0.0, self.lower), self.upper)
+        return rest + deflection * (self.upper - rest if deflection >= 0.0 else rest - self.lower)
 
 
 def held_value(item: Input, sim: Simulation) -> Value:

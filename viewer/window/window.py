@@ -220,10 +220,6 @@ class Window:
         """
         return run_session(self.session, self.pacer, self.frame, duration, self.screen.closed)
 
-    def done(self) -> bool:
-        """Return whether the user has quit."""
-        return self.session.finished or self.screen.closed()
-
     def frame(self, deadline: float) -> None:
         """Show one frame: handle events, advance the state to ``deadline`` (s), draw the picture."""
         began = time.perf_counter()

@@ -27,7 +27,7 @@ from gpusim.rotations import matrix_from_quaternion
 
 PROJECTED = 1e-12
 """Regularization of J J^T in the null-space projection, relative to the mean of its diagonal."""
-_KNOWN = ("place", "axis", "kind", "lower", "upper", "label")
+_KNOWN = ("place", "axis", "kind", "lower", "upper", "label", "start")
 """Keys of the dict of one joint of a chain."""
 
 
@@ -50,6 +50,7 @@ def check_chain(element: str, joints: Any, tip: Any, more: Sequence[str] = ()) -
             raise validate.fail(element, f"{joint!r} is no joint", "take joints from gpusim.control.chain(...)")
         validate.numbers(element, "place", joint.get("place"), 7)
         validate.direction(element, "axis", joint.get("axis"))
+        validate.number(element, "start", joint.get("start", 0.0))
         if joint.get("kind") not in ("turn", "slide"):
             raise validate.fail(element, f"kind = {joint.get('kind')!r} is unknown", "give 'turn' or 'slide'")
     validate.numbers(element, "tip", tip, 7)
@@ -121,10 +122,11 @@ class Chain(Block):
 class Ik(Block):
     """Inverse kinematics: joint positions that move a chain's tip to ``target`` (3,) (m), in the base's frame.
 
-    The block starts from ``start`` and does one iteration per sample. In the null space, the joints move to ``posture``
-    (n,). With a ``lever`` (m), the tip also rotates to the input ``orientation`` (4,) (xyzw, in the base's frame). An
-    error of one radian then counts as much as an error of ``lever`` meters. Outputs: the joint positions ``out`` (n,),
-    and the error ``error`` (m) before this iteration.
+    The block starts from ``start`` (n,) and does one iteration per sample. Without ``start``, it starts from the start
+    pose of the model. In the null space, the joints move to ``posture`` (n,). With a ``lever`` (m), the tip also
+    rotates to the input ``orientation`` (4,) (xyzw, in the base's frame). An error of one radian then counts as much as
+    an error of ``lever`` meters. Outputs: the joint positions ``out`` (n,), and the error ``error`` (m) before this
+    iteration.
     """
 
     joints: Sequence[dict[str, Any]]
@@ -143,7 +145,8 @@ class Ik(Block):
     def check(self, element: str) -> None:
         """Check the chain and the parameters."""
         check_chain(element, self.joints, self.tip)
-        validate.numbers(element, "start", self.start, len(self.joints))
+        if np.size(self.start):
+            validate.numbers(element, "start", self.start, len(self.joints))
         for name in ("damping", "max_way"):
             validate.positive(element, name, getattr(self, name))
         for name in ("posture_gain", "lever"):
@@ -162,7 +165,8 @@ class Ik(Block):
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Do one step of damped least squares."""
         t, n = c.trace, len(self.joints)
-        c.places("q", [float(x) for x in self.start])
+        start = self.start if np.size(self.start) else [joint.get("start", 0.0) for joint in self.joints]
+        c.places("q", [float(x) for x in start])
         q = c.kept("q")
         reached = forward(t, self.joints, self.tip, q)
         way = vectors.minus(given["target"], reached.position) + self._turn(t, reached, given)

@@ -44,7 +44,7 @@ class Convex(ABC):
         radius: distance by which the core is inflated, m.
         solid: whether the core has a volume.
         flat: whether the core is a point, a segment or a polytope, so that normals are exact.
-        single: whether the shape touches every other shape in only one point.
+        single: whether the shape touches a plane or a convex shape in only one point.
         rim: whether the shape approximates the circular rim of an end cap by a polygon.
     """
 

@@ -179,6 +179,28 @@ def test_what_is_out_of_reach_is_come_near_to_along_its_direction() -> None:
     assert sim.read("diagram.d.ik.error")[0] == pytest.approx(1.1, abs=1e-3)
 
 
+def test_inverse_kinematics_starts_in_the_start_pose() -> None:
+    """The target is the tip of the start pose, so the first iteration leaves the joints where they start."""
+    b = arm()
+    for x, joint in zip(TURNS, b.joints, strict=True):
+        axis = joint.params["columns"][:, 2]
+        way = Transform.from_axis_angle((0, 0, 0), axis, x) if joint.kind == "revolute" else Transform(tuple(x * axis))
+        at = b.bodies[joint.parent].xform * joint.parent_xform * way
+        b.bodies[joint.child].xform = at * joint.child_xform.inverse()
+    d = Diagram("d")
+    d.connect("signal:site.tip.position", d.add("to_frame", "tip")["in"])
+    d.connect("signal:body.base.position", "tip.position")
+    d.connect("signal:body.base.orientation", "tip.orientation")
+    d.connect("tip", d.add("ik", "ik", posture_gain=0.0, **chain(b, "base", "tip"))["target"])
+    d.connect(d.add("constant", "zero", value=[0.0] * 6), "ik.posture")
+    b.add_diagram(d)
+    sim = Simulation(b.finalize(), config=SolverConfig(dt=1e-3))
+    np.testing.assert_allclose([sim.read(f"joint.joint{k}.position")[0] for k in range(6)], TURNS, atol=1e-12)
+    sim.step()
+    np.testing.assert_allclose(sim.read("diagram.d.ik")[0], TURNS, atol=1e-12)
+    assert sim.read("diagram.d.ik.error")[0] < 1e-12
+
+
 @pytest.mark.nightly
 def test_limits_hold() -> None:
     sim = reading(target=(-3.0, 0.0, -3.0))

@@ -155,7 +155,7 @@ def test_unknown_units_are_reported_what_to_write(unit: str) -> None:
 
 
 NEEDED: dict[str, dict[str, Any]] = {
-    "chain": {"joints": [HINGE]}, "ik": {"joints": [HINGE], "start": [0.0]},
+    "chain": {"joints": [HINGE]}, "ik": {"joints": [HINGE]},
     "inverse_dynamics": {"joints": [HEAVY]},
     "lowpass": {"time": 0.1}, "derivative": {"time": 0.1}, "transfer": {"num": [1.0], "den": [1.0, 1.0]},
     "rate_limiter": {"rise": 1.0}, "limiter": {"lower": -1.0, "upper": 1.0}, "backlash": {"width": 0.1},

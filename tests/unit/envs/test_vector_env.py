@@ -103,6 +103,8 @@ def test_world_0_repeats_in_one_world_and_from_a_list_of_seeds() -> None:
     second, _ = listed.reset(seed=[3, 7, 7])
     assert np.array_equal(second[1], first[0]) and np.array_equal(second[1], second[2])
     assert not np.array_equal(second[0], second[1])
+    same, _ = listed.reset(seed=7)
+    assert np.array_equal(same[0], first[0]) and not np.array_equal(same[0], same[1])
 
 
 def test_seeds_repeat_and_episodes_differ() -> None:
@@ -271,6 +273,16 @@ def test_a_checkpoint_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
     cart(autoreset_mode="disabled").save(path)
     with pytest.raises(ModelError, match=naming("Disabled NextStep")):
         env.load(path)
+    for changes, reported in (
+        ({"episode": 3.0}, "episode 3.0 1.0"),
+        ({"noise": {"joint.rail.position": 0.1}}, "noise 'joint.rail.position'"),
+        ({"goals": {"place": Uniform(-1.0, 2.0)}}, "goals 'place' Uniform"),
+        ({"dt": 1e-3}, "dt 0.001 0.01"),
+        ({"delay": 2}, "delay 2.0 0.0"),
+    ):
+        cart(task=Cart(**changes)).save(path)
+        with pytest.raises(ModelError, match=naming(reported)):
+            env.load(path)
     cart(4).save(path)
     with pytest.raises(ModelError, match=naming("seed (4,) (3,)")):
         env.load(path)

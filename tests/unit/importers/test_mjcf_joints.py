@@ -132,6 +132,8 @@ def test_fixed_base_holds_and_frees_the_base():
     assert float(sim.read("body.body.position")[0][2]) == pytest.approx(1.0, abs=1e-9)
     builder, report = load_mjcf(free)
     assert not report.fixed_base and report.base_joint == "f"
+    report = load_mjcf(mjcf(solid(hinge())))[1]
+    assert report.fixed_base and report.base_joint is None
     still = mjcf(solid(solid(hinge(), name="arm"), pos="0 0 1"))
     builder, report = load_mjcf(still, fixed_base=False)
     assert not report.fixed_base

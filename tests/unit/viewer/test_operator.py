@@ -65,6 +65,10 @@ def test_deflections_become_values() -> None:
     assert [lopsided.at(u) for u in (-1.0, -0.5, 0.0, 0.5, 1.0)] == [-2.0, -1.0, 0.0, 2.0, 4.0]
     throttle = Input(10.0, 20.0, initial=10.0, safe=10.0, name="x")
     assert [throttle.at(u) for u in (-1.0, 0.0, 0.5, 1.0)] == [10.0, 10.0, 15.0, 20.0]
+    pull = Input(-1.0, 0.0, name="x")
+    assert [pull.at(u) for u in (-1.0, -0.5, 0.0, 1.0)] == [-1.0, -0.5, 0.0, 0.0]
+    reverse = Input(-20.0, -10.0, initial=-10.0, safe=-10.0, name="x")
+    assert [reverse.at(u) for u in (-1.0, -0.5, 0.0, 1.0)] == [-20.0, -15.0, -10.0, -10.0]
 
 
 # Touching.

@@ -298,7 +298,7 @@ def test_closing_in_mid_record_leaves_a_motion_to_play(tmp_path: Path) -> None:
         with d.window:
             d.frames(20)
             d.glfw.set_window_should_close(d.window.screen.handle, True)
-            assert d.window.done()
+            assert d.window.screen.closed()
     assert os.listdir(tmp_path) == ["a.npz"]
     motion = load_motion(path)
     assert len(motion) == 21 and motion.center_of_mass[-1, 0, 0, 2] < 0.5
