@@ -136,7 +136,7 @@ def signals() -> str:
                 continue
             marks = ", ".join(word for word, holds in (("writable", info.writable), ("trial", info.forward)) if holds)
             rows.append([f"`{name}`", _shape(info.shape), info.unit, marks, plain(info.doc)])
-        text += f"## {title}\n\n" + NOTES.get(title, "") + table("signal | shape | unit | | what", rows) + "\n"
+        text += f"## {title}\n\n" + NOTES.get(title, "") + table("signal | shape | unit | access | what", rows) + "\n"
     text += "## Actuators\n\nLABEL is the actuator's label. Commands are written with `sim.control[LABEL]`.\n\n"
     for kind in sorted(actuator_kinds(), key=lambda kind: kind.prefix):
         start = f"{kind.prefix}.LABEL"
@@ -150,7 +150,7 @@ def signals() -> str:
         rows += [[f"`{start}.{name}`", unit, "trial", doc] for name, unit, doc in BRAKE_SIGNALS if kind.brakes]
         if rows:
             commands = ", ".join(f"`{c}`" for c in kind.commands) or "none"
-            text += f"### `{kind.name}`\n\nCommands: {commands}.\n\n" + table("signal | unit | | what", rows) + "\n"
+            text += f"### `{kind.name}`\n\nCommands: {commands}.\n\n" + table("signal | unit | access | what", rows) + "\n"
     text += "## Block diagrams\n\nEvery wire of a diagram is a signal. [Block diagrams](../guides/block_diagrams.md) "
     text += "lists the names.\n"
     return text
