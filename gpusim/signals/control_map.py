@@ -99,7 +99,9 @@ class ControlMap(MutableMapping[str, Any]):
         return f"<sim.control: {numbers}{f'; {labels}{more}' if labels else ''}>"
 
     def __getitem__(self, label: str) -> Array:
-        return self.array[:, self._column(label)].copy()
+        column = self._column(label)
+        self._runtime.backend.hold_overridden()
+        return self.array[:, column].copy()
 
     def __setitem__(self, label: str, value: Any) -> None:
         column = self._column(label)

@@ -78,6 +78,7 @@ class Override:
         The commands keep their current values until you or a diagram writes them.
         """
         labels = self._controls if names is None else self._labels(names)
+        self._runtime.backend.hold_overridden()
         columns = np.array([self._controls[label] for label in labels], np.int64)
         held = self._runtime.state.arrays[OVERRIDE]
         at, count = worlds[:, None], len(self._controls)

@@ -152,6 +152,19 @@ def test_wrong_overrides(values: object, words: str) -> None:
     assert not sim.overridden.any()
 
 
+def test_writes_to_held_commands_are_never_seen(backend: str) -> None:
+    """Not even before the next step, and not after the release."""
+    sim = machine(backend, diagram=False)
+    sim.override({"free": 0.5}, worlds=[0, 2])
+    for write in (lambda: sim.control.update(free=5.0), lambda: sim.command(["free"]).write(np.full((3, 1), 5.0))):
+        write()
+        assert commands(sim, "free") == [0.5, 5.0, 0.5]
+        write()
+        sim.release("free", worlds=[2])
+        assert commands(sim, "free") == [0.5, 5.0, 0.5]
+        sim.override({"free": 0.5}, worlds=[2])
+
+
 def test_a_stop_replaces_other_overrides(backend: str) -> None:
     sim = machine(backend, diagram=False)
     sim.override({"free": 3.0})
