@@ -206,3 +206,18 @@ def test_a_loop_that_cannot_close_fails_its_world(backend: str) -> None:
         sim.step(200)
     assert not sim.health().all()
     assert "its loop cannot close" in sim.health_report()
+
+
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
+def test_a_limit_in_a_loaded_loop_is_reached(backend: str) -> None:
+    """A slider of 5 kg on two links presses the elbow, which starts 0.01 rad beyond its limit, further out."""
+    b = ModelBuilder(gravity=(0.0, 0.0, -9.81))
+    low, high = (b.add_body(0.5, (0.01,) * 3, xform=Transform((0.45, 0, z))) for z in (0.25, 0.75))
+    slider = b.add_body(5.0, (0.1,) * 3, xform=Transform((0, 0, 1)))
+    b.add_joint_revolute(-1, low, axis=AXIS, at=(0.3, 0, 0))
+    b.add_joint_revolute(low, high, axis=AXIS, at=(0.6, 0, 0.5), limit_lower=0.01, label="elbow")
+    b.add_joint_planar_pin(high, slider, axis=AXIS, at=(0.3, 0, 1))
+    b.add_joint_prismatic(-1, slider, axis=(0, 0, 1), at=(0, 0, 1))
+    sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=5e-3))
+    sim.step(150)
+    assert sim.read("joint.elbow.position", numpy=True)[0] == pytest.approx(0.01, abs=1e-6)
