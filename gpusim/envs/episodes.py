@@ -39,9 +39,14 @@ class Draw:
 
     def values(self, u: Array) -> Array:
         """Return the values (n, *shape) for uniform numbers ``u`` (n, count)."""
-        found = self.distribution(u, self.nominal)
-        if found.shape != (shape := (len(u), self.nominal.size)):
-            found = np.broadcast_to(found, shape)
+        element, shape = f"distribution of {self.name!r}", (len(u), self.nominal.size)
+        found = validate.array(element, self.distribution(u, self.nominal))
+        if found.shape != shape:
+            try:
+                found = np.broadcast_to(found, shape)
+            except ValueError:
+                rule = f"values of shape {found.shape} do not fit {shape}"
+                raise validate.fail(element, rule, "give (episodes, components)") from None
         return found.reshape(len(u), *self.shape)
 
 
@@ -124,7 +129,7 @@ class Episodes:
 
 def _goal_shape(distribution: Any) -> Array:
     """Return zeros of the shape of a goal."""
-    return np.zeros(np.broadcast_shapes(*(np.shape(getattr(distribution, end, ())) for end in ("low", "high"))))
+    return np.zeros(np.broadcast_shapes(*(np.shape(getattr(distribution, end, 0.0)) for end in ("low", "high"))))
 
 
 class Delayed:
