@@ -145,6 +145,16 @@ def test_steps_of_other_sizes_keep_the_rate(tmp_path: Path) -> None:
     np.testing.assert_allclose(times, expected, atol=1e-12)
 
 
+@pytest.mark.parametrize(("suffix", "most"), [("npz", 3.8), ("parquet", 3.2)])
+def test_compressed_numbers_are_small(tmp_path: Path, suffix: str, most: float) -> None:
+    """A number in single precision has 4 bytes. Compression without loss removes some of them."""
+    sim, path = pendulum(32), tmp_path / f"a.{suffix}"
+    with gpusim.record(sim, path, ["joint.hinge.position", "joint.hinge.velocity"], dtype="float32") as recorder:
+        sim.step(400)
+    numbers = 401 * 32 * recorder.layout.width
+    assert path.stat().st_size / numbers < most
+
+
 def test_recording_changes_no_bit_and_ends(tmp_path: Path) -> None:
     sim, other = pendulum(2), pendulum(2)
     recorder = gpusim.record(sim, tmp_path / "a.csv", "joint.*", rate=50.0)
