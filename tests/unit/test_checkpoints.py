@@ -231,6 +231,8 @@ def test_refused_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert ";" in str(caught.value) and not re.search(r"\. ", str(caught.value))
     with pytest.raises(ModelError, match="folder"):
         Simulation.load(tmp_path)
+    with pytest.raises(ModelError, match=naming("checkpoint 3")):
+        Simulation.load(3)  # type: ignore[arg-type]
     broken = tmp_path / "broken.npz"
     rng = np.random.default_rng(5)
     for at in [*range(40), *rng.integers(0, len(whole), 60).tolist(), *range(len(whole) - 90, len(whole))]:
