@@ -39,9 +39,10 @@ class Draw:
 
     def values(self, u: Array) -> Array:
         """Return the values (n, *shape) for uniform numbers ``u`` (n, count)."""
-        element, shape = f"distribution of {self.name!r}", (len(u), self.nominal.size)
-        found = validate.array(element, self.distribution(u, self.nominal))
-        if found.shape != shape:
+        found, shape = self.distribution(u, self.nominal), (len(u), self.nominal.size)
+        if type(found) is not np.ndarray or found.shape != shape or found.dtype != np.float64:
+            element = f"distribution of {self.name!r}"
+            found = validate.array(element, found)
             try:
                 found = np.broadcast_to(found, shape)
             except ValueError:
