@@ -47,10 +47,11 @@ def read_env(
     if ours != theirs:
         rule = f"is of task '{theirs[0]}' with autoreset mode '{theirs[1]}', and this is '{ours[0]}' with '{ours[1]}'"
         raise ModelError(f"checkpoint {found.path!r} {rule}; make such an environment")
-    for name, array in arrays.items():
-        if name not in kept or kept[name].shape != array.shape:
-            shape = kept[name].shape if name in kept else "missing"
-            rule = f"array {name!r} is {shape}, and that of the environment {array.shape}"
+    del kept[_FORM]
+    for name in {**arrays, **kept}:
+        shapes = [each[name].shape if name in each else "missing" for each in (kept, arrays)]
+        if shapes[0] != shapes[1]:
+            rule = f"array {name!r} is {shapes[0]}, and that of the environment {shapes[1]}"
             raise ModelError(f"checkpoint {found.path!r}: {rule}; give an environment of the same task and worlds")
     check_model(f"checkpoint {found.path!r}", sim.runtime.built, found.header["digest"])
     return found.snapshot(sim.runtime.built.groups), kept

@@ -274,6 +274,9 @@ def test_a_checkpoint_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
     cart(4).save(path)
     with pytest.raises(ModelError, match=naming("seed (4,) (3,)")):
         env.load(path)
+    cart(task=Cart(goals={**Cart.goals, "other": Uniform(0.0, 1.0)})).save(path)
+    with pytest.raises(ModelError, match=naming("goal/other (3,) missing")):
+        env.load(path)
     env.sim.save(path)
     with pytest.raises(ModelError, match=naming("VectorEnv.save")):
         env.load(path)
