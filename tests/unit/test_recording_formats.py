@@ -85,6 +85,7 @@ def test_the_growing_file_is_readable_and_can_be_recovered(tmp_path: Path, suffi
         sim.step()
     part = tmp_path / f"a.{suffix}.part"
     assert len(load_recording(part)) == 8  # the last three samples are in memory
+    recorder._stop()  # as if its process had died
     if suffix != "rrd":  # its library still holds the file open
         assert recover(part) == path and not part.exists()
         np.testing.assert_array_equal(load_recording(path)["sim.angle"][:, 2], 0.5 * np.arange(8))
@@ -364,6 +365,17 @@ def test_recover_takes_growing_files_alone(tmp_path: Path) -> None:
     (tmp_path / "a.npz").write_bytes(b"")
     with pytest.raises(ModelError, match=naming("a.npz")):
         recover(tmp_path / "a.npz.part")
+
+
+def test_recover_leaves_an_open_recording(tmp_path: Path, suffix: str) -> None:
+    sim, path = pendulum(), tmp_path / f"a.{suffix}"
+    with gpusim.record(sim, path, "joint.hinge.position") as recorder:
+        sim.step(3)
+        recorder.flush()
+        with pytest.raises(ModelError, match=naming("recorder writes close")):
+            recover(f"{path}.part")
+        sim.step(3)
+    assert len(load_recording(path)) == 7
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"time,world\n1,x\n", b"\x89MCAP0\r\n", b"RRF2"])
