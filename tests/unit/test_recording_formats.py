@@ -236,6 +236,30 @@ def test_mcap_messages_decode_by_their_schemas(tmp_path: Path) -> None:
     assert max(point.z for point in entity.triangles[0].points) == pytest.approx(0.4)
 
 
+def test_poses_of_mcap_have_the_precision_of_the_signals(tmp_path: Path) -> None:
+    """With float32, they are multiples of 2^-24, and the file of a machine with many bodies is much smaller."""
+    from mcap.reader import make_reader
+    from mcap_protobuf.decoder import DecoderFactory
+
+    scene, sizes, poses = load_scene("krt100m"), [], []
+    sim = gpusim.Simulation(scene.builder.finalize(), backend=FASTEST, config=scene.config)
+    start = sim.snapshot()
+    for dtype in ("float64", "float32"):
+        path = tmp_path / f"{dtype}.mcap"
+        sim.restore(start)
+        with gpusim.record(sim, path, "sim.time", dtype=dtype):
+            sim.step(100)
+        sizes.append(path.stat().st_size)
+        with open(path, "rb") as file:
+            reader = make_reader(file, decoder_factories=[DecoderFactory()])
+            frames = [m.transforms for *_, m in reader.iter_decoded_messages(topics=["/tf"])]
+        places = [[frame.translation, frame.rotation] for sample in frames for frame in sample]
+        poses.append(np.array([[p.x, p.y, p.z, q.x, q.y, q.z, q.w] for p, q in places]))
+    assert 0.0 < np.abs(poses[1] - poses[0]).max() < 2e-7
+    np.testing.assert_array_equal(np.rint(poses[1] * 2.0**24), poses[1] * 2.0**24)
+    assert sizes[1] < 0.6 * sizes[0]
+
+
 def test_rrd_holds_poses_and_shapes(tmp_path: Path) -> None:
     from rerun.chunk import RrdReader
 
