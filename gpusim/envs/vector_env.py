@@ -22,6 +22,7 @@ from gpusim.envs.task import Signals, Task, as_task
 from gpusim.envs.tensors import Tensors
 from gpusim.envs.wiring import Wiring
 from gpusim.errors import unknown_name
+from gpusim.scene import Scene
 from gpusim.simulation import Simulation
 from gpusim.typing import Array
 
@@ -83,6 +84,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.render_mode = render_mode
         self._tensors = Tensors() if arrays == "torch" else None
         self.scene = self.task.make_scene()
+        if not isinstance(self.scene, Scene):
+            rule = f"make_scene returned {self.scene!r:.80}"
+            raise validate.fail(f"task '{self.task.name}'", rule, "return a gpusim.scene.Scene")
         config = self.scene.config
         if self.task.dt is not None:
             config = dataclasses.replace(config, dt=self.task.dt)

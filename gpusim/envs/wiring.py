@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,7 @@ class Wiring:
 
     def _given(self, name: str, value: Any, kind: type = float) -> Array:
         """Convert the return value of a task's function to an array (num_envs,)."""
-        found: Array = np.asarray(value, kind)
+        found: Array = validate.array(f"task '{self.task.name}': {name}", value).astype(kind)
         shape = (self.sim.num_worlds,)
         if found.shape not in ((), shape):
             rule = f"{name} has the shape {found.shape} for {shape[0]} worlds"
@@ -133,7 +134,10 @@ class Wiring:
         """Begin an episode in each world of ``worlds`` (n,)."""
         values, goals = self.episodes.begin(worlds)
         self.sim.reset(worlds)
-        values |= self.task.begin(self.sim, worlds, {**values, **goals}) or {}
+        further = self.task.begin(self.sim, worlds, {**values, **goals}) or {}
+        if not isinstance(further, Mapping):
+            raise validate.fail(f"task '{self.task.name}'", f"begin returned {further!r:.80}", "return a dict or None")
+        values |= further
         if values:
             self.sim.write_state(values, worlds)
         self.delayed.reset(worlds)

@@ -14,6 +14,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import vector as wrappers
 
+import gpusim
 from gpusim import Simulation
 from gpusim.envs import Env, LogUniform, Offset, Scale, Task, Uniform, VectorEnv, register
 from gpusim.envs.registry import IDS
@@ -436,6 +437,9 @@ WRONG = [
     ({"success": lambda *_: np.zeros((3, 2), bool), "episode": 0.1}, "success shape (3, 2) 3"),
     ({"reward": lambda task, s, goal, action: goal["palce"]}, "goal 'palce' 'place'"),
     ({"reward": Task.reward}, "reward"),
+    ({"reward": lambda *_: "a"}, "reward 'a'"),
+    ({"make_scene": lambda task: gpusim.ModelBuilder()}, "make_scene ModelBuilder gpusim.scene.Scene"),
+    ({"begin": lambda *_: 3}, "begin 3 dict"),
     ({"episodes": 3.0}, "'episodes' 'episode'"),
 ]
 
