@@ -138,7 +138,10 @@ class StreamRecorder:
         Raises:
             OSError: writing to the disk fails, or the viewer was closed. The growing file keeps all blocks that were
                 written before.
+            ModelError: the recorder is closed.
         """
+        if self._closed:
+            raise ModelError(f"recording {self.path} is closed; record into a new file")
         if self._count == len(self._time):
             self.flush()
         seen, k = on_host(self._seen.read()), self._count
