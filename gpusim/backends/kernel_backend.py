@@ -37,6 +37,7 @@ _OF_SIGNALS = tuple(
 )
 """Work arrays that signals read."""
 _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
+_READ = frozenset(f.name for f in READ_PARAMETERS)
 BOUNCING = ("limit_restitution", "shape_restitution")
 LAUNCHES = ("auto", "fused", "simd", "staged")
 # A world with more bytes than this is far larger than a block's shared memory, so all blocks work on it together.
@@ -371,7 +372,7 @@ class KernelBackend(ABC):
         if name in BOUNCING and self.arguments["bounces"] != self._setting("bounces"):
             self.arguments["bounces"] = self._setting("bounces")
             self.make_plan()
-        if name in {f.name for f in READ_PARAMETERS}:
+        if name in _READ:
             self._place_parameter(name, self._parameters[name], worlds)
         topology = self.model.topology
         for field in refresh_derived(self._derived, name, worlds, topology, self._parameters, self.real):
@@ -380,20 +381,24 @@ class KernelBackend(ABC):
 
     def actuator_written(self, kind: str, name: str, worlds: Array) -> None:
         """Update a parameter of an actuator kind that was written in some worlds."""
-        before, group = self.arguments.tobytes(), self._groups()[kind]
+        group, before = self._groups()[kind], None
         packed, place = self._packed_parameters[kind], [p.name for p in group.type.parameters].index(name)
         if packed.shape[0] == self.num_worlds:
             packed[worlds, place] = group.params[name][worlds]
             self.bind_array(f"{kind}_parameters", packed, worlds)
         else:
+            before = self.arguments.tobytes()
             self._place_actuators(group)
         self._pass_on(before)
 
-    def _pass_on(self, before: bytes) -> None:
-        """Pass changed arguments to the kernels, and mark the host's work arrays as out of date."""
+    def _pass_on(self, before: bytes | None) -> None:
+        """Pass changed arguments to the kernels, and mark the host's work arrays as out of date.
+
+        ``before``: the arguments before the change, or None if they did not change.
+        """
         if self._work is not None:
             self._work_stale = True
-        if self.arguments.tobytes() != before:
+        if before is not None and self.arguments.tobytes() != before:
             self.sync_arguments()
 
     def _place_actuators(self, group: Group) -> None:

@@ -51,8 +51,14 @@ class Target:
 
     def __call__(self, point: Point) -> Scene:
         """Build the scene of one point."""
-        settings = tuple(f"{name}={value}" for name, value in point.items())
+        settings = settings_of(point)
         return load_target(dataclasses.replace(self.options, settings=settings), visuals=False)
+
+
+def settings_of(point: Point) -> tuple[str, ...]:
+    """Return the values of a point as texts NAME=VALUE, whole numbers without a decimal point."""
+    whole = {name: int(value) for name, value in point.items() if isinstance(value, float) and value.is_integer()}
+    return tuple(f"{name}={value}" for name, value in {**point, **whole}.items())
 
 
 def sweep(options: SweepOptions) -> None:
@@ -68,7 +74,7 @@ def sweep(options: SweepOptions) -> None:
         raise OptionError(f"--together must be at least 1, got {options.together}; give e.g. --together 256")
     points = _points(axes, options)
     plain = dataclasses.replace(options.run, settings=())
-    check(dataclasses.replace(plain, settings=tuple(f"{name}={value}" for name, value in points[0].items())))
+    check(dataclasses.replace(plain, settings=settings_of(points[0])))
     check_output_file(options.out, (".parquet",), "--out")
     if part_of(options.out).is_dir():
         note(f"continuing the sweep in {str(part_of(options.out))!r}")

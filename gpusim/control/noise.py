@@ -14,19 +14,21 @@ from gpusim import exact_math
 from gpusim.typing import Array
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_SHIFTS = tuple(map(np.uint64, (30, 27, 31)))
+_FACTORS = tuple(map(np.uint64, (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)))
 _UNIT = 2.0**-53
 
 
 def _mix(z: Array) -> Array:
-    with np.errstate(over="ignore"):
-        z = z + _GOLDEN
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(z ^ (z >> np.uint64(31)))
+    z = z + _GOLDEN
+    z = (z ^ (z >> _SHIFTS[0])) * _FACTORS[0]
+    z = (z ^ (z >> _SHIFTS[1])) * _FACTORS[1]
+    return np.asarray(z ^ (z >> _SHIFTS[2]))
 
 
 def _hashed(seed: Array | float, world: Array, sample: Array, stream: Array | float) -> Array:
-    h = np.zeros(np.broadcast_shapes(*map(np.shape, (seed, world, sample, stream))), np.uint64)
+    """Return the hash of the parts, with the broadcast shape of all parts."""
+    h = np.zeros((), np.uint64)
     with np.errstate(over="ignore"):
         for part in (seed, world, sample, stream):
             h = _mix(h + np.asarray(part, np.float64).astype(np.uint64))
@@ -42,5 +44,6 @@ def normal_number(seed: Array | float, world: Array, sample: Array, stream: Arra
     """Return normal random numbers with mean 0 and variance 1, with the broadcast shape of the arguments."""
     h = _hashed(seed, world, sample, stream)
     first = ((h >> np.uint64(11)) + np.uint64(1)).astype(np.float64) * _UNIT
-    second = (_mix(h) >> np.uint64(11)).astype(np.float64) * _UNIT
+    with np.errstate(over="ignore"):
+        second = (_mix(h) >> np.uint64(11)).astype(np.float64) * _UNIT
     return np.asarray(np.sqrt(-2.0 * exact_math.log(first)) * exact_math.cos((2.0 * exact_math.PI) * second))

@@ -95,6 +95,10 @@ class SolverConfig(NamesMoved):
                 f"max_pairs = {self.max_pairs!r} must be a whole number of at least 1",
                 "give 1 or more, or None for a guess",
             )
+        for name in ("geometric_stiffness", "strict"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                rule = f"{name} = {getattr(self, name)!r} is no truth value"
+                raise validate.fail(element, rule, "give True or False")
         for name in ("impulse_tolerance", "contact_margin", "contact_slop"):
             object.__setattr__(self, name, validate.not_negative(element, name, getattr(self, name)))
         object.__setattr__(

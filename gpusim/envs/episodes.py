@@ -39,9 +39,15 @@ class Draw:
 
     def values(self, u: Array) -> Array:
         """Return the values (n, *shape) for uniform numbers ``u`` (n, count)."""
-        found = self.distribution(u, self.nominal)
-        if found.shape != (shape := (len(u), self.nominal.size)):
-            found = np.broadcast_to(found, shape)
+        found, shape = self.distribution(u, self.nominal), (len(u), self.nominal.size)
+        if type(found) is not np.ndarray or found.shape != shape or found.dtype != np.float64:
+            element = f"distribution of {self.name!r}"
+            found = validate.array(element, found)
+            try:
+                found = np.broadcast_to(found, shape)
+            except ValueError:
+                rule = f"values of shape {found.shape} do not fit {shape}"
+                raise validate.fail(element, rule, "give (episodes, components)") from None
         return found.reshape(len(u), *self.shape)
 
 
@@ -124,7 +130,7 @@ class Episodes:
 
 def _goal_shape(distribution: Any) -> Array:
     """Return zeros of the shape of a goal."""
-    return np.zeros(np.broadcast_shapes(*(np.shape(getattr(distribution, end, ())) for end in ("low", "high"))))
+    return np.zeros(np.broadcast_shapes(*(np.shape(getattr(distribution, end, 0.0)) for end in ("low", "high"))))
 
 
 class Delayed:

@@ -65,7 +65,7 @@ class Task:
         dt: step size (s), or None for the step size of the scene.
         decimation: number of simulation steps in one control step.
         episode: maximum duration (s) of an episode. A longer episode is truncated.
-        actions: name of a command or diagram input -> its values for the actions -1 and 1.
+        actions: name or wildcard of commands or diagram inputs -> the values for the actions -1 and 1.
         signals: signals or wildcards that the functions use.
         goals: distributions of goals, drawn for each episode.
         randomize: distributions of parameters by signal, drawn for each episode.
@@ -110,7 +110,7 @@ class Task:
     @property
     def delays(self) -> tuple[int, int]:
         """Minimum and maximum delay (control steps)."""
-        least, most = (self.delay, self.delay) if isinstance(self.delay, int) else self.delay
+        least, most = self.delay if isinstance(self.delay, Sequence) else (self.delay, self.delay)
         return least, most
 
     def _check(self) -> None:
@@ -131,8 +131,7 @@ class Task:
             for key, drawn in getattr(self, name).items():
                 if not callable(drawn):
                     raise validate.fail(element, f"{name} of {key!r} is {drawn!r}", "give a distribution like Uniform")
-        if not isinstance(self.decimation, int) or self.decimation < 1:
-            raise validate.fail(element, f"decimation = {self.decimation!r} must be 1 or more", "give whole steps")
+        validate.count(element, "decimation", self.decimation)
         validate.positive(element, "episode", self.episode)
         if not 0 <= self.delays[0] <= self.delays[1]:
             raise validate.fail(element, f"delay = {self.delay!r} must be 0 or more", "give n or (least, most)")
@@ -150,8 +149,8 @@ class Task:
         if not isinstance(self.scene, str):
             raise validate.fail(element, f"scene = {self.scene!r} is no name", "give a name, or define make_scene")
         name_list(f"{element}: signals", self.signals)
-        delays = [self.delay] if isinstance(self.delay, int) else self.delay
-        if not isinstance(delays, Sequence) or not all(isinstance(n, int) for n in delays) or len(delays) > 2:
+        delays = self.delay if isinstance(self.delay, Sequence) else [self.delay] * 2
+        if len(delays) != 2 or not all(isinstance(n, int | np.integer) for n in delays):
             raise validate.fail(element, f"delay = {self.delay!r} is no number of steps", "give n or (least, most)")
 
     def make_scene(self) -> Scene:

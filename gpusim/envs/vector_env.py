@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -22,6 +22,7 @@ from gpusim.envs.task import Signals, Task, as_task
 from gpusim.envs.tensors import Tensors
 from gpusim.envs.wiring import Wiring
 from gpusim.errors import unknown_name
+from gpusim.scene import Scene
 from gpusim.simulation import Simulation
 from gpusim.typing import Array
 
@@ -83,6 +84,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.render_mode = render_mode
         self._tensors = Tensors() if arrays == "torch" else None
         self.scene = self.task.make_scene()
+        if not isinstance(self.scene, Scene):
+            rule = f"make_scene returned {self.scene!r:.80}"
+            raise validate.fail(f"task '{self.task.name}'", rule, "return a gpusim.scene.Scene")
         config = self.scene.config
         if self.task.dt is not None:
             config = dataclasses.replace(config, dt=self.task.dt)
@@ -129,10 +133,13 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             ModelError: a seed or an option breaks a rule.
             UnknownNameError: an option does not exist.
         """
+        if options is not None and not isinstance(options, Mapping):
+            raise validate.fail("reset", f"options = {options!r} is no dict", "give {'stagger': 16}")
         options = dict(options or {})
         mask, groups = options.pop("reset_mask", None), options.pop("stagger", 1)
         if options:
             raise unknown_name("option of reset", next(iter(options)), ["reset_mask", "stagger"])
+        groups = validate.count("reset", "stagger", groups)
         worlds = np.arange(self.num_envs) if mask is None else np.flatnonzero(self._mask(mask))
         if seed is None and not self._seeded:
             seed = int(np.random.SeedSequence().generate_state(1)[0])
@@ -141,8 +148,6 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             super().reset(seed=seed if isinstance(seed, int) else None)
             self._seeded = True
         self._begin(worlds)
-        if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
-            raise validate.fail("reset", f"stagger = {groups!r} must be 1 or more", "give a number of groups")
         self._wiring.episodes.elapsed[worlds] = (worlds * groups // self.num_envs) * self.episode_steps // groups
         return self._observed(), {}
 
@@ -157,9 +162,12 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             dict.
 
         Raises:
-            ModelError: the actions or the values that the task returned have a wrong shape, or are not finite.
+            ModelError: the actions or the values that the task returned have a wrong shape, or are not finite, or no
+                episode has begun.
         """
         wiring, episodes = self._wiring, self._wiring.episodes
+        if not self._seeded:
+            raise validate.fail("step", "no episode has begun", "call env.reset() first")
         wiring.act(actions)
         self.sim.step(self.task.decimation)
         episodes.elapsed += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -34,10 +35,11 @@ class Wiring:
 
     def __init__(self, task: Task, sim: Simulation) -> None:
         self.task, self.sim = task, sim
-        self._observed = sim.observe(list(task.signals))
+        self._observed = sim.observe(task.signals)
         self._noisy, self._deviations = noise_columns(task, self._observed.slices)
+        ranges = {name: task.actions[key] for key in reversed(list(task.actions)) for name in sim.command(key).names}
         self._command = sim.command(list(task.actions))
-        ends = np.array([task.actions[name] for name in self._command.names], np.float64)
+        ends = np.array([ranges[name] for name in self._command.names], np.float64)
         self._center, self._half, self.actions = ends.mean(axis=1), 0.5 * (ends[:, 1] - ends[:, 0]), len(ends)
         self.episodes = Episodes(task, sim)
         neutral = np.clip((self._command.array[0] - self._center) / self._half, -1.0, 1.0)
@@ -90,6 +92,10 @@ class Wiring:
         given, shape = validate.array("actions", array), (self.sim.num_worlds, self.actions)
         if given.shape != shape:
             raise validate.fail("actions", f"have the shape {given.shape}", f"give {shape}")
+        finite = np.isfinite(given).all(axis=1)
+        if not finite.all():  # before the queue of delayed actions takes them
+            world = int(np.argmin(finite))
+            raise validate.fail("actions", f"of world {world} are {given[world].tolist()}", "give finite numbers")
         acting = self.delayed.push(np.clip(given, -1.0, 1.0))
         self._command.write(self._center + self._half * acting)
 
@@ -117,7 +123,7 @@ class Wiring:
 
     def _given(self, name: str, value: Any, kind: type = float) -> Array:
         """Convert the return value of a task's function to an array (num_envs,)."""
-        found: Array = np.asarray(value, kind)
+        found: Array = validate.array(f"task '{self.task.name}': {name}", value).astype(kind)
         shape = (self.sim.num_worlds,)
         if found.shape not in ((), shape):
             rule = f"{name} has the shape {found.shape} for {shape[0]} worlds"
@@ -128,7 +134,10 @@ class Wiring:
         """Begin an episode in each world of ``worlds`` (n,)."""
         values, goals = self.episodes.begin(worlds)
         self.sim.reset(worlds)
-        values |= self.task.begin(self.sim, worlds, {**values, **goals}) or {}
+        further = self.task.begin(self.sim, worlds, {**values, **goals}) or {}
+        if not isinstance(further, Mapping):
+            raise validate.fail(f"task '{self.task.name}'", f"begin returned {further!r:.80}", "return a dict or None")
+        values |= further
         if values:
             self.sim.write_state(values, worlds)
         self.delayed.reset(worlds)

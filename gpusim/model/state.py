@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpusim import rotations, validate
+from gpusim.arrays import as_slice
 from gpusim.description.actuator_kinds import Group
 from gpusim.description.config import SolverConfig
 from gpusim.description.specs import CONTACT_SENSOR, JOINT_SENSOR
@@ -121,8 +122,10 @@ class State:
 
     def copy_worlds(self, other: State, worlds: Any) -> None:
         """Copy the variables of some worlds from a state, like :meth:`restore`, but without checks."""
+        worlds = as_slice(worlds)
         for name, array in self.arrays.items():
-            array[worlds] = other.arrays[name][worlds]
+            if array.size:  # many are empty, and indexing an empty array takes as long
+                array[worlds] = other.arrays[name][worlds]
         for mine, theirs in zip(self.groups, other.groups, strict=True):
             for name, array in mine.state.items():
                 array[worlds] = theirs.state[name][worlds]

@@ -105,9 +105,7 @@ class StreamRecorder:
         """Reserve the path. Raise ModelError if another recorder of this process writes the same file."""
         if self._part is None:
             return
-        other = _OPEN.get(self._part.resolve())
-        if other is not None and not other._closed:
-            raise ModelError(f"recording {self.path}: another recorder still writes it; close that one first")
+        _check_closed(self._part, self.path)
         _OPEN[self._part.resolve()] = self
 
     def _columns_of(self, names: Iterable[str]) -> Array:
@@ -140,7 +138,10 @@ class StreamRecorder:
         Raises:
             OSError: writing to the disk fails, or the viewer was closed. The growing file keeps all blocks that were
                 written before.
+            ModelError: the recorder is closed.
         """
+        if self._closed:
+            raise ModelError(f"recording {self.path} is closed; record into a new file")
         if self._count == len(self._time):
             self.flush()
         seen, k = on_host(self._seen.read()), self._count
@@ -262,8 +263,8 @@ def recover(part: str | os.PathLike[str]) -> Path:
         Path NAME.SUFFIX of the final file, which has all complete blocks.
 
     Raises:
-        ModelError: the name does not end in ".part", the file is not a recording or has no block, or NAME.SUFFIX
-            exists.
+        ModelError: the name does not end in ".part", the file is not a recording or has no block, NAME.SUFFIX exists,
+            or a recorder of this process still writes the file.
         OSError: writing to the disk fails.
     """
     file = Path(part)
@@ -273,6 +274,7 @@ def recover(part: str | os.PathLike[str]) -> Path:
         raise ModelError(f"recording {str(part)!r} is not the growing file of a recording; give its name with '.part'")
     if path.exists():
         raise ModelError(f"recording {str(path)!r} exists already; rename or delete it first")
+    _check_closed(file, path)
     load = len(load_recording(file))
     if not load:
         raise ModelError(f"recording {str(part)!r} was broken off before its first block; record it again")
@@ -283,6 +285,13 @@ def recover(part: str | os.PathLike[str]) -> Path:
     except Reading as error:
         raise ModelError(f"recording {str(part)!r} cannot be recovered ({error}); read its blocks instead") from error
     return path
+
+
+def _check_closed(part: Path, path: Path) -> None:
+    """Raise ModelError if a recorder of this process writes the growing file."""
+    other = _OPEN.get(part.resolve())
+    if other is not None and not other._closed:
+        raise ModelError(f"recording {path}: another recorder still writes it; close that one first")
 
 
 def _remove(part: Path) -> None:

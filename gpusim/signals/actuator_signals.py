@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from gpusim.arrays import as_slice
 from gpusim.description.actuator_kinds import ON_TRAVELS, Group
 from gpusim.description.joint_kinds import joint_type
 from gpusim.description.specs import ActuatorSpec
@@ -107,7 +108,7 @@ def _parameter_reader(runtime: Runtime, group: Group, name: str, k: int) -> Read
 
 def _parameter_writer(runtime: Runtime, group: Group, k: int) -> SharedWriter:
     def write(worlds: Array, values: dict[str, Array]) -> None:
-        chosen = group.alone(k, worlds)  # check the rules only for the written worlds
+        chosen = group.alone(k, as_slice(worlds))  # check the rules only for the written worlds
         for name, value in values.items():
             chosen.params[name] = value[:, None]
         group.type.check(chosen)

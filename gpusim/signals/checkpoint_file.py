@@ -204,14 +204,18 @@ def _sealed(archive: bytes) -> bytes:
 def _read(path: str | os.PathLike[str]) -> bytes:
     """Return the bytes of a file."""
     fix = "give a file of Simulation.save"
+<<<<<<< HEAD
     if not isinstance(path, str | os.PathLike):
         raise ModelError(f"checkpoint {path!r} is no path; {fix}")
     file = Path(path)
+=======
+>>>>>>> h_runs
     try:
+        file = Path(path)
         if file.exists() and not file.is_file():
             raise ModelError(f"checkpoint {str(path)!r} is a folder or a device; {fix}")
         return file.read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: characters that are invalid in file names
+    except (OSError, TypeError, ValueError) as error:  # ValueError: characters that are invalid in file names
         if isinstance(error, ModelError):
             raise
         reason = getattr(error, "strerror", None) or error

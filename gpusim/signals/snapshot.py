@@ -80,7 +80,7 @@ class LiveState(State):
             parameters=_copies(runtime.parameters), commands=np.array(runtime.backend.read_control()),
             programs={program.program.label: program.parameters.copy() for program in runtime.running},
             failed=runtime.quarantine.reasons(),
-            first={name: runtime.states()[1].arrays[name].copy() for name in _FIRST},
+            first=_copies(_first(runtime)),
         )  # fmt: skip
 
     def restore(self, other: State, worlds: Any = None, source: Any = None) -> None:
@@ -104,6 +104,12 @@ def _named(value: Any) -> str:
 
 def _copies(arrays: dict[str, Array]) -> dict[str, Array]:
     return {name: array.copy() for name, array in arrays.items()}
+
+
+def _first(runtime: Runtime) -> dict[str, Array]:
+    """Return the arrays of the reset state that may differ from the model as built: poses and actuator variables."""
+    first = runtime.states()[1]
+    return {name: array for name, array in first.variables().items() if name in _FIRST or name not in first.arrays}
 
 
 def _kept_group(group: Group) -> Group:
@@ -185,9 +191,8 @@ def _restore(runtime: Runtime, kept: Snapshot, worlds: Array) -> None:
         given = kept.programs[running.program.label]
         running.parameters = _written(running.parameters, given, worlds, runtime.num_worlds)
     runtime.backend.host_control()[worlds] = kept.commands[worlds]
-    first = runtime.states()[1]
-    for name in _FIRST:
-        first.arrays[name][worlds] = kept.first[name][worlds]
+    for name, array in _first(runtime).items():
+        array[worlds] = kept.first[name][worlds]
     runtime.quarantine.resume(kept.failed, worlds)
     runtime.capacity.resume(worlds)
     runtime.accuracy.resume(worlds)

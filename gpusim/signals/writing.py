@@ -240,7 +240,7 @@ def chosen_worlds(element: str, world: Any, num_worlds: int) -> Array:
         raise validate.fail(element, rule, "give one for each world")
     indices = np.atleast_1d(chosen) if chosen.shape != (0,) else np.zeros(0, np.int64)
     whole = indices.dtype.kind in "iu" and indices.ndim == 1
-    if not whole or np.any(indices < 0) or np.any(indices >= num_worlds):
+    if not whole or (indices.size and not 0 <= indices.min() <= indices.max() < num_worlds):
         raise validate.fail(
             element,
             f"world = {world!r} is not among {num_worlds} worlds",

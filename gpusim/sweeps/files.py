@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,17 @@ class SweepFiles:
         resumed: number of groups of points that an earlier, interrupted run has finished.
 
     Raises:
-        ModelError: the folder belongs to a sweep with other settings, or pyarrow is not installed.
+        ModelError: the folder belongs to a sweep with other settings, a parameter has the name of another column, or
+            pyarrow is not installed.
     """
 
     def __init__(self, path: Path | None, plan: Any, points: Sequence[Point]) -> None:
         require("pyarrow.parquet", ".parquet", "pyarrow")
-        self._path, self._points, self._memory = path, points, dict[int, Any]()
+        for name in ("point", "failed", "time"):
+            if name in points[0]:
+                raise ModelError(f"sweep: parameter '{name}' has the name of a column of the table; rename it")
+        self._path, self._memory = path, dict[int, Any]()
+        self._columns = {name: _column([point[name] for point in points]) for name in points[0]}
         self._part = None if path is None else part_of(path)
         self.resumed = 0
         if self._part is None:
@@ -58,7 +64,7 @@ class SweepFiles:
 
     def add(self, group: Sequence[int], result: Result) -> None:
         """Store the result of a group of points."""
-        table = _table(self._points, group, result)
+        table = self._table(group, result)
         if self._part is None:
             self._memory[group[0]] = table
             return
@@ -72,29 +78,44 @@ class SweepFiles:
             parquet.write_table(table, stream, compression="zstd")
 
     def finish(self, groups: Sequence[Sequence[int]]) -> Any:
-        """Merge the results of all groups, sorted by point. Write the final file, or return a table without a path."""
+        """Merge the results of all groups, sorted by point. Write the final file, or return a table without a path.
+
+        Signals that a model does not have are null.
+        """
         import pyarrow as pa
         from pyarrow import parquet
 
         if self._part is None or self._path is None:
-            return pa.concat_tables([self._memory[group[0]] for group in groups]).sort_by("point")
+            tables = [self._memory[group[0]] for group in groups]
+            return pa.concat_tables(tables, promote_options="default").sort_by("point")
         tables = [parquet.read_table(self._file(group)) for group in groups]
         with atomic_file(self._path) as stream:
-            parquet.write_table(pa.concat_tables(tables).sort_by("point"), stream, compression="zstd")
+            merged = pa.concat_tables(tables, promote_options="default").sort_by("point")
+            parquet.write_table(merged, stream, compression="zstd")
         shutil.rmtree(self._part)
         return None
 
+    def _table(self, group: Sequence[int], result: Result) -> Any:
+        import pyarrow as pa
 
-def _table(points: Sequence[Point], group: Sequence[int], result: Result) -> Any:
+        samples = len(result.time)
+        points = np.repeat(np.array(group, np.int32), samples)
+        columns: dict[str, Any] = {"point": points}
+        columns |= {name: column.take(pa.array(points)) for name, column in self._columns.items()}
+        columns["failed"] = np.repeat(result.failed, samples)
+        columns["time"] = np.tile(result.time, len(group))
+        flat = result.values.reshape(-1, len(result.columns))
+        columns |= {name: np.ascontiguousarray(flat[:, k]) for k, name in enumerate(result.columns)}
+        return pa.table(columns)
+
+
+def _column(values: Sequence[Any]) -> Any:
+    """Return the values of a parameter at all points as an Arrow array. Values that are no numbers become text."""
     import pyarrow as pa
 
-    samples = len(result.time)
-    columns: dict[str, Any] = {"point": np.repeat(np.array(group, np.int32), samples)}
-    for name in points[0]:
-        values = [points[number][name] for number in group for _ in range(samples)]
-        columns[name] = [str(value) if not isinstance(value, int | float) else value for value in values]
-    columns["failed"] = np.repeat(result.failed, samples)
-    columns["time"] = np.tile(result.time, len(group))
-    flat = result.values.reshape(-1, len(result.columns))
-    columns |= {name: np.ascontiguousarray(flat[:, k]) for k, name in enumerate(result.columns)}
-    return pa.table(columns)
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    kinds = {type(value) for value in plain}
+    if kinds == {bool} or kinds <= {int, float}:
+        with suppress(pa.ArrowException, OverflowError):  # whole numbers of more than 64 bits
+            return pa.array(plain)
+    return pa.array([str(value) for value in plain])

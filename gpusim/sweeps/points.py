@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ class Span(tuple[float, float]):
 
 
 def parse_values(name: str, text: str) -> Sequence[Any]:
-    """Parse ``LO:HI:N`` (N evenly spaced numbers), ``A,B,C`` (values as text) or ``LO:HI`` (a Span).
+    """Parse ``LO:HI:N`` (N evenly spaced numbers), ``A,B,C`` (numbers, or texts) or ``LO:HI`` (a Span).
 
     Raises:
         ModelError: the text has another form, or N is too large.
@@ -42,6 +43,11 @@ def parse_values(name: str, text: str) -> Sequence[Any]:
     if len(parts) != 1 or not all(values):
         hint = "give LO:HI:N, LO:HI with --sample, or values A,B,C"
         raise ModelError(f"sweep: the values {text!r} of parameter '{name}' cannot be read; {hint}")
+    for kind in (int, float):
+        with suppress(ValueError):
+            numbers = [kind(value) for value in values]
+            if all(map(math.isfinite, numbers)):
+                return numbers
     return values
 
 
@@ -80,6 +86,8 @@ def sample(axes: Mapping[str, Sequence[Any]], count: int, seed: int = 0) -> list
         raise validate.fail("sweep", f"num_samples = {count} and there are no parameters", "give parameters to sample")
     if empty := [name for name, values in axes.items() if not len(values)]:
         raise ModelError(f"sweep: parameter '{empty[0]}' has no values; give at least one")
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise validate.fail("sweep", f"seed = {seed!r} must be a whole number of at least 0", "give 0 or more")
     draws = np.random.default_rng(seed)
     drawn = {
         name: draws.uniform(*values, count).tolist()

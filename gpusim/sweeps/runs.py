@@ -120,11 +120,20 @@ class _OneWorld:
 
 
 def grouped(build: Build, points: Sequence[Point], most: int) -> list[list[int]]:
-    """Return groups of at most ``most`` points that can run in one simulation, as lists of indices."""
+    """Return groups of at most ``most`` points that can run in one simulation, as lists of indices.
+
+    Raises:
+        ModelError: the scene of a point cannot be built.
+    """
     groups: dict[str, list[int]] = {}
     for number, point in enumerate(points):
-        scene = build(point)
-        groups.setdefault(structure(scene.builder.finalize(), scene.config), []).append(number)
+        try:
+            scene = build(point)
+            groups.setdefault(structure(scene.builder.finalize(), scene.config), []).append(number)
+        except ModelError as error:
+            given = ", ".join(f"{name}={value}" for name, value in point.items())
+            reason = str(error).removeprefix("sweep: ")
+            raise ModelError(f"sweep: point {number} ({given}): {reason}") from error
     return [own[k : k + most] for own in groups.values() for k in range(0, len(own), most)]
 
 

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from gpusim import validate
 from gpusim.output_files import check_output_file
 from gpusim.scene import Scene, load_scene
@@ -40,7 +42,7 @@ def sweep(
     """Run a scene at many points of its parameters.
 
     Points whose models differ only in numbers run as worlds of one simulation. The results for a point are bitwise
-    identical to a run of this point alone.
+    identical to a run of this point alone. Signals that the model of a point does not have are null in the table.
 
     Args:
         scene: name of a scene, or a function that takes the parameters and returns a scene.
@@ -98,7 +100,9 @@ def _check_axes(scene: Any, parameters: Any) -> None:
 
 
 def _is_range(values: Any) -> bool:
-    return isinstance(values, tuple) and len(values) == 2 and all(isinstance(x, int | float) for x in values)
+    return (
+        isinstance(values, tuple) and len(values) == 2 and all(isinstance(x, int | float | np.number) for x in values)
+    )
 
 
 def _named(scene: str, point: Point) -> Scene:

@@ -18,7 +18,7 @@ from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig
 from gpusim.control import Diagram
 from gpusim.description.actuator_kinds import _KINDS, register
 from gpusim.reference.accuracy import MODES
-from gpusim.scene import list_scenes
+from gpusim.scene import list_scenes, load_scene
 from gpusim.signals import checkpoint_file
 from tests.message_snapshot import naming
 
@@ -163,6 +163,20 @@ def test_a_reset_of_a_loaded_simulation(tmp_path: Path) -> None:
     assert digest(again) == digest(sim)
 
 
+def test_a_reset_of_worlds_with_their_own_models(tmp_path: Path) -> None:
+    """A reset returns to each model's pressures, in a loaded simulation and in a copied world."""
+    scenes = [load_scene("hydraulic_lift", mass=m, position=0.001 * m) for m in (50.0, 100.0, 150.0)]
+    sim = Simulation([scene.builder.finalize() for scene in scenes], backend="numpy", config=scenes[0].config)
+    first = sim.read("cylinder.lift.pressure_a").copy()
+    assert np.unique(first).size == 3
+    sim.step(3)
+    sim.save(tmp_path / "a.npz")
+    again = Simulation.load(tmp_path / "a.npz")
+    again.restore(sim.snapshot(), worlds=2, source=1)
+    again.reset()
+    np.testing.assert_array_equal(again.read("cylinder.lift.pressure_a"), first[[0, 1, 1]])
+
+
 @pytest.mark.native
 def test_another_backend_takes_the_state(tmp_path: Path) -> None:
     """The default is the backend that wrote the file, with its settings."""
@@ -217,6 +231,8 @@ def test_refused_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert ";" in str(caught.value) and not re.search(r"\. ", str(caught.value))
     with pytest.raises(ModelError, match="folder"):
         Simulation.load(tmp_path)
+    with pytest.raises(ModelError, match=naming("checkpoint 3")):
+        Simulation.load(3)  # type: ignore[arg-type]
     broken = tmp_path / "broken.npz"
     rng = np.random.default_rng(5)
     for at in [*range(40), *rng.integers(0, len(whole), 60).tolist(), *range(len(whole) - 90, len(whole))]:

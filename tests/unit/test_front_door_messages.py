@@ -29,6 +29,7 @@ MESSAGES: dict[str, tuple[Callable[[Simulation], Any], str]] = {
     "command nothing": (lambda s: s.command([]), "[]"),
     "state": (lambda s: s.write_state([1]), "Simulation.write_state values 1"),
     "scheme": (lambda s: SolverConfig(scheme="paper"), "'second_order' 'semi_implicit'"),
+    "strict": (lambda s: SolverConfig(strict="false"), "strict 'false' True False"),
 }  # fmt: skip
 
 

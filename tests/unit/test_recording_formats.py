@@ -85,6 +85,7 @@ def test_the_growing_file_is_readable_and_can_be_recovered(tmp_path: Path, suffi
         sim.step()
     part = tmp_path / f"a.{suffix}.part"
     assert len(load_recording(part)) == 8  # the last three samples are in memory
+    recorder._stop()  # as if its process had died
     if suffix != "rrd":  # its library still holds the file open
         assert recover(part) == path and not part.exists()
         np.testing.assert_array_equal(load_recording(path)["sim.angle"][:, 2], 0.5 * np.arange(8))
@@ -143,6 +144,16 @@ def test_steps_of_other_sizes_keep_the_rate(tmp_path: Path) -> None:
     times = times_of(tmp_path / "a.npz", 100.0, [(4, None), (20, 0.001), (2, 0.03), (4, None)])
     expected = [0.0, 0.01, 0.02, 0.03, 0.04, 0.07, 0.1, 0.11, 0.12]
     np.testing.assert_allclose(times, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(("suffix", "most"), [("npz", 3.8), ("parquet", 3.2)])
+def test_compressed_numbers_are_small(tmp_path: Path, suffix: str, most: float) -> None:
+    """A number in single precision has 4 bytes. Compression without loss removes some of them."""
+    sim, path = pendulum(32), tmp_path / f"a.{suffix}"
+    with gpusim.record(sim, path, ["joint.hinge.position", "joint.hinge.velocity"], dtype="float32") as recorder:
+        sim.step(400)
+    numbers = 401 * 32 * recorder.layout.width
+    assert path.stat().st_size / numbers < most
 
 
 def test_recording_changes_no_bit_and_ends(tmp_path: Path) -> None:
@@ -223,6 +234,30 @@ def test_mcap_messages_decode_by_their_schemas(tmp_path: Path) -> None:
     entity = next(entity for entity in seen["/scene"][0][1].entities if entity.id == f"mesh_{arm}")
     assert entity.frame_id == "arm" and len(entity.triangles[0].indices) == 36
     assert max(point.z for point in entity.triangles[0].points) == pytest.approx(0.4)
+
+
+def test_poses_of_mcap_have_the_precision_of_the_signals(tmp_path: Path) -> None:
+    """With float32, they are multiples of 2^-24, and the file of a machine with many bodies is much smaller."""
+    from mcap.reader import make_reader
+    from mcap_protobuf.decoder import DecoderFactory
+
+    scene, sizes, poses = load_scene("krt100m"), [], []
+    sim = gpusim.Simulation(scene.builder.finalize(), backend=FASTEST, config=scene.config)
+    start = sim.snapshot()
+    for dtype in ("float64", "float32"):
+        path = tmp_path / f"{dtype}.mcap"
+        sim.restore(start)
+        with gpusim.record(sim, path, "sim.time", dtype=dtype):
+            sim.step(100)
+        sizes.append(path.stat().st_size)
+        with open(path, "rb") as file:
+            reader = make_reader(file, decoder_factories=[DecoderFactory()])
+            frames = [m.transforms for *_, m in reader.iter_decoded_messages(topics=["/tf"])]
+        places = [[frame.translation, frame.rotation] for sample in frames for frame in sample]
+        poses.append(np.array([[p.x, p.y, p.z, q.x, q.y, q.z, q.w] for p, q in places]))
+    assert 0.0 < np.abs(poses[1] - poses[0]).max() < 2e-7
+    np.testing.assert_array_equal(np.rint(poses[1] * 2.0**24), poses[1] * 2.0**24)
+    assert sizes[1] < 0.6 * sizes[0]
 
 
 def test_rrd_holds_poses_and_shapes(tmp_path: Path) -> None:
@@ -354,6 +389,17 @@ def test_recover_takes_growing_files_alone(tmp_path: Path) -> None:
     (tmp_path / "a.npz").write_bytes(b"")
     with pytest.raises(ModelError, match=naming("a.npz")):
         recover(tmp_path / "a.npz.part")
+
+
+def test_recover_leaves_an_open_recording(tmp_path: Path, suffix: str) -> None:
+    sim, path = pendulum(), tmp_path / f"a.{suffix}"
+    with gpusim.record(sim, path, "joint.hinge.position") as recorder:
+        sim.step(3)
+        recorder.flush()
+        with pytest.raises(ModelError, match=naming("recorder writes close")):
+            recover(f"{path}.part")
+        sim.step(3)
+    assert len(load_recording(path)) == 7
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"time,world\n1,x\n", b"\x89MCAP0\r\n", b"RRF2"])

@@ -47,6 +47,14 @@ def test_two_recorders_do_not_share_a_file(tmp_path: Path) -> None:
     assert len(load_recording(tmp_path / "a.npz")) == 1
 
 
+def test_a_closed_recorder_takes_no_sample(tmp_path: Path) -> None:
+    with StreamRecorder(Clock(), ["sim.angle"], tmp_path / "a.npz") as recorder:
+        recorder.sample()
+    with pytest.raises(ModelError, match=naming("a.npz closed")):
+        recorder.sample()
+    assert len(recorder) == len(load_recording(tmp_path / "a.npz")) == 1
+
+
 def test_without_a_sample_there_is_no_file(tmp_path: Path) -> None:
     with StreamRecorder(Clock(), ["sim.angle"], tmp_path / "a.npz"):
         pass

@@ -157,7 +157,9 @@ def test_scenes_together_have_the_bits_of_scenes_alone(scene: str, axes: dict[st
 
 def test_values_are_read_from_text() -> None:
     assert parse_values("a", "1:3:5") == [1.0, 1.5, 2.0, 2.5, 3.0]
-    assert parse_values("a", "x, y") == ["x", "y"] and parse_values("a", "7") == ["7"]
+    assert parse_values("a", "x, y") == ["x", "y"] and parse_values("a", "7,x") == ["7", "x"]
+    assert list(map(str, parse_values("a", "7, 8"))) == ["7", "8"] and parse_values("a", "nan") == ["nan"]
+    assert list(map(str, parse_values("a", "7,8.5"))) == ["7.0", "8.5"]
     assert parse_values("a", "1:3") == Span((1.0, 3.0))
 
 
@@ -210,6 +212,22 @@ def test_the_table_has_a_row_for_each_point_and_sample() -> None:
     assert len(swept()) == 6
 
 
+@pytest.mark.parametrize("together", [1, 9])
+def test_models_of_other_structure_share_a_table(tmp_path: Path, together: int) -> None:
+    """Signals that a model does not have are null. Values keep their kind, whichever points run together."""
+    from pyarrow import parquet
+
+    axes: dict[str, Any] = {"extra": np.array([False, True]), "mass": [1, np.float32(1.5)], "reads": ["", "signals"]}
+    options: dict[str, Any] = {"signals": "body.*.mass", "backend": "numpy", "duration": 0.01, "together": together}
+    table = gpusim.sweep(build, axes, **options)
+    assert table.column("body.second.mass").to_pylist() == [None] * 4 + [1.0] * 4
+    assert table.column("body.box.mass").to_pylist() == table.column("mass").to_pylist() == [1.0, 1.0, 1.5, 1.5] * 2
+    assert table.column("extra").to_pylist() == [False] * 4 + [True] * 4
+    assert table.column("reads").to_pylist() == ["", "signals"] * 4
+    gpusim.sweep(build, axes, out=tmp_path / "a.parquet", **options)
+    assert parquet.read_table(tmp_path / "a.parquet").equals(table)
+
+
 def test_an_interrupted_sweep_continues(tmp_path: Path, monkeypatch) -> None:
     from pyarrow import parquet
 
@@ -249,6 +267,7 @@ def test_an_interrupted_sweep_continues(tmp_path: Path, monkeypatch) -> None:
         ({"progress": 5}, ModelError, "progress 5"),
         ({"duration": "1 s"}, ModelError, "duration '1 s'"),
         ({"duration": -1.0}, ModelError, "duration -1"),
+        ({"num_samples": 2, "seed": -1}, ModelError, "seed -1"),
     ],
 )
 def test_bad_input_is_named(options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -265,6 +284,9 @@ def test_bad_input_is_named(options: dict[str, Any], error: type[Exception], wor
         ("hydraulic_lift", {"mass": "heavy"}, "'mass' 'heavy'"),
         (lambda mass: None, {"mass": [1.0]}, "function None Scene"),
         (build, {"weight": [1.0]}, "function 'weight'"),
+        (build, {"mass": [1.0, -2.0]}, "point 1 mass -2"),
+        (build, {"mass": (np.float64(1.0), np.int64(2))}, "'mass' range"),
+        (lambda time: build(), {"time": [1.0]}, "'time' column"),
     ],
 )
 def test_what_is_no_scene_or_list_is_named(scene: Any, parameters: Any, words: str) -> None:

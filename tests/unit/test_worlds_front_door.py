@@ -9,6 +9,7 @@ import pytest
 
 import gpusim
 from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
+from gpusim.arrays import as_slice
 from tests.message_snapshot import naming
 
 from .helpers import SOLVERS, G, ball_body, bits, different, simulate, slider, wheel
@@ -291,3 +292,11 @@ def test_a_kept_state_comes_back_bit_for_bit(backend: str) -> None:
     for words, other in (("3", run(3).state), ("", Simulation(free.finalize(), 2).state), ("5", 5)):
         with pytest.raises(gpusim.ModelError, match=naming(f"Simulation.restore {words}")):
             sim.state.restore(other)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [[], [3], [-1], [0, 1, 2], [2, 1], [0, 0, 2], [1, 3], [5, 6], [0, 2, 1, 3]])
+def test_consecutive_indices_are_a_slice(given: list[int]) -> None:
+    """Whatever the indices, they choose the same elements."""
+    numbers, found = np.arange(9), as_slice(np.array(given, np.int64))
+    assert numbers[found].tolist() == numbers[np.array(given, np.int64)].tolist()
+    assert isinstance(found, slice) == (given in ([3], [0, 1, 2], [5, 6]))

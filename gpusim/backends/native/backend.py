@@ -120,7 +120,7 @@ class NativeBackend(KernelBackend):
         self._library = load_library(build(bool(specialize), self.world_lanes))
         sized = partial(build, True, self.world_lanes)
         self._specialization = Specialization(sized) if specialize is None else None
-        self._kept: dict[str, Array] = {}
+        self._kept: dict[str, tuple[Array, int]] = {}
         self._slab = np.zeros(0, np.uint8)
         self._piece = 1  # steps of the next launch
         self._address = ctypes.c_void_p(self.arguments.ctypes.data)
@@ -150,8 +150,10 @@ class NativeBackend(KernelBackend):
 
     def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
         """Return the address of an array, and keep the array alive."""
-        self._kept[name] = np.ascontiguousarray(array)
-        return self._kept[name].ctypes.data
+        if name not in self._kept or self._kept[name][0] is not array:
+            kept = np.ascontiguousarray(array)
+            self._kept[name] = kept, kept.ctypes.data
+        return self._kept[name][1]
 
     def sync_arguments(self) -> None:
         """Do nothing: the kernels read the arguments in place."""

@@ -3,8 +3,9 @@
 Each message has one sample of all signals of an element. For example, the signal ``joint.rail.position`` is the field
 ``position`` of the topic ``/joint/rail``. A field is a number, or a list with all components of all recorded worlds.
 ``/tf`` and ``/scene`` hold poses and meshes of the bodies in the first recorded world. ``/spans`` holds the elements
-that span two bodies (springs, ropes, rods), as cylinders. Each block of samples is one MCAP chunk. The growing file is
-an MCAP file without its end section.
+that span two bodies (springs, ropes, rods), as cylinders. With the dtype float32, these poses have single precision
+too, because the poses of many bodies would otherwise fill most of a file of one world. Each block of samples is one
+MCAP chunk. The growing file is an MCAP file without its end section.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusim.output_files import atomic_file
-from gpusim.recording.formats.mcap_scene import McapScene, transforms
+from gpusim.recording.formats.mcap_scene import McapScene, rounded, transforms
 from gpusim.recording.formats.npz_file import recording
 from gpusim.recording.formats.writer import Writer
 from gpusim.recording.layout import Block, Layout, require
@@ -70,9 +71,10 @@ class McapWriter(Writer):
             if self._transforms is None:
                 self._add_scene(times[0])
                 self._transforms = self._channel("/tf", *_schema("FrameTransforms"))
-            messages.append((self._transforms, transforms(block.poses, self._layout.bodies, times)))
+            poses = rounded(block.poses, self._layout.dtype)
+            messages.append((self._transforms, transforms(poses, self._layout.bodies, times)))
             if self._spans is not None and self._scene is not None:
-                messages.append((self._spans, self._scene.spans(block.poses)))
+                messages.append((self._spans, self._scene.spans(poses, self._layout.dtype)))
         for k, time in enumerate(times):
             for channel, data in messages:
                 self._writer.add_message(channel_id=channel, log_time=time, publish_time=time, data=data[k])

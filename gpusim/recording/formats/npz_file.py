@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
-from zipfile import ZIP_STORED, ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class NpzWriter(Writer):
         """Write the arrays of a growing file as NPZ. Only one block of one array is in memory at a time."""
         with open(part, "rb") as stream:
             growing = _Growing(stream)
-            with atomic_file(path) as file, ZipFile(file, "w", ZIP_STORED) as archive:
+            with atomic_file(path) as file, ZipFile(file, "w", ZIP_DEFLATED, compresslevel=1) as archive:
                 for name, dtype, shape in growing.arrays:
                     head = {"descr": dtype.str, "fortran_order": False, "shape": (growing.samples, *shape)}
                     with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:

@@ -14,6 +14,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers import vector as wrappers
 
+import gpusim
 from gpusim import Simulation
 from gpusim.envs import Env, LogUniform, Offset, Scale, Task, Uniform, VectorEnv, register
 from gpusim.envs.registry import IDS
@@ -286,6 +287,9 @@ def test_a_checkpoint_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
     cart(4).save(path)
     with pytest.raises(ModelError, match=naming("seed (4,) (3,)")):
         env.load(path)
+    cart(task=Cart(goals={**Cart.goals, "other": Uniform(0.0, 1.0)})).save(path)
+    with pytest.raises(ModelError, match=naming("goal/other (3,) missing")):
+        env.load(path)
     env.sim.save(path)
     with pytest.raises(ModelError, match=naming("VectorEnv.save")):
         env.load(path)
@@ -327,6 +331,7 @@ BAD = [
     ({"goals": {"place": (0, 1)}}, "goals 'place' (0, 1)"), ({"goals": None}, "goals None"),
     ({"actions": [1, 2]}, "actions [1, 2]"), ({"actions": {"push": 3}}, "actions 'push'"),
     ({"signals": 5}, "signals 5"), ({"delay": 2.5}, "delay 2.5"), ({"noise": 5}, "noise 5"),
+    ({"delay": ()}, "delay ()"),
     ({"signals": ["joint.rail.*"]}, "joint.rail.limit_upper"),
 ]  # fmt: skip
 
@@ -361,10 +366,52 @@ def test_bad_arguments() -> None:
         env.reset(options={"mask": 1})
     with pytest.raises(ModelError, match=naming("stagger 0")):
         env.reset(options={"stagger": 0})
+    env.reset(seed=1)
     with pytest.raises(ModelError, match=naming("actions (3,) (3, 1)")):
         env.step(np.zeros(3))
-    with pytest.raises(ModelError, match=naming("command 'push' finite")):
-        env.step(np.full((3, 1), np.nan))
+    with pytest.raises(ModelError, match=naming("options 5")):
+        env.reset(options=5)  # type: ignore[arg-type]
+
+
+def test_refused_actions_leave_no_trace() -> None:
+    """Neither in the queue of late actions nor in the next observation."""
+    env, other = cart(task=Hard()), cart(task=Hard())
+    for one in (env, other):
+        with pytest.raises(ModelError, match=naming("step reset()")):
+            one.step(np.zeros((3, 1)))
+        one.reset(seed=1)
+    for value in (np.nan, np.inf):
+        with pytest.raises(ModelError, match=naming("actions world 1")):
+            env.step([[0.0], [value], [0.0]])
+    with pytest.raises(ModelError, match=naming("stagger 0")):
+        env.reset(options={"stagger": 0})
+    for _ in range(4):
+        found = [one.step(np.ones((3, 1)))[0] for one in (env, other)]
+        assert np.array_equal(*found)
+
+
+def test_attributes_take_wildcards_and_numbers_of_numpy() -> None:
+    plain = cart(task=Cart(signals=["joint.rail.position"], delay=2))
+    short = {"signals": "joint.rail.position", "delay": np.int64(2), "decimation": np.int64(10)}
+    env = cart(task=Cart(**short, actions={"push": (-20.0, 20.0), "pu*": (0.0, 1.0)}))
+    for one in (plain, env):
+        one.reset(seed=1, options={"stagger": np.int64(1)})
+    for _ in range(4):
+        found = [one.step(np.ones((3, 1)))[0] for one in (plain, env)]
+        assert np.array_equal(*found)
+
+
+def test_a_goal_can_come_from_a_function() -> None:
+    env = cart(task=Cart(goals={"place": lambda u, nominal: 3.0 + u}))
+    observation, _ = env.reset(seed=1)
+    assert np.all((observation[:, 2] >= 3.0) & (observation[:, 2] < 4.0)) and np.ptp(observation[:, 2]) > 0.0
+
+
+@pytest.mark.parametrize("value", [lambda u, nominal: u[:, 0], lambda u, nominal: "a", Uniform([0.0, 1.0], 2.0)])
+def test_a_distribution_of_another_shape_is_named(value: Any) -> None:
+    env = cart(task=Cart(randomize={"body.cart.mass": value}))
+    with pytest.raises(ModelError, match=naming("distribution 'body.cart.mass'")):
+        env.reset(seed=1)
 
 
 def test_a_wrong_observation_is_reported() -> None:
@@ -402,6 +449,9 @@ WRONG = [
     ({"success": lambda *_: np.zeros((3, 2), bool), "episode": 0.1}, "success shape (3, 2) 3"),
     ({"reward": lambda task, s, goal, action: goal["palce"]}, "goal 'palce' 'place'"),
     ({"reward": Task.reward}, "reward"),
+    ({"reward": lambda *_: "a"}, "reward 'a'"),
+    ({"make_scene": lambda task: gpusim.ModelBuilder()}, "make_scene ModelBuilder gpusim.scene.Scene"),
+    ({"begin": lambda *_: 3}, "begin 3 dict"),
     ({"episodes": 3.0}, "'episodes' 'episode'"),
 ]
 
