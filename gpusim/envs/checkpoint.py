@@ -69,27 +69,15 @@ def read_env(
     kept = {name.removeprefix(_PART): array for name, array in found.arrays.items() if name.startswith(_PART)}
     if _SETTINGS not in kept:
         raise ModelError(f"checkpoint {found.path!r} is of a simulation alone; give a file of VectorEnv.save")
-<<<<<<< HEAD
-    ours, theirs = _settings(task, mode, sim.config), json.loads(str(kept[_SETTINGS]))
+    ours, theirs = _settings(task, mode, sim.config), json.loads(str(kept.pop(_SETTINGS)))
     for name in theirs | ours:
         if ours.get(name) != theirs.get(name):
             rule = f"has {name} = {theirs.get(name)}, and this environment has {ours.get(name)}"
             raise ModelError(f"checkpoint {found.path!r} {rule}; make an environment with the settings of the file")
-    for name, array in arrays.items():
-        if name not in kept or kept[name].shape != array.shape:
-            shape = kept[name].shape if name in kept else "missing"
-            rule = f"array {name!r} is {shape}, and that of the environment {array.shape}"
-=======
-    ours, theirs = ([str(word) for word in form] for form in (_form(task, mode), kept[_FORM]))
-    if ours != theirs:
-        rule = f"is of task '{theirs[0]}' with autoreset mode '{theirs[1]}', and this is '{ours[0]}' with '{ours[1]}'"
-        raise ModelError(f"checkpoint {found.path!r} {rule}; make such an environment")
-    del kept[_FORM]
     for name in {**arrays, **kept}:
         shapes = [each[name].shape if name in each else "missing" for each in (kept, arrays)]
         if shapes[0] != shapes[1]:
             rule = f"array {name!r} is {shapes[0]}, and that of the environment {shapes[1]}"
->>>>>>> h_runs
             raise ModelError(f"checkpoint {found.path!r}: {rule}; give an environment of the same task and worlds")
     check_model(f"checkpoint {found.path!r}", sim.runtime.built, found.header["digest"])
     return found.snapshot(sim.runtime.built.groups), kept

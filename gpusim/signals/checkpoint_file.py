@@ -204,12 +204,6 @@ def _sealed(archive: bytes) -> bytes:
 def _read(path: str | os.PathLike[str]) -> bytes:
     """Return the bytes of a file."""
     fix = "give a file of Simulation.save"
-<<<<<<< HEAD
-    if not isinstance(path, str | os.PathLike):
-        raise ModelError(f"checkpoint {path!r} is no path; {fix}")
-    file = Path(path)
-=======
->>>>>>> h_runs
     try:
         file = Path(path)
         if file.exists() and not file.is_file():
