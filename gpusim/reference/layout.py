@@ -62,9 +62,7 @@ class Layout:
         return kinds
 
     def side_arms(self, rotation: Array) -> Array:
-        """Return the moment arm of every side, from the body's center of mass, in the world frame, (worlds, sides,
-        3).
-        """
+        """Return the moment arm of every side from the body's center of mass, world frame, (worlds, sides, 3)."""
         return rotations.matvec(rotation[:, self.side_body], self.side_arm.astype(rotation.dtype))
 
     def _side_arms(self) -> Array:

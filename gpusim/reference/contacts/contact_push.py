@@ -6,7 +6,7 @@ position impulses together cause the relative normal speed w of the point's two 
 unit impulse. ``over`` is the penetration beyond the slop, and y is a compliance. The solver finds the q that satisfies
 these conditions, one of them with equality:
 
-    w + y q >= (1 + y/f) (min(PUSH_SHARE over/h, max_depenetration_speed) - carried),   q >= 0,
+    w + y q >= (1 + y/f) (min(PUSH_SHARE over/h, max_depenetration_speed) - carried),   q >= 0.
 
 During the drift, bodies move by h w. If a box is stuck between two walls, no motion can separate it from both. In such
 cases y limits q. y is a share of f. For bodies with joints, y is a larger share, and f is the response without joints.

@@ -5,7 +5,7 @@ be the natural frequency of this spring and the body's inertia I. Explicit steps
 uses the inertia
 
     I_eff = I + 1.05 s h^2/4 K,  K = sum (r.F) (1 - r r^T/r^2),  r.F > 0 only,
-    s = min(1, (g - 0.3)/0.3),  g = h^2/8 tr(I^-1 K),
+    s = min(1, (g - 0.3)/0.3),  g = h^2/8 tr(I^-1 K).
 
 This applies to bodies with g > 0.3 on which at least two constraints pull. F comes from the impulses of the last
 substep. K uses only the component of F along the arm. With the component across the arm, a rotating chain came apart in

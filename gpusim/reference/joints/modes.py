@@ -2,10 +2,10 @@
 
 The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER. Without
 friction, FREE replaces SLIDE_DOWN, STICK and SLIDE_UP. The velocity must stay in the range of a free or sliding piece.
-The impulse must stay in the range of a sticking piece or a stop. If it leaves the range of the piece, the row moves to
-the next piece on that side. In each pass, a row moves by at most one piece, because the moves of other rows also change
-its velocity and impulse. Each clamped term of the row moves separately in the same way, between its lower bound, its
-slope and its upper bound.
+The impulse must stay in the range of a sticking piece or a stop. If the velocity or impulse leaves this range, the row
+moves to the next piece on that side. In each pass, a row moves by at most one piece, because the moves of other rows
+also change its velocity and impulse. Each clamped term of the row moves separately in the same way, between its lower
+bound, its slope and its upper bound.
 """
 
 from __future__ import annotations
@@ -73,8 +73,7 @@ def adjacent_modes(
 
 
 def turn_shares(late: Array, further: Array) -> Array:
-    """Return the reverse velocity at which a sliding row sticks, as a share of the velocity change that friction
-    causes.
+    """Return the reverse velocity at which a sliding row sticks, relative to the velocity change that friction causes.
 
     Args:
         late: (num_worlds,) True for worlds that delay the end of a slide.

@@ -53,9 +53,7 @@ def _bound(w: StepBuffers, axis: Array, goal: Array, now: Array, rate: Array) ->
 
 
 def limit_rates(w: StepBuffers, side: int) -> Array:
-    """Return the rates of the lower (``side`` 0) or upper (``side`` 1) axis limits in this substep, (num_worlds,
-    axes).
-    """
+    """Return the rates of the lower (``side`` 0) or upper (``side`` 1) axis limits, (num_worlds, axes)."""
     rates = np.zeros((w.num_worlds, w.topology.axis_row.size), w.real)
     rates[:, w.ropes["rope_axis"]] = w.state.arrays["limit_rate"][..., side]
     return rates

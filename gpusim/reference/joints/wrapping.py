@@ -102,8 +102,7 @@ def start_length(path: WrappedPath, bodies: Sequence[BodySpec]) -> float:
 def around(
     cylinder: Array, sided: Array, radius: Array, a: Array, b: Array, frame: Array, side: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the points of contact relative to the center (..., 3), the arcs (...), and the normals of the arcs'
-    circles.
+    """Return the points of contact relative to the center (..., 3), the arcs (...), and normals of the arcs' circles.
 
     Args:
         cylinder, sided, radius: (n,) whether the surface is a cylinder, whether the path has a side point, radius (m).
@@ -166,8 +165,7 @@ def _nearest(a: Array, b: Array) -> Array:
 
 
 def _outside(sided: Array, radius: Array, a: Array, b: Array, side: Array) -> tuple[Array, list[Array], Array, Array]:
-    """Return whether the path touches the circle, the points of contact, the arc's angle, and the direction of
-    rotation.
+    """Return whether the path touches the circle, the points of contact, the arc's angle, and the arc's direction.
 
     The path takes the shorter way around the circle. But if the center would then be between the path and the side
     point, the path takes the longer way.

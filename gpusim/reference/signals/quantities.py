@@ -286,9 +286,7 @@ JOINT_WRENCH = (
 
 
 def contact_wrench(now: StateReader, i: Array) -> Array:
-    """Return the contact force on the sensors' bodies, and the torque about their centers of mass, (num_worlds, n,
-    6).
-    """
+    """Return the contact force and torque on each sensor's body, about the center of mass, (num_worlds, n, 6)."""
     time = now.state["sensed_time"][:, None, None]
     return np.where(time > 0.0, now.state["sensed_contact"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
 
