@@ -45,13 +45,13 @@ class ContactTopology:
     turn: Array
     """(shapes, 9) rotation matrix, shape to body."""
     radius: Array
-    """(shapes,) bounding radius about ``center``, m, inf for planes."""
+    """(shapes,) bounding radius about ``center``, m. It is infinite for planes."""
     rolls: Array
     """(shapes,) True for rolling surfaces, whose contact points do not rotate with the body within a step."""
     group: Array
     mask: Array
     law: Array
-    """(shapes,) index of the contact law, 0 for rigid with Coulomb friction."""
+    """(shapes,) index of the contact law. Index 0 is a rigid law with Coulomb friction."""
     rule: Array
     """(shapes,) combination rule of the friction, as Material.rule."""
     laws: Array
@@ -59,7 +59,7 @@ class ContactTopology:
     modulus: Array
     """(shapes,) modulus E/(1 - nu^2), Pa."""
     curvature: Array
-    """(shapes,) curvature 1/R of a round shape, else 0, 1/m."""
+    """(shapes,) curvature 1/R of a round shape, 1/m, or 0 for other shapes."""
     points: Array
     point_start: Array
     face_first: Array

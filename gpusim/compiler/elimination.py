@@ -104,9 +104,9 @@ def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination,
 
 
 def _minimum_fill(neighbors: list[set[int]], among: list[int]) -> tuple[list[int], dict[int, set[int]]]:
-    """Order the pivots greedily. The criteria are the fill, then the depth in the tree, the degree, and the index.
+    """Order the pivots greedily by fill, then by depth in the tree, by degree and by index.
 
-    The smallest value comes first.
+    The smallest value always comes first.
     """
     graph = [set(n) for n in neighbors]
     left = set(among)

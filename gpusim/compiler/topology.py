@@ -39,7 +39,8 @@ class DotTable:
 class SpinTable:
     """Elements that measure a rotation.
 
-    The rate of an element is the component of the relative angular velocity along u, an axis fixed in body ``owner``.
+    ``u`` is an axis that is fixed in body ``owner``. The rate of an element is the component of the relative angular
+    velocity along ``u``.
 
     ``angle`` is the index of the joint angle, or -1. If ``angle`` is -1, the element is a component (0 to 2) or the
     length (3) of the rotation vector between ``frame_a`` and ``frame_b`` (quaternions in the bodies). The components
@@ -125,7 +126,7 @@ class AngleTable:
 
 @dataclass
 class CouplingTable:
-    """Rows ``sum of factor * element - offset``.
+    """Rows of the form ``sum of factor * element - offset``.
 
     Rigid rows come first, then axis rows of tendons, then rows of coupled laws.
     """
@@ -315,7 +316,7 @@ class Topology:
 def axes_in_loops(t: Topology, ropes: Array) -> Array:
     """Return the axis rows in directly solved loops, except the rows of ropes.
 
-    The limits of ropes can change.
+    The rows of ropes are left out because their limits can change.
 
     A bushing does not count as part of a loop.
     """

@@ -133,8 +133,8 @@ class ContactLaw:
 
     Args:
         normal: one of "rigid", "hertz", "volumetric" and "spring".
-        damping: one of "none", "linear" and "hunt_crossley". "linear" and "hunt_crossley" need a soft normal law. A
-            rigid contact loses energy by its restitution.
+        damping: one of "none", "linear" and "hunt_crossley". "linear" and "hunt_crossley" need a soft normal law. For a
+            rigid contact, give a restitution in the material instead.
         friction: one of "coulomb", "regularized", "contensou" and "tire".
         stiffness: stiffness of the normal law. The unit is N/m^1.5 for "hertz", N/m^3 for "volumetric" and N/m for
             "spring". The default for "hertz" is 4/3 E* sqrt(R) from materials and shapes. "volumetric" needs a round

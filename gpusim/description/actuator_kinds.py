@@ -52,7 +52,7 @@ LINE_REFERENCES: Mapping[str, Reference] = {
 }
 """References of a kind that acts between two points."""
 ON_TRAVELS = {"rad": "m", "rad/s": "m/s", "N m": "N", "N m/rad": "N/m", "N m s/rad": "N s/m"}
-"""Units on a translational coordinate, for kinds with ``turns``."""
+"""Units that replace rotational units on a translational coordinate, for kinds with ``turns``."""
 JOINT_REFERENCES: Mapping[str, Reference] = {"joint": JOINT, "axis": AS_IS}
 """References of a kind that acts on a joint coordinate."""
 
@@ -90,7 +90,7 @@ class Reading:
 
     ``device`` is the body of a C++ function with the same computation (reference/signals/quantities.py). Without
     ``device``, only the host can read the signal. ``range`` computes the minimum and maximum of a gauge from the
-    parameters of one actuator. ``range`` is None if the signal is unbounded.
+    parameters of one actuator, in ``unit``. ``range`` is None if the signal is unbounded.
     """
 
     name: str
@@ -117,7 +117,7 @@ class StepBuffers(Protocol):
     rotation_real: Array
     inverse_mass: Array
     inertia_inverse: Array
-    """World frame, 1/(kg m2), (num_worlds, bodies, 3, 3)."""
+    """Inverse inertia in the world frame, 1/(kg m2), (num_worlds, bodies, 3, 3)."""
     twist_before: Array
     """(v, w) of the bodies before the kick, (num_worlds, bodies, 6)."""
     axis_position: Array
@@ -149,7 +149,7 @@ class StepBuffers(Protocol):
         """Return the command of the coming step, (num_worlds, n)."""
 
     def command_before(self, group: Group, name: str) -> Array:
-        """Return the command over the last step, (num_worlds, n)."""
+        """Return the command of the last step, (num_worlds, n)."""
 
     def command(self, group: Group, name: str) -> Array:
         """Return the mean command during the velocity update (kick), (num_worlds, n)."""
@@ -207,7 +207,7 @@ class StateReader(Protocol):
         """Return the velocities of axis rows (m/s or rad/s)."""
 
     def command_before(self, group: Group, name: str) -> Array:
-        """Return the command over the last step, (num_worlds, n)."""
+        """Return the command of the last step, (num_worlds, n)."""
 
     def group(self, kind: str) -> Group:
         """Return all actuators of a kind."""
@@ -298,7 +298,8 @@ class ActuatorType:
     kernels, ``<name>_evaluate_coupled(w, k, law)`` sets the ``CoupledLaw``, and ``<name>_relinearize_coupled`` updates
     it."""
     brakes: ClassVar[bool] = False
-    """True if the kind has two more signals: its heat, and its force during the coming velocity update (kick)."""
+    """True if the kind has two more signals: the power that becomes heat, and the force during the coming velocity
+    update (kick)."""
     extra: ClassVar[bool] = False
     """True if kernels contain the kind's code only for models with this kind."""
     turns: ClassVar[bool] = False

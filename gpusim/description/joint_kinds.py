@@ -123,7 +123,7 @@ class JointFrames:
         return [DotRow(self.axes_a[:, k], self.point_a, self.point_b, True) for k in columns]
 
     def perpendicular_row(self, a: int, b: int) -> DotRow:
-        """Return a row that keeps the parent's axis a perpendicular to the child's axis b."""
+        """Return a row that keeps axis ``a`` of the parent perpendicular to axis ``b`` of the child."""
         return DotRow(self.axes_a[:, a], np.zeros(3), self.axes_b[:, b], False)
 
     def parallel_axis_rows(self) -> list[DotRow]:
@@ -155,7 +155,7 @@ class JointFrames:
         return replace(self._coordinate(TOTAL_ROTATION, self.axes_a[:, 2]), component=3)
 
     def chord(self, axis: Array) -> Coordinate:
-        """Return the coordinate for the chord of the angle between a joint axis in the parent and in the child."""
+        """Return the chord coordinate for the angle between the same joint axis in the parent and in the child."""
         ends = self.point_a + self.axes_a @ axis, self.point_b + self.axes_b @ axis
         return replace(self._coordinate(CHORD, self.axes_a @ axis), point_a=ends[0], point_b=ends[1])
 
@@ -196,7 +196,7 @@ class JointType(ABC):
     switched: ClassVar[bool] = False
     """True if the coordinates can be locked and released at run time."""
     hinge: ClassVar[bool] = False
-    """True if the only motion is a rotation about the third axis of its frames."""
+    """True if the only motion of the joint is a rotation about the third axis of the joint frames."""
     picture: ClassVar[str | None] = None
     """Picture in the viewer: "pin" (along the third axis), "socket", "cross", "rail", "line" or None."""
 

@@ -37,7 +37,7 @@ class Phase:
     Attributes:
         items: number of items. This is a product of sizes and factors ("bodies * 6"), or a C++ expression that may
             contain the world ``w`` and ``level``.
-        reads, writes: names of arrays (model/fields.py), separated by blanks. A phase may read the arrays that it
+        reads, writes: names of arrays (model/fields.py), separated by spaces. A phase may read the arrays that it
             writes.
         room: upper bound of ``items`` that holds for every world, if worlds have different numbers of items.
         bound: upper bound of the number of items, as a product of sizes and factors, if ``items`` and ``room`` give
@@ -133,9 +133,9 @@ class Whole(Node):
 class If(Node):
     """Nodes that run if a condition holds.
 
-    ``joined``: name of one launch that runs all of these nodes for large worlds on a GPU. Several blocks share the work
-    of this launch (cuda_kernels/tickets.cuh). The number of items of a phase must not depend on arrays that these nodes
-    write.
+    ``joined`` is the name of one launch that runs all of these nodes for large worlds on a GPU. Several blocks share
+    the work of this launch (cuda_kernels/tickets.cuh). The number of items of a phase must not depend on arrays that
+    these nodes write.
     """
 
     when: Condition
@@ -190,7 +190,7 @@ class Lists(Node):
 class Routine(Node):
     """Named nodes that several parts of the schedule can use. In C++, the routine is a function with this name.
 
-    ``label``: name in profiles, if it differs from the name of the enclosing stage.
+    ``label`` is the name in profiles, if it differs from the name of the enclosing stage.
     """
 
     name: str

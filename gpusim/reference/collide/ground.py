@@ -40,11 +40,11 @@ CONE = 0.985
 """Cosine of 10 degrees. Points whose normals are this close to the normal of the deepest point belong to its
 manifold."""
 LOWEST = 1e-3
-"""Relative to the shape's size. Only points this close to the lowest points of the shape can start another manifold."""
+"""Only points this close to the lowest points of the shape can start another manifold. The unit is the shape's size."""
 STEP = 2e-4
-"""Relative to the shape's size. The ground blocks a sliding shape only if the ground rises by more than this."""
+"""The ground blocks a sliding shape only if the ground rises by more than this. The unit is the shape's size."""
 SAME = 1e-3
-"""Relative to the shape's size. Points that are closer than this are merged."""
+"""Points that are closer than this are merged. The unit is the shape's size."""
 LEAN = 1e-3
 """Sine of the angle tolerance for normals of the surface."""
 INSIDE = 1e-9
@@ -78,7 +78,10 @@ def on_half_space(center: Array, turn: Array, b: Posed, margin: float) -> Manifo
 
 
 def bounds(shape: Convex, center: Array, turn: Array) -> tuple[Array, Array]:
-    """Return lower and upper corners (n, 3) of a shape's bounding boxes at ``center`` (n, 3) and ``turn`` (n, 3, 3)."""
+    """Return the lower and upper corners of a shape's bounding boxes, (n, 3) each.
+
+    ``center`` (n, 3) and ``turn`` (n, 3, 3) are the poses of the shape.
+    """
     d = np.concatenate([turn, -turn], axis=1)
     reach = shape.reach(d.reshape(-1, 3)).reshape(-1, 2, 3)
     return center - reach[:, 1], center + reach[:, 0]
@@ -262,7 +265,7 @@ def _blocks(ground: Surface, body: Posed, other: Found, x: Found) -> bool:
 
 
 def _deepest_manifold(seeds: list[Found], found: list[Found], b: Posed) -> tuple[Found, list[Found]]:
-    """Return the deepest point of ``seeds``, and the points of the manifold that contains this point."""
+    """Return the deepest point of ``seeds``, and the points of ``found`` that form a manifold with this point."""
     deepest = min(seeds, key=lambda x: x.gap)
     size = 2.0 * b.shape.extent
     level = min((x.gap for x in seeds if x.own), default=np.inf)

@@ -15,11 +15,12 @@ from gpusim.reference.collide.separation import Approach, Pair
 from gpusim.typing import Array
 
 SLACK = 1e-7
-"""Relative to the extent. Points that are outside by less than this count as inside."""
+"""Points that are outside by less than this count as inside. The unit is the extent of the shapes."""
 TIE = 1e-6
-"""Relative to the extent. Values that differ by less than this count as equal."""
+"""Values that differ by less than this count as equal. The unit is the extent of the shapes."""
 PASSING = 1e-5
-"""Relative to the extent. Crossing edges do not touch if their gap exceeds the smallest gap by more than this."""
+"""Crossing edges do not touch if their gap exceeds the smallest gap by more than this. The unit is the extent of the
+shapes."""
 PARALLEL_SINE = 0.02
 """Sine of 1.1 degrees. Segments at a smaller angle touch along a line, and other segments touch at a point."""
 FEATURES = 65536
@@ -61,7 +62,10 @@ def mixed(*numbers: int) -> int:
 
 
 def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
-    """Return the part of a loop inside the line through x whose outward unit normal is ``outward``."""
+    """Return the part of a loop on the inner side of a line.
+
+    The line goes through x and has the outward unit normal ``outward``.
+    """
     level = (loop.corner - x) @ outward
     corners, edges = [], []
     count = len(level)
@@ -219,7 +223,7 @@ def _heights_of_a(pair: Pair, found: Approach, place: Array, gap: Array) -> Arra
 
 
 def unique(features: list[int]) -> list[int]:
-    """Return the feature numbers. Increase duplicates until all numbers are unique."""
+    """Return unique feature numbers. Increase duplicates until they are unique."""
     made: list[int] = []
     for number in features:
         while number in made:

@@ -251,7 +251,7 @@ def _has_ridge(t: Triangle) -> bool:
 
 
 def _at_rim(ground: Ground, t: Triangle) -> list[Found]:
-    """Return contact points at the rim of a triangle whose contact normals are normals of the surface."""
+    """Return contact points at the rim of a triangle. Their contact normals must be normals of the surface."""
     normal = t.side * t.normal
     faces = Faces(_TWO_SIDES.first, _TWO_SIDES.vertex, np.stack([normal, -normal]))
     hull = Posed(Polytope(np.zeros(8), t.corner - t.corner[0], faces), t.corner[0], np.eye(3))

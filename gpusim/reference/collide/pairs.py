@@ -29,7 +29,10 @@ def all_bounds(shapes: Sequence[Shape], position: Array, rotation: Array, lower:
 
 
 def shape_bounds(shape: Shape, center: Array, turn: Array) -> tuple[Array, Array]:
-    """Return lower and upper corners (n, 3) of a shape's bounding boxes at ``center`` (n, 3) and ``turn`` (n, 3, 3)."""
+    """Return the lower and upper corners of a shape's bounding boxes, (n, 3) each.
+
+    ``center`` (n, 3) and ``turn`` (n, 3, 3) are the poses of the shape.
+    """
     if isinstance(shape, Convex):
         return bounds(shape, center, turn)
     if isinstance(shape, HalfSpace):

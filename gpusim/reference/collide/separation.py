@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scipy.spatial import ConvexHull
 
 TOUCHING = 1e-8
-"""Relative to the extent. Cores that are closer than this count as overlapping."""
+"""Cores that are closer than this count as overlapping. The unit is the extent of the shapes."""
 ACCURACY, ACCURACY_CURVED = 1e-12, 1e-9
 """Accuracy of the depth, relative to the extent. ACCURACY_CURVED is for curved shapes, whose normal is refined
 afterwards."""

@@ -41,7 +41,7 @@ seen from outside."""
 
 @dataclass
 class Convex(ABC):
-    """Convex shape with ``size`` (8,) as in gpusim/geometry.
+    """Convex shape. ``size`` (8,) contains the sizes of the shape kind (``ShapeType.sizes``).
 
     Attributes:
         radius: distance by which the core is inflated, m.

@@ -102,7 +102,7 @@ def _members(w: StepBuffers) -> Iterator[tuple[Manifolds, Array]]:
 
 
 def at_once(w: StepBuffers) -> Array:
-    """Return the worlds that need no sweep before Newton's method, bool, (num_worlds,)."""
+    """Return a mask of the worlds that need no sweep before Newton's method, (num_worlds,)."""
     m = w.touch.all
     new = w.state.arrays["contact_age"][m.world, m.pair] == 0
     most = w.real.type(SLIDING_SHARE) * m.friction[:, None] * (m.impulse[..., 0] + m.pushed)

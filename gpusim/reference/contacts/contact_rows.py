@@ -167,7 +167,7 @@ def _start_impulses(w: StepBuffers, m: Manifolds) -> None:
 
 
 def _turns(m: Manifolds) -> Array:
-    """Return the frame axes about which a manifold has a friction torque, bool, (n, 3)."""
+    """Return a mask of the frame axes about which a manifold has a friction torque, (n, 3)."""
     law = m.law[:, contact_laws.FRICTION_AT]
     patch, tire = law == contact_laws.CONTENSOU, contact_tire.tires(m)
     rolls = ~patch & (m.rolling > 0.0)

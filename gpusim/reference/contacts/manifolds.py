@@ -1,4 +1,4 @@
-"""Contact manifolds of a substep, as flat arrays over all worlds. Sweeps solve the manifolds in this order.
+"""Contact manifolds of a substep, as flat arrays over all worlds, in the order in which sweeps solve the manifolds.
 
 A sweep solves the manifolds of one *list* together: first the overflow of all worlds, then one color after another.
 With the direct solver, the manifolds on bodies with joints form additional lists. Each of these lists contains at most

@@ -5,10 +5,10 @@ second end. On a sphere, the arc is in the plane through both ends and the cente
 arc is a helix. MuJoCo uses the same paths. If a path does not touch the surface, the arc has length 0, and both
 points of contact are the midpoint between the ends.
 
-A path is locally the shortest path. So to first order, a small motion of its points of contact does not change its
-length. The Jacobian of a path is the Jacobian of two lines whose inner ends are fixed in the body of the surface. The
-two *line* elements of a path (reference/joints/elements.py) have the Jacobians of these lines. The value of the first
-element includes the arc.
+A path is locally the shortest path. So to first order, a small motion of the points of contact does not change the
+length of the path. The Jacobian of a path is the Jacobian of two lines whose inner ends are fixed in the body of the
+surface. The two *line* elements of a path (reference/joints/elements.py) have the Jacobians of these lines. The value
+of the first element includes the arc.
 
 A path through the inside of a circle touches the circle in one point. The angle t between the circle and each of the
 lines is the same. r is the radius, d_a and d_b are the distances of the ends from the center, and G is the angle

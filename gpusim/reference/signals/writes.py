@@ -1,6 +1,6 @@
 """Writes of poses and velocities in many worlds. A write is a list of operations that every world executes in order.
 
-The operations write the poses of bodies first. Then follow joint coordinates (from parent to child), velocities of
+The operations write the poses of bodies first. They then write joint coordinates (from parent to child), velocities of
 bodies, and joint rates. The subtree of a joint contains its child and all bodies below the child. A write of joint
 coordinates moves this subtree rigidly, and rotates its velocities. A write of joint rates changes the velocities of the
 subtree as if it were one rigid body. The NumPy backend calls :func:`run` for all chosen worlds. The kernels
@@ -364,7 +364,7 @@ class _Writer:
         self._set("linear_velocity", i, self.values[:, column : column + 3])
 
     def body_angular(self, i: int, j: int, column: int) -> None:
-        """Write the angular velocity, world frame."""
+        """Write the angular velocity in the world frame."""
         self._set("angular_momentum", i, self._momentum(i, self.values[:, column : column + 3]))
 
     def remember(self, i: int, j: int, column: int) -> None:
