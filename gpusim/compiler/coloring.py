@@ -30,7 +30,7 @@ class ColorSets:
 
 
 def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among: Array | None = None) -> ColorSets:
-    """Color the constraints greedily, largest degree first, equal degrees by index.
+    """Color the constraints greedily, in the order of descending degree and then ascending index.
 
     Args:
         bodies: bodies of every constraint, (constraints, slots).
@@ -61,7 +61,7 @@ def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among
 
 
 def _assign_colors(bodies: Array, dynamic: Array, order: Array, max_colors: int) -> Array:
-    """Return the first free color of each constraint in the given order, or OVERFLOW if all colors are taken."""
+    """Assign the first free color to each constraint, in the given order. If no color is free, assign OVERFLOW."""
     color = np.full(bodies.shape[0], OVERFLOW, dtype=np.int64)
     masks, moves, sides, every = [0] * dynamic.shape[0], dynamic.tolist(), bodies.tolist(), (1 << max_colors) - 1
     for c in order.tolist():

@@ -25,7 +25,7 @@ MATERIAL_NUMBERS = 2
 # Up to this many pairs, one thread colors them in sequence, even on a GPU.
 MOST_IN_TURN = 1000
 PARTS = 256
-"""Number of parts of a list that the kernels sum in parallel."""
+"""Number of parts into which the kernels split a list. The kernels sum the parts in parallel."""
 LARGE, MOST_WALKED = 32, 1000
 """In models with more than MOST_WALKED shapes, several threads search the pairs of each shape that is larger than a
 grid cell. LARGE is the maximum number of such shapes."""
@@ -45,13 +45,13 @@ class ContactTopology:
     turn: Array
     """(shapes, 9) rotation matrix, shape to body."""
     radius: Array
-    """(shapes,) bounding radius about ``center``, m, inf for planes."""
+    """(shapes,) bounding radius about ``center``, m. It is infinite for planes."""
     rolls: Array
     """(shapes,) True for rolling surfaces, whose contact points do not rotate with the body within a step."""
     group: Array
     mask: Array
     law: Array
-    """(shapes,) index of the contact law, 0 for rigid with Coulomb friction."""
+    """(shapes,) index of the contact law. Index 0 is a rigid law with Coulomb friction."""
     rule: Array
     """(shapes,) combination rule of the friction, as Material.rule."""
     laws: Array
@@ -59,7 +59,7 @@ class ContactTopology:
     modulus: Array
     """(shapes,) modulus E/(1 - nu^2), Pa."""
     curvature: Array
-    """(shapes,) curvature 1/R of a round shape, else 0, 1/m."""
+    """(shapes,) curvature 1/R of a round shape, 1/m, or 0 for other shapes."""
     points: Array
     point_start: Array
     face_first: Array
@@ -70,19 +70,22 @@ class ContactTopology:
     excluded: list[list[int]]
     """For each shape, excluded shapes with a higher index."""
     included: list[list[int]]
-    """For each shape, shapes with a higher index that it touches regardless of groups."""
+    """For each shape, shapes with a higher index that collide with the shape regardless of groups."""
     include_material: list[list[int]]
     """Row of ``materials`` for each pair in ``included``, or -1 for the materials of the shapes."""
     materials: Array
     """(n, 2) modulus E* and law of pairs with a separate material."""
     candidates: list[list[int]] | None
-    """For each shape, shapes with a higher index that it may touch, once per manifold. None: a grid finds the pairs."""
+    """For each shape, shapes with a higher index that may touch the shape. Each occurs once per possible manifold. None
+    if a grid finds the pairs."""
     cell: float
     """Edge length of the grid's cells, m."""
     seams: list[list[int]]
-    """For each shape, neighbors on the same body whose faces can continue its own (compiler/seams.py)."""
+    """For each shape, neighbors on the same body whose faces can continue the faces of the shape
+    (compiler/seams.py)."""
     seam_reach: Array
-    """(shapes,) each tile's tolerance for gaps to its neighbors, m, 0 for other shapes (compiler/seams.py)."""
+    """(shapes,) tolerance for gaps between each tile and its neighbors (m), or 0 for other shapes
+    (compiler/seams.py)."""
     manifolds: Array
     """(shapes,) maximum number of manifolds of a pair with this shape (ShapeType.manifolds)."""
     articulated: Array
@@ -274,7 +277,7 @@ def _excluded(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], joints: Se
 
 
 class _Filter:
-    """Collision filter: whether two shapes may touch."""
+    """Collision filter, which decides whether two shapes may touch."""
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ class Elimination:
     edge_blocks: dict[tuple[int, int], int]
     block_row: Array
     block_column: Array
-    """Constraints that a block connects."""
+    """``block_row`` and ``block_column`` are the two constraints that each block connects."""
     levels: list[Level] = field(default_factory=list)
 
 
@@ -32,15 +32,16 @@ class Level:
 
     pivots: Array
     edge: Array
-    """Blocks A_ik with k in ``pivots``: L_ik = A_ik D_k^-1."""
+    """Blocks A_ik with k in ``pivots``. The factorization computes L_ik = A_ik D_k^-1."""
     edge_pivot: Array
     edge_row: Array
     updates: list[tuple[Array, Array, Array]]
-    """Rounds of (target block, position of L_ik in ``edge``, position of A_jk in ``edge``): A_ij -= L_ik A_jk^T."""
+    """Rounds of operations A_ij -= L_ik A_jk^T. Each is stored as (target block, position of L_ik in ``edge``, position
+    of A_jk in ``edge``)."""
     forward: list[tuple[Array, Array, Array]]
-    """Rounds of (row i, position in ``edge``, pivot k): y_i -= L_ik y_k."""
+    """Rounds of operations y_i -= L_ik y_k. Each is stored as (row i, position of L_ik in ``edge``, pivot k)."""
     backward: list[tuple[Array, Array, Array]]
-    """Rounds of (pivot k, position in ``edge``, row i): x_k -= L_ik^T x_i."""
+    """Rounds of operations x_k -= L_ik^T x_i. Each is stored as (pivot k, position of L_ik in ``edge``, row i)."""
 
 
 @dataclass
@@ -54,7 +55,7 @@ class Assembly:
 
 
 def shared_sides(bodies: Array, dynamic: Array) -> dict[int, list[int]]:
-    """Return the sides (constraint * slots + slot) on each dynamic body."""
+    """Return the sides of constraints on each dynamic body. The index of a side is constraint * slots + slot."""
     sides: dict[int, list[int]] = {}
     slots = bodies.shape[1]
     for c in range(bodies.shape[0]):
@@ -103,7 +104,10 @@ def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination,
 
 
 def _minimum_fill(neighbors: list[set[int]], among: list[int]) -> tuple[list[int], dict[int, set[int]]]:
-    """Order greedily by least fill, then least depth in the tree, then least degree, then the index."""
+    """Order the pivots greedily by fill, then by depth in the tree, by degree and by index.
+
+    The smallest value always comes first.
+    """
     graph = [set(n) for n in neighbors]
     left = set(among)
     depth = [0] * len(graph)
@@ -168,7 +172,7 @@ def _levels(
 def _products(
     sides: dict[int, list[int]], slots: int, edges: dict[tuple[int, int], int]
 ) -> list[tuple[Array, Array, Array]]:
-    """List the products J_i M^-1 J_j^T of all pairs of sides on a body."""
+    """List the products J_i M^-1 J_j^T of all pairs of sides that share a body."""
     products = []
     for body in sorted(sides):
         for p in sides[body]:

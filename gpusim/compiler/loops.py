@@ -10,7 +10,7 @@ from gpusim.typing import Array
 
 
 def constraints_in_loops(bodies: Sequence[Iterable[int]], dynamic: Array) -> Array:
-    """Return True for constraints on a cycle of the graph of bodies and constraints, (constraints,).
+    """Return a mask of the constraints that are on a cycle in the graph of bodies and constraints, (constraints,).
 
     Bodies that impulses do not move form one node, the ground. The function builds a spanning forest breadth first.
     Every edge outside the forest closes a cycle through the nearest common ancestor of its ends.

@@ -17,7 +17,7 @@ from gpusim.typing import Array
 def mass_properties(shapes: list[ShapeSpec]) -> tuple[float, Array, Array]:
     """Return mass, center of mass and inertia of rigidly connected shapes. Each shape has uniform density.
 
-    Overlapping shapes each count with their full volume. Shapes without volume have no effect.
+    If shapes overlap, each shape counts with its full volume. Shapes without volume have no effect.
 
     Args:
         shapes: shapes of one body.

@@ -17,8 +17,9 @@ COLUMNS = {
     "ray_site": "int", "ray_sensor": "int", "ray_origin": "double", "ray_direction": "double", "ray_range": "double",
     "ray_shape_start": "int", "ray_shape": "int",
 }  # fmt: skip
-"""Columns and their C types. For every ray: site, index of its ray sensor, origin (m) and direction in the site's
-frame, range (m). For every sensor: the start of its shapes in ``ray_shape``."""
+"""Columns and their C types. Every ray has a site, the index of a ray sensor, an origin (m) and a direction in the
+site's frame, and a range (m). For every sensor, ``ray_shape_start`` is the index of its first shape in
+``ray_shape``."""
 
 
 def with_shapes(sensor: SensorSpec, model: Elements) -> SensorSpec:

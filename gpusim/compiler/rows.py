@@ -47,7 +47,7 @@ AXIS_PARAMETERS = ("limit_lower", "limit_upper", "damping", "friction", "armatur
 
 @dataclass
 class Axis:
-    """An axis row: its element, its parameters and its joint coordinate (``joint`` is -1 for a line)."""
+    """Element, parameters and joint coordinate of an axis row. ``joint`` is -1 for a line."""
 
     element: tuple[str, int]
     label: str
@@ -83,7 +83,7 @@ class Mix:
 
 
 class RowCollector:
-    """Class that converts joints and actuators to elements, axes and constraints.
+    """Converter of joints and actuators to elements, axes and constraints.
 
     Args:
         builder: complete and checked elements.

@@ -1,9 +1,9 @@
-"""Tiles: adjacent shapes with flat faces on one body, whose faces can form a common surface.
+"""Tiles: adjacent shapes on one body whose flat faces can form a common surface.
 
 A tile (``ShapeType.tile``) is a box, a hull, a height field or a plane. Two tiles of a body are neighbors if their
 bounding boxes touch and a face of each tile continues a face of the other tile. A height field continues every tile
-whose box it touches. Contacts check a tile's neighbors to find which of its edges lie inside a common surface
-(gpusim/reference/contacts/seams.py).
+whose box it touches. The contact code checks the neighbors of a tile to find which edges of the tile lie inside a
+common surface (gpusim/reference/contacts/seams.py).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from gpusim.description.specs import ShapeSpec
 from gpusim.typing import Array
 
 SEAM_REACH, SEAM_SHARE = 2e-4, 0.02
-"""Bounds of a tile's gap tolerance: in m, and as a fraction of half the tile's thickness."""
+"""Upper bounds of a tile's gap tolerance. SEAM_REACH is in m. SEAM_SHARE is a fraction of half the tile's thickness."""
 SEAM_CONE = 0.985
-"""Cosine of 10 degrees, the largest angle between normals of one surface."""
+"""Cosine of the largest angle between normals of one surface, 10 degrees."""
 
 
 def seam_reach(shapes: Sequence[ShapeSpec]) -> Array:

@@ -18,12 +18,12 @@ from gpusim.compiler.loops import constraints_in_loops
 from gpusim.typing import Array
 
 OUTER, MIDDLE = 4, 5
-"""Components of elements along ordered rotations."""
+"""Values of ``component`` in SpinTable for gimbal rotations."""
 
 
 @dataclass
 class DotTable:
-    """Elements ``u . w - c0`` (description/joint_kinds.py), with vectors from the centers of mass."""
+    """Elements ``u . w - c0`` (description/joint_kinds.py). Vectors start at the centers of mass."""
 
     body_a: Array
     body_b: Array
@@ -39,7 +39,8 @@ class DotTable:
 class SpinTable:
     """Elements that measure a rotation.
 
-    The rate of an element is the component of the relative angular velocity along u, an axis fixed in body ``owner``.
+    ``u`` is an axis that is fixed in body ``owner``. The rate of an element is the component of the relative angular
+    velocity along ``u``.
 
     ``angle`` is the index of the joint angle, or -1. If ``angle`` is -1, the element is a component (0 to 2) or the
     length (3) of the rotation vector between ``frame_a`` and ``frame_b`` (quaternions in the bodies). The components
@@ -83,7 +84,7 @@ class WrapTable:
     body: Array
     """Body of the sphere or cylinder."""
     side_body: Array
-    """Body of the side point, -1 without one."""
+    """Body of the side point, or -1 without a side point."""
     cylinder: Array
     """1 for a cylinder, 0 for a sphere."""
     radius: Array
@@ -92,7 +93,7 @@ class WrapTable:
     center: Array
     side: Array
     frame: Array
-    """(paths, 3, 3) axes in the body as columns, the axis of a cylinder last."""
+    """(paths, 3, 3) axes of the wrap frame in the body, as columns. The last column is the axis of a cylinder."""
 
     @property
     def axis_x(self) -> Array:
@@ -107,9 +108,11 @@ class WrapTable:
 
 @dataclass
 class AngleTable:
-    """Joint angles from ref_a (body a) to ref_b (body b) about an axis fixed in ``owner``, full rotations included.
+    """Joint angles about an axis that is fixed in ``owner``.
 
-    If ``middle`` is 1, the angle is instead the elevation of ref_b above the plane normal to ref_a.
+    An angle is measured from ``ref_a`` (in body a) to ``ref_b`` (in body b) and counts full rotations.
+
+    If ``middle`` is 1, the angle is instead the elevation of ``ref_b`` above the plane normal to ``ref_a``.
     """
 
     body_a: Array
@@ -123,14 +126,14 @@ class AngleTable:
 
 @dataclass
 class CouplingTable:
-    """Rows ``sum of factor * element - offset``.
+    """Rows of the form ``sum of factor * element - offset``.
 
     Rigid rows come first, then axis rows of tendons, then rows of coupled laws.
     """
 
     row: Array
     offset: Array
-    """(n,) offset of each row. NaN: the value in the starting pose."""
+    """(n,) offset of each row. NaN means the value in the starting pose."""
     rigid: int
     """Number of rigid rows."""
     start: Array
@@ -147,7 +150,10 @@ class CouplingTable:
         return self.row[: self.rigid]
 
     def mixed(self, values: Array) -> Array:
-        """Return the sums of factor * element for element values (worlds, elements), (worlds, n)."""
+        """Return the sum of factor * element value over the terms of each row, (worlds, n).
+
+        ``values`` contains the element values, (worlds, elements).
+        """
         total = self.factor[self.start[:-1]] * values[:, self.element[self.start[:-1]]]
         counts = np.diff(self.start)
         for k in range(1, int(counts.max(initial=0))):
@@ -178,10 +184,10 @@ class Topology:
     rigid_row: Array
     """Index of the row of each rigid element, counted over all constraints (constraint * block + row)."""
     axis_element: Array
-    """Element of each axis row. Indices of ``num_elements`` or more are couplings."""
+    """Element of each axis row. Indices from ``num_elements`` upward are rows of ``coupling``."""
     axis_row: Array
     element_row: Array
-    """Elements that have a row. The next array holds the index of this row."""
+    """Elements that have a row. ``element_row_index`` contains the index of this row."""
     element_row_index: Array
     constraint_bodies: Array
     """(constraints, slots). The world fills unused slots."""
@@ -191,11 +197,12 @@ class Topology:
     coupled_constraint: Array
     """Constraints with the rows of coupled laws (description/actuator_kinds.py)."""
     swept: Array
-    """(constraints,) True if the direct solver leaves a constraint to sweeps (builder/joint_groups.py)."""
+    """(constraints,) True for constraints that sweeps solve, instead of the direct solver (builder/joint_groups.py)."""
     row_used: Array
     """(constraints, block) True if a row exists."""
     body_sides: Array
-    """(bodies, most) sides (constraint * slots + slot) on a body. The number of sides fills unused entries."""
+    """(bodies, most) sides of constraints on each body. The index of a side is constraint * slots + slot. Unused
+    entries contain the total number of sides."""
     dynamic: Array
     """(bodies,) True for bodies that impulses move."""
     conveyor: Array
@@ -210,7 +217,10 @@ class Topology:
 
     @cached_property
     def systems(self) -> Array:
-        """Return, for each body, the lowest index of all bodies in its group of directly solved joints, (bodies,)."""
+        """Return the lowest body index in each body's system, (bodies,).
+
+        A system contains all bodies that directly solved joints connect.
+        """
         first, joined = np.arange(self.num_bodies + 1), self.constraint_bodies[~self.swept]
         moves = self.dynamic[joined]
         while True:
@@ -292,7 +302,7 @@ class Topology:
         return {}
 
     def coloring_for(self, max_colors: int) -> ColorSets:
-        """Return the colors of the constraints that sweeps solve, or of all constraints. Results are cached.
+        """Return the colors of the swept constraints, or of all constraints if none is swept. Results are cached.
 
         Args:
             max_colors: largest number of colors, 1 to 62.
@@ -304,7 +314,9 @@ class Topology:
 
 
 def axes_in_loops(t: Topology, ropes: Array) -> Array:
-    """Return the axis rows in directly solved loops, except the rows of ropes, because the limits of ropes change.
+    """Return the axis rows in directly solved loops, except the rows of ropes.
+
+    The rows of ropes are left out because their limits can change.
 
     A bushing does not count as part of a loop.
     """

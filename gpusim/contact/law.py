@@ -2,9 +2,9 @@
 
 A contact law has four parts (Kosenko et al. 2015): geometry, normal force, damping and friction. The shapes give the
 geometry. You choose the other three parts by name. Each part has a registry of choices. To add a choice, add an entry
-here and a branch in the kernels, which identify the choice by its number. Symbols: penetration depth d (m), its rate d'
-(m/s), radius of relative curvature R (m). A tire (:class:`Tire`) is also a contact law. The friction of a tire acts in
-the wheel's frame.
+here and a branch in the kernels, which identify the choice by its number. The equations use these symbols: penetration
+depth d (m), its rate d' (m/s), and radius of relative curvature R (m). A tire (:class:`Tire`) is also a contact law.
+The friction of a tire acts in the wheel's frame.
 """
 
 from __future__ import annotations
@@ -129,17 +129,18 @@ NUMBERS = (*SOCKETS, *FLOATS, *(f"{name}_{axis}" for name in PAIRS for axis in (
 
 @dataclass(frozen=True)
 class ContactLaw:
-    """Law for a contact's forces as functions of penetration and velocities.
+    """Law that gives the forces of a contact as functions of penetration and velocities.
 
     Args:
         normal: one of "rigid", "hertz", "volumetric" and "spring".
-        damping: one of "none", "linear" and "hunt_crossley". "linear" and "hunt_crossley" need a soft normal law. A
-            rigid contact loses energy by its restitution.
+        damping: one of "none", "linear" and "hunt_crossley". "linear" and "hunt_crossley" need a soft normal law. For a
+            rigid contact, give a restitution in the material instead.
         friction: one of "coulomb", "regularized", "contensou" and "tire".
-        stiffness: in N/m^1.5 for "hertz" (default: 4/3 E* sqrt(R) from materials and shapes), in N/m^3 for
-            "volumetric", in N/m for "spring". "volumetric" needs a round shape, because R is undefined between flat
-            shapes. Without a stiffness, "hertz" also needs a round shape.
-        damping_coefficient: in N s/m for "linear", in s/m for "hunt_crossley".
+        stiffness: stiffness of the normal law. The unit is N/m^1.5 for "hertz", N/m^3 for "volumetric" and N/m for
+            "spring". The default for "hertz" is 4/3 E* sqrt(R) from materials and shapes. "volumetric" needs a round
+            shape, because R is undefined between flat shapes. Without a stiffness, "hertz" also needs a round shape.
+        damping_coefficient: coefficient c of the damping law. The unit is N s/m for "linear" and s/m for
+            "hunt_crossley".
         regularization_speed: sliding speed above which "regularized" friction reaches its full force, m/s.
         patch_radius: radius of the contact patch for "contensou", m. The default is sqrt(R d), with the radius R of
             relative curvature and the penetration depth d. You must give ``patch_radius`` with normal="rigid".
@@ -229,15 +230,15 @@ class ContactLaw:
 class Tire(ContactLaw):
     """Contact law of a tire, for the material of a wheel shape, as in ``Material(friction=1.0, law=Tire(...))``.
 
-    A brush of bristles carries the force along and across the wheel (Pacejka 2012, chapter 3). The deflection s of the
-    bristles follows ``s' = v - |V| s/l``. v is the slip velocity, V the rolling speed, and l the relaxation length
+    A brush of bristles transmits the force along and across the wheel (Pacejka 2012, chapter 3). The deflection s of
+    the bristles follows ``s' = v - |V| s/l``. v is the slip velocity, V the rolling speed, and l the relaxation length
     (section 7.2). At standstill the bristles act as springs, so a braked wheel does not creep. The tire collides with
     shapes of every kind.
 
     Args:
-        slip_stiffness: force per slip at small slip, N, one number or (along, across).
-        relaxation_length: rolling distance over which the force follows a change of slip, m, one number or (along,
-            across).
+        slip_stiffness: force per slip at small slip (N). Give one number, or a pair (along, across).
+        relaxation_length: rolling distance over which the force follows a change of slip (m). Give one number, or a
+            pair (along, across).
         radial_stiffness: stiffness of the tire in radial direction, N/m, or None for a rigid wheel.
         radial_damping: damping of the tire in radial direction, N s/m.
         friction_ellipse: friction along and across the wheel, as factors of the materials' friction.

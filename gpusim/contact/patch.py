@@ -1,8 +1,9 @@
 """Friction of a round patch that slides and spins at once (Contensou 1963, Erismann).
 
-Symbols: sliding speed v, spin w, patch radius a, eps = v/(a w). The force mu N f(eps) opposes the sliding, the torque
-mu N a t(eps) opposes the spin. At every point of the patch, the friction mu p opposes the velocity. p is the pressure.
-For a ring of radius rho a, f and t are means over the angle x around the ring:
+The symbols are sliding speed v, spin w, patch radius a, normal force N, and eps = v/(a w). The force mu N f(eps)
+opposes the sliding, the torque mu N a t(eps) opposes the spin. At every point of the patch, the friction mu p opposes
+the velocity of this point. p is the pressure. For a ring of radius rho a, f and t are means over the angle x around the
+ring:
 
     f = mean (eps + rho sin x)/q,  t = rho mean (rho + eps sin x)/q,  q^2 = eps^2 + rho^2 + 2 eps rho sin x
 
@@ -24,7 +25,7 @@ _RADII = 400
 
 
 def ring_friction(eps: Array, rho: Array) -> tuple[Array, Array]:
-    """Return the mean force and torque of a ring, in closed form by complete elliptic integrals.
+    """Return the mean force and torque of a ring. Complete elliptic integrals give both in closed form.
 
     Args:
         eps: sliding speed divided by a w, at least 0.
@@ -51,7 +52,7 @@ def patch_friction(eps: Array, pressure: str) -> tuple[Array, Array]:
     """Return f and t of a patch with "uniform" or "hertz" pressure. The errors of f and t are about 1e-7.
 
     Args:
-        eps: (n,) sliding speed divided by a w, at least 0 and finite.
+        eps: sliding speed divided by a w, at least 0 and finite, (n,).
     """
     # Gauss-Legendre on both sides of the ring that rolls, because the integrand has a kink there.
     x, weight = np.polynomial.legendre.leggauss(_RADII // 2)

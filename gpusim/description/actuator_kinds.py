@@ -1,7 +1,7 @@
-"""Base class of the kinds of actuator, and the law of an axis row, to which actuators contribute.
+"""Base class of the kinds of actuator, and the law of an axis row. Actuators contribute to this law.
 
-An axis row is a constraint row that acts along one scalar motion: a joint coordinate, or the distance between two
-points. With the velocity u of this motion, the impulse p of the row over one substep obeys
+An axis row is a constraint row along one scalar motion. This motion is a joint coordinate, or the distance between two
+points. The law of the row is an equation for its impulse p over one substep. u is the velocity of the motion:
 
     p = P - D u  +  sum_j clamp(Ps_j - Ds_j u, -S_j, S_j)  -  F sign(u)  +  (impulse that keeps u in [u_min, u_max])
 
@@ -9,8 +9,8 @@ P and D come from springs, dampers, motors and cylinders. Each actuator j with a
 clamped term. A row has at most MOST_CLAMPED clamped terms. F is dry friction. u_min and u_max come from limits and
 stops.
 
-A ``coupled`` kind of actuator acts on several axes at once. The force on each axis depends on the velocities of all
-these axes:
+A ``coupled`` kind of actuator acts on several axes at once. The force on each axis then depends on the velocities of
+all these axes:
 
     p = P - D u,   P (n,), D (n, n) symmetric and positive definite
 
@@ -52,24 +52,24 @@ LINE_REFERENCES: Mapping[str, Reference] = {
 }
 """References of a kind that acts between two points."""
 ON_TRAVELS = {"rad": "m", "rad/s": "m/s", "N m": "N", "N m/rad": "N/m", "N m s/rad": "N s/m", "rad/s3": "m/s3"}
-"""Units on a translational coordinate, for kinds with ``turns``."""
+"""Units that replace rotational units on a translational coordinate, for kinds with ``turns``."""
 JOINT_REFERENCES: Mapping[str, Reference] = {"joint": JOINT, "axis": AS_IS}
 """References of a kind that acts on a joint coordinate."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A numeric parameter of an actuator, which may differ per world.
+    """A numeric parameter of an actuator. Each world can have its own value.
 
-    If ``references`` declares the parameter as an actuator index, finalize converts it to an index within the
-    actuator's kind.
+    If ``references`` declares the parameter as the index of an actuator, finalize converts this index. The new index
+    counts only actuators of the same kind as the referenced actuator.
     """
 
     name: str
     unit: str
     doc: str
     signal: bool = True
-    """Whether the parameter is a signal. Table points and indices are not."""
+    """Whether the parameter is a signal. Table points and indices are not signals."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,11 @@ class StateVariable:
 
 @dataclass(frozen=True)
 class Reading:
-    """A signal of an actuator at time t. ``read(group, now)`` returns (num_worlds, n).
+    """A signal of an actuator at time t. ``read(group, now)`` returns the values of a group, (num_worlds, n).
 
     ``device`` is the body of a C++ function with the same computation (reference/signals/quantities.py). Without
-    ``device`` only the host can read the signal. ``range`` computes the minimum and maximum, in ``unit``, from one
-    actuator's parameters, for gauges. ``range`` is None if the signal is unbounded.
+    ``device``, only the host can read the signal. ``range`` computes the minimum and maximum of a gauge from the
+    parameters of one actuator, in ``unit``. ``range`` is None if the signal is unbounded.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Reading:
 
 
 class StepBuffers(Protocol):
-    """The actuators' view of the current substep (reference/step_buffers.py). Arrays are (num_worlds, ...)."""
+    """Data of the current substep for actuators (reference/step_buffers.py). Arrays are (num_worlds, ...)."""
 
     num_worlds: int
     scheme: str
@@ -117,16 +117,17 @@ class StepBuffers(Protocol):
     rotation_real: Array
     inverse_mass: Array
     inertia_inverse: Array
-    """World frame, 1/(kg m2), (num_worlds, bodies, 3, 3)."""
+    """Inverse inertia in the world frame, 1/(kg m2), (num_worlds, bodies, 3, 3)."""
     twist_before: Array
     """(v, w) of the bodies before the kick, (num_worlds, bodies, 6)."""
     axis_position: Array
     rate: Array
-    """Row velocity before this kick (u-). ``rate_old``: before the previous kick. ``rate_next``: after the solve."""
+    """Row velocity before this kick (u-). ``rate_old`` is the velocity before the previous kick. ``rate_next`` is the
+    velocity after the solve."""
     rate_old: Array
     rate_next: Array
     response: Array
-    """Row velocity per unit impulse. Not available in the first ``evaluate`` of a substep."""
+    """Change of the row velocity per unit impulse. It is not available in the first ``evaluate`` of a substep."""
     law: Any
     force: Array
     torque: Array
@@ -145,28 +146,28 @@ class StepBuffers(Protocol):
         """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
 
     def command_now(self, group: Group, name: str) -> Array:
-        """Return the command over the coming step, (num_worlds, n)."""
+        """Return the command of the coming step, (num_worlds, n)."""
 
     def command_before(self, group: Group, name: str) -> Array:
-        """Return the command over the last step, (num_worlds, n)."""
+        """Return the command of the last step, (num_worlds, n)."""
 
     def command(self, group: Group, name: str) -> Array:
-        """Return the mean command over the time of the velocity update (kick), (num_worlds, n)."""
+        """Return the mean command during the velocity update (kick), (num_worlds, n)."""
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
-        """Set a group's contribution ``P - D u``.
+        """Set a group's contribution ``P - D u`` to the law.
 
-        The new contribution replaces the group's earlier one in this substep.
+        This contribution replaces an earlier contribution of the group in the same substep.
         """
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
-        """Add a group's terms ``clamp(Ps - Ds u, -S, S)``, one per actuator.
+        """Add a term ``clamp(Ps - Ds u, -S, S)`` for each actuator of a group.
 
         Pass zeros for actuators without a limit.
         """
 
     def add_coupled_law(self, group: Group, number: int, impulse: Array, slope: Array) -> None:
-        """Add the law ``P - D u`` of one coupled actuator, with P (num_worlds, n) and D (num_worlds, n, n)."""
+        """Add the law ``P - D u`` of one coupled actuator. P is (num_worlds, n), and D is (num_worlds, n, n)."""
 
     def add_friction(self, group: Group, force: Array) -> None:
         """Add a group's dry friction (N or N m)."""
@@ -176,7 +177,7 @@ class StepBuffers(Protocol):
 
 
 class StateReader(Protocol):
-    """State at time t as actuator signals read it (reference/signals/state_reader.py). Arrays are (num_worlds, ...)."""
+    """State at time t for actuator signals (reference/signals/state_reader.py). Arrays are (num_worlds, ...)."""
 
     semi_implicit: bool
 
@@ -206,33 +207,33 @@ class StateReader(Protocol):
         """Return the velocities of axis rows (m/s or rad/s)."""
 
     def command_before(self, group: Group, name: str) -> Array:
-        """Return the command over the last step, (num_worlds, n)."""
+        """Return the command of the last step, (num_worlds, n)."""
 
     def group(self, kind: str) -> Group:
         """Return all actuators of a kind."""
 
 
 class AxisMaker(Protocol):
-    """Factory of axis rows, which actuators use at finalize."""
+    """Factory of axis rows. Actuators use the factory at finalize."""
 
     def joint_axis(self, joint: int, coordinate: int) -> int:
         """Return the axis row of a joint coordinate. All actuators on this coordinate share the row."""
 
     def actuator_axis(self, actuator: int) -> int:
-        """Return the axis row of an actuator, for ``axes`` of a coupled kind."""
+        """Return the axis row of another actuator. Coupled kinds call this method in ``axes``."""
 
     def line_axis(
         self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0
     ) -> int:
-        """Add and return an axis row for the distance between two points, with its own constraint."""
+        """Add an axis row, with a new constraint, for the distance between two points. Return the index of the row."""
 
 
 @dataclass
 class Group:
     """All actuators of one kind.
 
-    ``params`` and ``state`` hold (1 or num_worlds, n) arrays by name. ``axis`` holds the axis rows (n,). ``control``
-    holds the columns of the control array by command name, each (n,).
+    ``params`` and ``state`` map each name to an array (1 or num_worlds, n). ``axis`` contains the axis row of each
+    actuator, (n,). ``control`` maps each command name to columns of the control array, (n,).
     """
 
     type: ActuatorType
@@ -245,11 +246,11 @@ class Group:
     axes: list[Array] = field(default_factory=list)
     """Axis rows of each actuator of a coupled kind."""
     coupled: Array | None = None
-    """Index of each actuator's coupled law, (n,), or None if the kind has none."""
+    """Index of each actuator's coupled law, (n,), or None if the kind has no coupled laws."""
     clamp_place: Array | None = None
-    """Index of each actuator's clamped term on its axis row, (n,), or None if the kind has none."""
+    """Index of each actuator's clamped term on its axis row, (n,), or None if the kind has no clamped terms."""
     derived: dict[str, Any] = field(default_factory=dict)
-    """Cache of values that depend only on the parameters. It is cleared when a parameter is written."""
+    """Cache of values that depend only on the parameters. Writing a parameter clears the cache."""
 
     @property
     def labels(self) -> list[str]:
@@ -257,43 +258,50 @@ class Group:
         return [s.label for s in self.specs]
 
     def alone(self, n: int, worlds: Any = slice(None)) -> Group:
-        """Return a group with only the ``n``-th actuator, with its parameters in the chosen worlds, for checks."""
+        """Return a group for checks that contains only actuator ``n`` and its parameters in ``worlds``."""
         params = {k: p[slice(None) if p.shape[0] == 1 else worlds, n : n + 1] for k, p in self.params.items()}
         axes = self.axes[n : n + 1]
         return replace(self, specs=self.specs[n : n + 1], axis=self.axis[n : n + 1], axes=axes, params=params)
 
 
 class ActuatorType:
-    """Base class of a kind of actuator, registered by ``name``. Signals are ``<prefix>.<label>.<reading>``."""
+    """Base class of a kind of actuator, registered by ``name``.
+
+    Signals have the name ``<prefix>.<label>.<reading>``.
+    """
 
     name: ClassVar[str]
     prefix: ClassVar[str]
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     references: ClassVar[Mapping[str, Reference]] = {}
-    """Builder parameters that are indices of bodies, joints or others, or that are given in a body frame."""
+    """Builder parameters that are indices of elements, or that are points or directions in a body frame."""
     variables: ClassVar[tuple[StateVariable, ...]] = ()
     voids: ClassVar[Mapping[str, int]] = {}
-    """State variable that is a void in oil (m3) -> number of the first actuator's void, as ``void_peak`` stores it."""
+    """State variables that are volumes of voids in oil (m3). Each name maps to the number of the first actuator's void.
+    ``void_peak`` stores these numbers."""
     jumps_from: ClassVar[float] = 0.0
-    """Joint speed (m/s or rad/s) above which a prescribed motion is a ``jump``. 0: the kind prescribes no motion."""
+    """Joint speed (m/s or rad/s) above which a prescribed motion is a ``jump``. 0 if the kind prescribes no motion."""
     commands: ClassVar[tuple[str, ...]] = ()
-    """Names of the commands. The first is ``control[label]``, the others are ``control[label + "." + name]``."""
+    """Names of the commands. You access the first as ``control[label]``, and the others as
+    ``control[label + "." + name]``."""
     readings: ClassVar[tuple[Reading, ...]] = ()
     picture: ClassVar[str | None] = None
     """Picture in the viewer. "coil" and "barrel_and_rod" need the parameters ``body_a``, ``point_a``, ``body_b`` and
-    ``point_b``. "motor_can" and "torsion_coil" need ``joint``. None: no picture."""
+    ``point_b``. "motor_can" and "torsion_coil" need ``joint``. None if the kind has no picture."""
     nonlinear: ClassVar[bool] = False
-    """True if the law is nonlinear in the row velocity. P and D then depend on the guess of this velocity."""
+    """True if the law is nonlinear in the row velocity. P and D then depend on an estimate of this velocity."""
     clamped: ClassVar[bool] = False
-    """True if the kind may add a term with its own limit: ``StepBuffers.add_clamped_law``. In kernels:
-    ``own.clamped_impulse``, ``own.clamped_slope`` and ``own.clamped_bound`` (``ActuatorTerm``)."""
+    """True if the kind may add a term with its own limit. In Python, the kind calls ``StepBuffers.add_clamped_law``.
+    Kernels set ``own.clamped_impulse``, ``own.clamped_slope`` and ``own.clamped_bound`` (``ActuatorTerm``)."""
     coupled: ClassVar[bool] = False
-    """True if the kind acts on several ``axes`` at once: ``StepBuffers.add_coupled_law``. In kernels:
-    ``<name>_couple(w, k, law)`` (``CoupledLaw``), and ``<name>_recouple``, which refits the law."""
+    """True if the kind acts on several ``axes`` at once. In Python, the kind calls ``StepBuffers.add_coupled_law``. In
+    kernels, ``<name>_evaluate_coupled(w, k, law)`` sets the ``CoupledLaw``, and ``<name>_relinearize_coupled`` updates
+    it."""
     brakes: ClassVar[bool] = False
-    """True if the actuator's force over the coming velocity update (kick) and its heat are signals."""
+    """True if the kind has two more signals: the power that becomes heat, and the force during the coming velocity
+    update (kick)."""
     extra: ClassVar[bool] = False
-    """True if kernels of models without this kind omit its code."""
+    """True if kernels contain the kind's code only for models with this kind."""
     turns: ClassVar[bool] = False
     """True if parameters and readings have rotational units. For a translational axis, m and N replace rad and N m."""
     kernel_file: ClassVar[str] = ""
@@ -301,14 +309,17 @@ class ActuatorType:
     kernel_source: ClassVar[str] = ""
     """Kernel source of a kind outside the package: the text, or a .cuh file in the folder of the class's file."""
     kernel: ClassVar[tuple[str, ...]] = ()
-    """Its kernel functions: "evaluate", "relinearize", "evaluate_coupled", "relinearize_coupled", "advance", "push"."""
+    """Kernel functions of the kind. Possible names are "evaluate", "relinearize", "evaluate_coupled",
+    "relinearize_coupled", "advance" and "push"."""
     kernel_scratch: ClassVar[tuple[str, ...]] = ()
-    """Names of numbers that one actuator keeps within a substep."""
+    """Names of the numbers that an actuator's kernel functions keep within a substep."""
     state_fields: ClassVar[tuple[Field, ...]] = ()
-    """State arrays of the kind that are not one number per actuator. The first dimension is "worlds".
-    "<name>_count" is the number of its actuators. Access: ``work.state.arrays[name]``, in kernels ``w.name()``."""
+    """State arrays of the kind, for data other than one number per actuator. The first dimension is "worlds". The
+    dimension "<name>_count" is the number of actuators of the kind. Python reads an array as
+    ``work.state.arrays[name]``, kernels as ``w.name()``."""
     kernel_fields: ClassVar[tuple[Field, ...]] = ()
-    """Work arrays of one world for the kind's kernels, declared like ``state_fields``. Only valid in the substep."""
+    """Work arrays of one world for the kind's kernels, declared like ``state_fields``. The data is only valid within
+    one substep."""
 
     def __init_subclass__(cls) -> None:
         """Reject class attributes with names of version 0.1."""
@@ -323,7 +334,8 @@ class ActuatorType:
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of a command: range, safe value and behavior.
 
-        By default, the operator's range is -1 to 1, there is no hard limit, and the safe value is 0.
+        The default range is -1 to 1, extended if necessary to include the default command. By default, there is no hard
+        limit, and the safe value is 0.
 
         Args:
             model: the model that contains the actuator.
@@ -355,8 +367,8 @@ class ActuatorType:
         """Check the parameters of all actuators when a model is built, or of one actuator after a write.
 
         Raises:
-            ModelError: a parameter is invalid. The message names ``group.specs[0]``, so after a failure each actuator
-                of a group is checked alone.
+            ModelError: a parameter is invalid. The message names ``group.specs[0]``. So after a failure, the caller
+                checks each actuator of the group alone.
         """
 
     def inertia(self, group: Group) -> Array | None:
@@ -368,7 +380,7 @@ class ActuatorType:
         return None
 
     def works(self, group: Group, now: StateReader, h: float) -> Callable[[StateReader], dict[str, Array]] | None:
-        """Record the start of the coming step of ``h`` s, for an energy audit.
+        """Record the state before a step of ``h`` s, for an energy audit.
 
         Returns:
             A function to call after the step, or None if the actuator only works on joint axes. The function returns
@@ -380,7 +392,10 @@ class ActuatorType:
         """Add forces on bodies to ``work.force`` and ``work.torque``."""
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add terms to the law of the axis rows. ``velocity`` is the best guess of the row velocity after the step."""
+        """Add terms to the law of the axis rows.
+
+        ``velocity`` is the best estimate of the row velocity after the step.
+        """
 
     def advance(self, group: Group, work: StepBuffers) -> None:
         """Update the state variables after the solve."""

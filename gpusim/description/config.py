@@ -20,7 +20,7 @@ MOST_COLORS = 62
 
 @dataclass(frozen=True)
 class SolverConfig(NamesMoved):
-    """Settings of a step, checked at creation. docs/guides/step_and_solver.md helps you choose values.
+    """Settings of a step. docs/guides/step_and_solver.md helps you choose values.
 
     Args:
         dt: step size (s). Collision detection runs once per step.

@@ -1,8 +1,8 @@
 """Arrays of contacts, for the table in model/fields.py.
 
-Dimensions: shapes, pairs (capacity for pairs of shapes with overlapping boxes), 4 (points of a manifold). Shape A
-exerts the forces and impulses on shape B. All vectors are in the world frame. Shape A has the lower index, and normals
-point from A to B.
+The dimension "shapes" is the number of shapes. The dimension "pairs" is the capacity for pairs of shapes with
+overlapping boxes. The dimension 4 is the number of points of a manifold. Shape A exerts the forces and impulses on
+shape B. All vectors are in the world frame. Shape A has the lower index, and normals point from A to B.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gpusim.description.contact_record import POINTS as POINTS
 from gpusim.description.field import Field
 
 PARTNERS = 24
-"""Capacity for neighbors of a shape. A shape with more neighbors searches the grid in every step."""
+"""Capacity of the neighbor list of each shape. A shape with more neighbors searches the grid in every step."""
 WIDER = 0.04
 """Margin of boxes in the grid search, as a fraction of a cell."""
 

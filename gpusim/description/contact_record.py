@@ -40,7 +40,7 @@ _AT_POINT, _POINT_SIZE = _offsets(_POINT)
 RECORD = _FIRST_POINT + POINTS * _POINT_SIZE
 """Number of values in a record."""
 ANCHOR = 6 * POINTS + 3
-"""Number of double-precision values of a record: points on A and B, then the normal."""
+"""Number of double-precision values of a record: the points on A and B, then the normal."""
 SOLVED = ("torque", "shear"), ("impulse", "delta")
 """Values that sweeps compute for a manifold, and for each of its points (reference/contacts/manifolds.py)."""
 SOLVED_SIZE = sum(int(np.prod(_MANIFOLD[name])) for name in SOLVED[0]) + POINTS * sum(
@@ -59,13 +59,16 @@ RECORD_LAYOUT = {
 
 
 def by_place(records: Array, lanes: int) -> Array:
-    """Return records (num_worlds, capacity, numbers) from kernel memory, which interleaves ``lanes`` records."""
+    """Reorder records from kernel memory, which interleaves ``lanes`` records, (num_worlds, capacity, numbers)."""
     worlds, places, numbers = records.shape
     return records.reshape(worlds, -1, numbers, lanes).swapaxes(2, 3).reshape(worlds, places, numbers)
 
 
 def unpack(records: Array, names: Iterable[str]) -> dict[str, Array]:
-    """Return views of the named fields of records (n, RECORD), as (n, ...), or (n, 4, ...) for contact points."""
+    """Return views of the named fields of records (n, RECORD).
+
+    A field of the manifold is (n, ...), and a field of its contact points is (n, 4, ...).
+    """
     points = records[:, _FIRST_POINT:].reshape(-1, POINTS, _POINT_SIZE)
     parts = {}
     for name in names:

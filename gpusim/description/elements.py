@@ -1,4 +1,4 @@
-"""Elements of a world: the records that builder and model share."""
+"""Lists of the elements of one world, which builder and model share."""
 
 from __future__ import annotations
 

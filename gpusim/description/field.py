@@ -1,4 +1,4 @@
-"""Record for one array in a table of arrays."""
+"""Entry of a table of arrays."""
 
 from __future__ import annotations
 

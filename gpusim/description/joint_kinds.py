@@ -1,9 +1,9 @@
 """Base class of the kinds of joint: constraint rows that lock motions, and coordinates for the remaining motions.
 
-Most locked motions of a joint are *dot rows* ``C = u . w - c0 = 0``. u is fixed in the parent or in the world. If
-``linear`` is False, w is a vector fixed in the child, and u and w stay perpendicular. If ``linear`` is True, w is the
-vector from the parent's point to the child's point, and the distance along u stays zero. A fixed distance is a *line
-row* ``C = |w| - length``. The file of each kind of joint defines the rows. The solver only knows rows.
+Most rows are *dot rows* ``C = u . w - c0 = 0``. u is fixed in the parent or in the world. If ``linear`` is False, w is
+a vector fixed in the child, and u and w stay perpendicular. If ``linear`` is True, w is the vector from the parent's
+point to the child's point, and the distance along u stays zero. A *line row* ``C = |w| - length = 0`` keeps a distance
+constant. The file of each kind of joint defines the rows of this kind.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COUNTED = (ANGLE, OUTER_TURN, MIDDLE_TURN)
 
 @dataclass(frozen=True)
 class DotRow:
-    """``u . w - c0`` with ``u`` in the parent's axes (or the world's, see ``on_world``).
+    """Constraint ``u . w - c0 = 0``. ``u`` is in the axes of the parent, or of the world if ``on_world`` is True.
 
     If ``linear`` is True, ``point_a`` and ``vector_b`` are points in the body frames (m). Otherwise ``vector_b`` is a
     direction in the child's axes, and ``point_a`` is unused.
@@ -55,12 +55,15 @@ class DotRow:
     linear: bool
     c0: float = 0.0
     on_world: bool = False
-    """True if ``u`` is fixed in the world. This is for rows that keep two points together in all directions."""
+    """True if ``u`` is fixed in the world, as in rows that keep two points together in all directions."""
 
 
 @dataclass(frozen=True)
 class LineRow:
-    """``|w| - length`` with the vector w from ``point_a`` to ``point_b`` (points in the body frames, in m)."""
+    """Constraint ``|w| - length = 0``. w is the vector from ``point_a`` to ``point_b``.
+
+    Both points are in body frames (m).
+    """
 
     point_a: Array
     point_b: Array
@@ -71,18 +74,21 @@ class LineRow:
 class Coordinate:
     """A scalar motion that a joint leaves free, for limits, friction, drives and signals.
 
-    translation: distance along ``axis`` (in the parent's axes) from point_a to point_b.
-    angle: angle about ``axis`` (fixed in the child if ``axis_on_child``), from ref_a (in the parent's axes) to ref_b
-        (in the child's axes), counted over full rotations.
-    distance: distance from point_a to point_b. With a ``path``, the length of a rope along this path.
-    rotation: the ``component`` of the rotation vector along ``axis`` (in the parent's axes). ``frame_a`` and
-        ``frame_b`` are the joint's axes in the bodies, 3x3.
+    ``kind`` is one of these:
+
+    translation: distance along ``axis`` (in the parent's axes) from ``point_a`` to ``point_b``.
+    angle: angle about ``axis`` (fixed in the child if ``axis_on_child``), counted over full rotations. It is measured
+        from ``ref_a`` (in the parent's axes) to ``ref_b`` (in the child's axes).
+    distance: distance from ``point_a`` to ``point_b``. With a ``path``, the length of a rope along this path.
+    rotation: component of the rotation vector along ``axis`` (in the parent's axes). ``component`` is its index.
+        ``frame_a`` and ``frame_b`` are the joint's axes in the bodies, 3x3.
     total_rotation: length of the rotation vector.
-    sum: sum of ``terms``, coordinates of other joints with factors.
-    outer_turn: first or last of three successive rotations (a gimbal), each of which rotates the next axis. ``axis`` is
-        as for an angle. ``other`` is the axis of the last or first rotation, in the other body.
-    middle_turn: second of three successive rotations, about ``axis`` x ``other``. ``axis`` is the last axis, in the
-        child. ``other`` is the first axis, in the parent. The three axes are right-handed.
+    sum: sum of ``terms``. Each term is a coordinate of another joint, multiplied by a factor.
+    outer_turn: first or last of three successive rotations, as in a gimbal. Each rotation rotates the next axis.
+        ``axis`` is as for an angle. ``other`` is the axis of the other outer rotation, in the other body.
+    middle_turn: second of three successive rotations. It is about ``axis`` x ``other``. ``axis`` is the axis of the
+        last rotation, in the child. ``other`` is the axis of the first rotation, in the parent. The three axes are
+        right-handed.
     chord: 2 sin(t/2) for the angle t between an axis in the parent and the same axis in the child, for cone limits.
     """
 
@@ -111,13 +117,13 @@ class JointFrames:
     axes_b: Array
 
     def point_rows(self, columns: Sequence[int] = (0, 1, 2)) -> list[DotRow]:
-        """Return rows that keep the joint's points in both bodies together along the given axes of the parent."""
+        """Return rows that keep the two points of the joint together along the given axes of the parent."""
         if len(columns) == 3:
             return [DotRow(np.eye(3)[k], self.point_a, self.point_b, True, on_world=True) for k in columns]
         return [DotRow(self.axes_a[:, k], self.point_a, self.point_b, True) for k in columns]
 
     def perpendicular_row(self, a: int, b: int) -> DotRow:
-        """Return a row that keeps the parent's axis a perpendicular to the child's axis b."""
+        """Return a row that keeps axis ``a`` of the parent perpendicular to axis ``b`` of the child."""
         return DotRow(self.axes_a[:, a], np.zeros(3), self.axes_b[:, b], False)
 
     def parallel_axis_rows(self) -> list[DotRow]:
@@ -149,7 +155,7 @@ class JointFrames:
         return replace(self._coordinate(TOTAL_ROTATION, self.axes_a[:, 2]), component=3)
 
     def chord(self, axis: Array) -> Coordinate:
-        """Return the coordinate for the chord of the angle between a joint axis in the parent and in the child."""
+        """Return the chord coordinate for the angle between the same joint axis in the parent and in the child."""
         ends = self.point_a + self.axes_a @ axis, self.point_b + self.axes_b @ axis
         return replace(self._coordinate(CHORD, self.axes_a @ axis), point_a=ends[0], point_b=ends[1])
 
@@ -168,7 +174,7 @@ class JointFrames:
 
 
 class JointType(ABC):
-    """Base class of a kind of joint, which defines rows and coordinates. Kinds are registered by ``name``."""
+    """Base class of a kind of joint, registered by ``name``. A kind defines the rows and coordinates of its joints."""
 
     name: ClassVar[str]
     coordinates: ClassVar[tuple[str, ...]] = ()
@@ -176,19 +182,21 @@ class JointType(ABC):
     position_is: ClassVar[str] = "coordinates"
     """Content of ``joint.<label>.position``: "coordinates", "quaternion" (4) or "pose" (7)."""
     sets_pose: ClassVar[bool] = True
-    """True if the joint position determines the child's pose relative to the parent. Other positions are read-only."""
+    """True if the joint position determines the child's pose relative to the parent. If False, you can only read the
+    joint position."""
     holds: ClassVar[bool] = True
     """False if the joint locks no motion between its bodies, such as a free joint or a bushing."""
     bears: ClassVar[bool] = True
     """False if the joint bears no load. Such a joint cannot have a force sensor."""
     welds: ClassVar[bool] = False
-    """True if it merges its bodies into one rigid part. Other joints of either body then act on this part."""
+    """True if the joint merges its bodies into one rigid part. Other joints of either body then act on this part."""
     pulls: ClassVar[bool] = False
-    """True if a tension acts along its only coordinate. Its limits are lengths that can change (model/ropes.py)."""
+    """True if a tension acts along the joint's only coordinate. The limits of this coordinate are lengths that can
+    change (model/ropes.py)."""
     switched: ClassVar[bool] = False
     """True if the coordinates can be locked and released at run time."""
     hinge: ClassVar[bool] = False
-    """True if the only motion is a rotation about the third axis of its frames."""
+    """True if the only motion of the joint is a rotation about the third axis of the joint frames."""
     picture: ClassVar[str | None] = None
     """Picture in the viewer: "pin" (along the third axis), "socket", "cross", "rail", "line" or None."""
 
@@ -201,7 +209,7 @@ class JointType(ABC):
         return []
 
     def moves(self, joint: JointSpec) -> int:
-        """Return the number of leading coordinates that are signals. The other coordinates only have limits."""
+        """Return how many coordinates are signals. These coordinates come first. The others only have limits."""
         return len(self.kinds(joint))
 
     def unit(self, joint: JointSpec) -> str:
@@ -218,7 +226,9 @@ class JointType(ABC):
         return self.coordinates
 
     def limits(self, joint: JointSpec) -> list[tuple[str, float, float]]:
-        """Return name, lower and upper limit (m or rad) of each coordinate. Joints without limits have an empty list.
+        """Return the name, lower limit and upper limit of each coordinate (m or rad).
+
+        Joints without limits return an empty list.
 
         Coordinates that are not signals are named "rotation" and "cone". Coordinates that are signals have the name "".
         """
@@ -240,7 +250,7 @@ class JointType(ABC):
         return WORLD in (joint.parent, joint.child)
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Return parameters with limits in place of the locked length, or None if the joint locks no length."""
+        """Return parameters that replace the locked length by limits, or None if the joint locks no length."""
         return None
 
     def moved(
@@ -250,8 +260,8 @@ class JointType(ABC):
 
         Args:
             params: parameters of the joint.
-            first_joint, first_body: indices of the copied joint 0 and the copied body 0 in the other builder.
-            parent: body of the other builder, or -1, that replaces this builder's world.
+            first_joint, first_body: indices that the copies of joint 0 and body 0 have in the other builder.
+            parent: index of the other builder's body (or -1) that replaces this builder's world.
             pose: pose of this builder's world in the frame of ``parent``.
         """
         return params

@@ -13,7 +13,7 @@ from gpusim import validate
 from gpusim.typing import Array
 
 LARGEST = 2048
-"""Largest edge of a texture, pixels. Averaging reduces larger images."""
+"""Maximum width and height of a texture (pixels). Larger images are reduced by averaging."""
 SURFACE, PROJECTED = "surface", "projected"
 _PIXELS: weakref.WeakValueDictionary[str, Array] = weakref.WeakValueDictionary()
 
@@ -25,11 +25,11 @@ class Texture:
     A cube of six images surrounds the visual and is projected onto the visual from the frame's origin, as in MuJoCo.
 
     Args:
-        pixels: sRGB. uint8 (height, width, 3 or 4) with the top row first, or the faces +x, -x, +y, -y, +z, -z of a
-            cube, (6, n, n, 3), oriented as in OpenGL. Floats from 0 to 1 and gray images (height, width) work too.
-            Where the fourth channel (opacity) is below 128, the surface has a hole.
-        repeat: number of repetitions of the image in both directions: per unit of the texture coordinates, or per m if
-            projected.
+        pixels: sRGB colors (uint8). An image is (height, width, 3 or 4), with the top row first. A cube is (6, n, n,
+            3), with the faces +x, -x, +y, -y, +z, -z, oriented as in OpenGL. Floats from 0 to 1 and gray images
+            (height, width) are also valid. The surface has a hole where the fourth channel (opacity) is below 128.
+        repeat: number of repetitions of the image in each direction. The number counts per unit of the texture
+            coordinates, or per m if the image is projected.
         mapping: how the image covers the visual. "surface" uses the texture coordinates of the mesh or shape. Each side
             of a box and the side of a cylinder show the whole image. "projected" projects the image along z, with its
             center on the z axis. Planes and height fields are always projected. A cube of images is stretched to the
@@ -81,7 +81,7 @@ class Texture:
 
 @dataclass(frozen=True)
 class Look:
-    """Surface appearance of a visual. None stands for the value from the mesh file, or the viewer's default.
+    """Surface appearance of a visual. None means the value from the mesh file, or else the viewer's default.
 
     Attributes:
         alpha: opacity, 0 (invisible) to 1.
@@ -102,7 +102,7 @@ class Look:
 
 
 def checked_look(element: str, alpha: Any, roughness: Any, metallic: Any, texture: Texture | None) -> Look:
-    """Return a look with checked numbers.
+    """Check the numbers of a look, and return the look.
 
     Raises:
         ModelError: a number is not from 0 to 1.
@@ -120,7 +120,7 @@ def _share(element: str, name: str, value: Any) -> float:
 
 
 def _checked(pixels: Any) -> Array:
-    """Return pixels as uint8 of 3 or 4 channels, at most LARGEST wide and high."""
+    """Check pixels, and return them as uint8 with 3 or 4 channels. Width and height are at most LARGEST."""
     array = np.asarray(pixels)
     if array.ndim == 2:
         array = np.repeat(array[:, :, None], 3, axis=2)
@@ -140,7 +140,10 @@ def _checked(pixels: Any) -> Array:
 
 
 def reduced(pixels: Array) -> Array:
-    """Return an image whose edges have at most LARGEST pixels, by averaging squares of pixels."""
+    """Reduce an image to at most LARGEST pixels in width and height.
+
+    Each new pixel is the mean of a block of pixels.
+    """
     height, width, channels = pixels.shape[-3:]
     factor = -(-max(height, width) // LARGEST)
     if factor == 1:
@@ -154,7 +157,7 @@ def reduced(pixels: Array) -> Array:
 
 
 def _shared(pixels: Array) -> tuple[str, Array]:
-    """Return the digest of pixels, and one read-only array for all equal images."""
+    """Return the digest of the pixels, and the read-only array that all equal images share."""
     data = np.ascontiguousarray(pixels)
     found = hashlib.blake2b(repr(data.shape).encode(), digest_size=12)
     found.update(data.data)

@@ -30,7 +30,7 @@ class OperatorInput:
 
 @dataclass(frozen=True)
 class Tuned:
-    """A parameter of a diagram that may be written while the simulation runs: index and valid range.
+    """Index and valid range of a diagram parameter that you can write while the simulation runs.
 
     Attributes:
         at: index of the parameter.
@@ -66,9 +66,10 @@ class Tuned:
 
 @dataclass(frozen=True)
 class WireInfo:
-    """A wire of a diagram that can be read as a signal, and its indices among the persistent values.
+    """A wire of a diagram that you can read as a signal.
 
-    ``writable``: the signal can also be written.
+    ``at`` contains the indices of the wire's values among the persistent values. If ``writable`` is True, you can also
+    write the signal.
     """
 
     name: str
@@ -90,14 +91,17 @@ class Program:
 
     Attributes:
         label: label of the diagram.
-        period: time between samples (s), or the shortest time if it differs between worlds.
+        period: time between samples (s). If the period differs between worlds, this is the shortest period.
         signals: names of the input signals, in order.
         initial: initial persistent values, without the values of input signals.
         parameters: parameter values. ``tuned`` names the writable parameters.
         rate_at: index of the parameter with the sample rate (Hz), if the rate may differ per world.
-        width: number of input values. rings: buffers of delays. wires: readable wires.
-        inputs: operator commands that the diagram reads. ``drives``: labels of the commands that the diagram sets.
-        host: whether the diagram calls Python functions and so runs on the host.
+        width: number of input values.
+        rings: ring buffers of delays.
+        wires: readable wires.
+        inputs: operator commands that the diagram reads.
+        drives: labels of the commands that the diagram sets.
+        host: whether the diagram runs on the host because it calls Python functions.
     """
 
     label: str
@@ -130,11 +134,11 @@ class Program:
 
 
 class DiagramSpec(Protocol):
-    """Interface of a diagram for models."""
+    """Interface through which a model uses a diagram."""
 
     label: str
     senses: bool
-    """True if the diagram is a sensor. Other diagrams read it, so it runs before them."""
+    """True if the diagram is a sensor. Sensors run first, because other diagrams read them."""
 
     @property
     def operator_inputs(self) -> list[OperatorInput]:

@@ -1,4 +1,4 @@
-"""Clock of programs (compiled diagrams): sample times, and the input values for each sample, at steps of any size.
+"""Clock of programs (compiled diagrams): sample times, and the input values for each sample. Steps can have any size.
 
 Samples are ``period`` apart, counted from a time origin. A sample runs before the first step that begins at or after
 the due time of the sample. After a step longer than the period, the program catches up on at most 1000 missed samples.
@@ -22,11 +22,12 @@ COUNT, WORLD, ORIGIN, BASE, PERIOD, READ = range(6)
 samples at the time origin, period of the last sample (s), and time of the last reading (s)."""
 HEAD = 6
 EARLY = 1e-6
-"""Fraction of the period. A sample that is due within this time counts as due."""
+"""Fraction of the period. If less than this time remains until a sample, the sample is already due."""
 DRIFT = 1e-5
-"""Fraction of the period. Smaller errors of a sample's time are round-off: the actual time becomes the time origin."""
+"""Fraction of the period. If a sample misses its due time by less than this, the error is round-off. The actual time of
+the sample then becomes the new time origin."""
 MOST_AT_ONCE = 1000
-"""Most samples that are caught up after one long step. Further samples are skipped."""
+"""Maximum number of samples that a program catches up on after one long step. It skips further samples."""
 CONSTANTS = {
     "COUNT": COUNT, "WORLD": WORLD, "ORIGIN": ORIGIN, "BASE": BASE, "PERIOD": PERIOD, "READ": READ,
     "EARLY": EARLY, "DRIFT": DRIFT, "MOST_AT_ONCE": MOST_AT_ONCE,
@@ -39,8 +40,9 @@ class Ring:
     """Ring buffer of values of the last samples. The newest value is one slot before the next slot to write.
 
     Attributes:
-        at: index of the persistent value that holds the number of the next slot, from 0 to room - 1.
-        first: index of the persistent value in the first slot. room: number of slots.
+        at: index of the persistent value that contains the index of the next slot (0 to room - 1).
+        first: index of the persistent value in the first slot.
+        room: number of slots.
     """
 
     at: int
@@ -91,7 +93,7 @@ def take_period(s: Array, period: Array, rings: list[Ring]) -> None:
 
 
 def reading_share(s: Array, time: Array, period: Any) -> Array:
-    """Return the position of the next sample between the previous (0) and the current (1) input values."""
+    """Return the interpolation factor of the next sample between the previous (0) and the current (1) input values."""
     at, read = sample_time(s, period), s[:, READ]
     between = (s[:, COUNT] > 0.0) & (read < time) & (time - at > EARLY * period)
     share = (at - read) / np.where(between, time - read, 1.0)

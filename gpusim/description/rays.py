@@ -76,7 +76,9 @@ class Rays:
 
     @classmethod
     def fan(cls, angle: float, count: int) -> Rays:
-        """Make rays in the site's plane z = 0, centered on its x axis, from right to left, like a laser scanner.
+        """Make a fan of rays in the site's plane z = 0, like a laser scanner.
+
+        The fan is centered on the x axis. The rays are ordered from right to left.
 
         Args:
             angle: angle from the first to the last ray (rad), at most 2 pi. A full circle has no duplicate ray.
@@ -89,7 +91,7 @@ class Rays:
 
     @classmethod
     def lidar(cls, angle: float, count: int, height: float, channels: int) -> Rays:
-        """Make a stack of fans, like a rotating lidar. The rays are in the order of channels, the lowest channel first.
+        """Make a stack of fans, like a rotating lidar. The rays are ordered by channel, from the lowest channel upward.
 
         Args:
             angle: angle of each fan (rad), at most 2 pi.
@@ -106,7 +108,9 @@ class Rays:
 
     @classmethod
     def grid(cls, size: Sequence[float], count: Sequence[int], direction: Sequence[float] = (0.0, 0.0, -1.0)) -> Rays:
-        """Make parallel rays from a grid in the site's plane z = 0, for a height scan, row by row along x.
+        """Make parallel rays from a grid in the site's plane z = 0, for a height scan.
+
+        The rays are ordered row by row. Rows are parallel to x.
 
         Args:
             size: size of the grid along x and y (m), centered at the site's origin.
@@ -125,7 +129,9 @@ class Rays:
 
     @classmethod
     def camera(cls, angle: float, width: int, height: int) -> Rays:
-        """Make rays through the pixel centers of a camera that looks along x, row by row from the upper left.
+        """Make rays through the pixel centers of a camera that looks along x.
+
+        The rays are ordered row by row from the upper left.
 
         Sensors measure distances along the rays. Multiply a distance by the x component of ``directions`` to get the
         depth.

@@ -1,6 +1,6 @@
 """References to elements in the parameters of an element.
 
-References let a copy in another builder refer to the copied elements.
+If you copy elements to another builder, the references of the copies must point to copied elements.
 
 A kind of element declares its references by parameter name, as in ``references = {"joint_b": JOINT, "body_a": BODY,
 "point_a": point_on("body_a")}``.
@@ -21,9 +21,9 @@ from gpusim.description.specs import WORLD
 from gpusim.transform import Transform
 
 BODY, JOINT, ACTUATOR, SHAPE = "body", "joint", "actuator", "shape"
-"""Index of an element, or a list of indices. -1 is the world for a body, and no element for other kinds."""
+"""Index of an element, or a list of indices. -1 means the world for BODY, and no element for the others."""
 AS_IS = "as is"
-"""A value that looks like an index or a point but is neither, such as the number of a joint's coordinate."""
+"""A value that looks like an index or a point but is neither, such as the index of a joint coordinate."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,18 @@ Reference = str | InFrame
 
 
 def point_on(body: str) -> InFrame:
-    """Declare a point (3,) in m in the frame of the body that a parameter holds, or points (n, 3) for bodies (n,)."""
+    """Declare a point (m), (3,), in the frame of the body that the parameter ``body`` refers to.
+
+    If this parameter contains n bodies, there is one point for each body, (n, 3).
+    """
     return InFrame(body)
 
 
 def direction_on(body: str) -> InFrame:
-    """Declare a vector (3,) that rotates with the body that a parameter holds, or vectors (n, 3) for bodies (n,)."""
+    """Declare a vector (3,) that rotates with the body that the parameter ``body`` refers to.
+
+    If this parameter contains n bodies, there is one vector for each body, (n, 3).
+    """
     return InFrame(body, direction=True)
 
 
@@ -59,9 +65,9 @@ def moved_params(
     Args:
         references: references of the element's kind.
         params: parameters of the element.
-        first: for BODY, JOINT, ACTUATOR and SHAPE, the index of the copy of element 0.
+        first: index that the copy of element 0 has in the new builder, for each of BODY, JOINT, ACTUATOR and SHAPE.
         pose: pose of the copied builder's world in the frame of ``world``.
-        world: body of the new builder, or -1, that replaces the world of the copied builder.
+        world: index of the new builder's body (or -1) that replaces the world of the copied builder.
     """
     new = copy.deepcopy(dict(params))
     for name in references.keys() & params.keys():
@@ -85,7 +91,7 @@ def check_declared(element: str, references: Mapping[str, Reference], numbers: C
     """Check that all integers and triples of numbers are declared, because they may be indices or points.
 
     Args:
-        element: owner of the parameters, for error messages.
+        element: name of the element with these parameters, for error messages.
         references: references of the element's kind.
         numbers: names of the numeric parameters of this kind.
         params: parameters of the element.

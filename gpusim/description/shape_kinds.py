@@ -18,12 +18,13 @@ from gpusim.typing import Array
 
 NUM_SIZES = 8
 MANIFOLDS = 4
-"""Most manifolds of one pair of shapes, each with its own normal."""
+"""Maximum number of manifolds of one pair of shapes. Each manifold has its own normal."""
 CREASE = 35.0
-"""Angle between faces above which an edge is drawn sharp, degrees."""
+"""Angle between faces above which the viewer draws a sharp edge (degrees)."""
 Params = dict[str, Any]
 Mesh = tuple[Array, Array]
-"""Vertices (n, 3), m, shape frame, and triangles (m, 3), counterclockwise seen from outside."""
+"""Vertices in the shape frame (m), (n, 3), and vertex indices of triangles, (m, 3), counterclockwise seen from
+outside."""
 
 
 def box_corners(lower: Any, upper: Any) -> Array:
@@ -61,10 +62,10 @@ class Faces:
 
 @dataclass(frozen=True)
 class Line:
-    """Rays in a shape's frame: points ``origin + s direction`` from ``s = start`` on.
+    """Rays in a shape's frame. A ray contains the points ``origin + s direction`` with ``s >= start``.
 
-    ``origin`` (n, 3), in m, is the point of the line that is nearest to the shape's center. The choice of ``origin``
-    avoids cancellation for distant rays. ``direction`` (n, 3) has length 1. ``start`` is (n,), in m.
+    ``origin`` is the point of the line that is nearest to the shape's center (m), (n, 3). The choice of ``origin``
+    avoids cancellation for distant rays. ``direction`` has length 1, (n, 3). ``start`` is in m, (n,).
     """
 
     origin: Array
@@ -83,7 +84,7 @@ class Line:
 class ShapeType(ABC):
     """Base class of a kind of shape, registered by ``name``. Kernels identify the kind by ``number``.
 
-    The builder's method has checked ``params``. The file of each kind describes the parameters.
+    The builder has checked ``params`` before. The file of each kind describes its parameters.
     """
 
     name: ClassVar[str]
@@ -95,15 +96,18 @@ class ShapeType(ABC):
     rolls: ClassVar[bool] = False
     """True if contact points do not rotate with the body within a step, because the shape rolls."""
     single: ClassVar[bool] = False
-    """True if it has a single contact point with a plane or a convex shape. Terrain and meshes can touch it at more."""
+    """True if the shape has a single contact point with a plane or a convex shape. With terrain and meshes, it can have
+    more."""
     level: ClassVar[int] = 1
-    """Kernel build that contains the kind: 1 (all models), or 2 or 3 (only models with such a kind)."""
+    """Level of the kernel build that contains the kind. All models use level 1. Only models with such kinds use level 2
+    or 3."""
     picture: ClassVar[str] = "round"
     """Drawing style: "round" (meshes depend on ``segments``), "faceted", "terrain" or "ground" (a whole plane)."""
     two_sided: ClassVar[bool] = False
-    """True if it is a surface, so that both sides of its triangles are drawn."""
+    """True if the shape is a surface. The viewer then draws both sides of the triangles."""
     ray_file: ClassVar[str] = ""
-    """Source in cuda_kernels/rays/ whose ``ray_<name>`` implements ``cast`` for kernels. Empty: invisible to rays."""
+    """Source file in cuda_kernels/rays/. Its function ``ray_<name>`` implements ``cast`` for kernels. Empty if ray
+    sensors cannot see the shape."""
     stretched_by: ClassVar[tuple[str, ...]] = ()
     """Parameters that stretch a unit shape along x, y and z. A single length also scales all other parameters."""
 
@@ -128,7 +132,10 @@ class ShapeType(ABC):
 
     @abstractmethod
     def inertia(self, params: Params) -> Array:
-        """Return the inertia (m5) for density 1, (3, 3), about the center of mass, in the axes of the shape frame."""
+        """Return the inertia for density 1 (m5), (3, 3).
+
+        The inertia is about the center of mass, in the axes of the shape frame.
+        """
 
     @abstractmethod
     def radius(self, params: Params) -> float:
@@ -139,7 +146,7 @@ class ShapeType(ABC):
         """Return triangles of the surface for drawing, with ``segments`` around a circle."""
 
     def corners(self, params: Params) -> Array:
-        """Return points (n, 3) in the shape frame (m) whose convex hull approximately contains the shape."""
+        """Return points whose convex hull approximately contains the shape, in the shape frame (m), (n, 3)."""
         return np.asarray(self.mesh(params, 16)[0], np.float64)
 
     def curvature(self, params: Params) -> float:
@@ -147,7 +154,10 @@ class ShapeType(ABC):
         return 0.0
 
     def tile(self, params: Params) -> float:
-        """Return half the minimum thickness (m) of a shape whose faces can be flush with a neighbor's faces, else 0."""
+        """Return half the minimum thickness of a tile (m), or 0 for other shapes.
+
+        A tile is a shape whose faces can be flush with the faces of a neighbor.
+        """
         return 0.0
 
     def manifolds(self, params: Params) -> int:
@@ -158,7 +168,9 @@ class ShapeType(ABC):
         return 1
 
     def unit(self, params: Params) -> tuple[Params, Array]:
-        """Return the unit shape's parameters, and the stretch factors along x, y, z (3,). Default: ``params`` and ones.
+        """Return the parameters of the unit shape, and the stretch factors along x, y and z, (3,).
+
+        The defaults are ``params`` and ones.
 
         Shapes of the same form share a unit shape, so the viewer can draw them together.
         """
@@ -171,15 +183,15 @@ class ShapeType(ABC):
         return unit, np.broadcast_to(stretch, 3)
 
     def surfaces(self, params: Params, segments: int = 32) -> list[tuple[Array, Array, float]]:
-        """Return the meshes to draw, each with the angle (degrees) above which an edge is drawn sharp."""
+        """Return the meshes to draw. Each has an angle (degrees) above which the viewer draws a sharp edge."""
         return [(*self.mesh(params, segments), CREASE)]
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
         """Find where rays first cross the surface, from outside or from inside (see shapes/casting.py).
 
         Returns:
-            The first crossing s >= start of each ray (m), (n,), infinite without a hit. The outward normals at the
-            crossings, of any length, (n, 3).
+            The first crossing ``s >= start`` of each ray (m), (n,). It is infinite without a hit. Also the outward
+            normals at the crossings, not normalized, (n, 3).
 
         Raises:
             ModelError: this kind of shape casts rays only in kernels. Sensors reject kinds without a ``ray_file``.
@@ -208,7 +220,7 @@ class Round(ShapeType):
     rolls: ClassVar[bool] = True
 
     def curvature(self, params: Params) -> float:
-        """Return 1/radius (1/m): the curvature of a ball, or of a tube's cross-section."""
+        """Return 1/radius (1/m). This is the curvature of a ball, or of a tube's cross-section."""
         return 1.0 / float(params["radius"])
 
 
@@ -245,7 +257,7 @@ def shape_kinds() -> list[ShapeType]:
 
 
 def shape_codes() -> dict[str, int]:
-    """Return kernel constants: numbers of the kinds of shape, bits of single-point kinds, maximum of manifolds."""
+    """Return kernel constants: the number of each kind of shape, the bits of single-point kinds, and MANIFOLDS."""
     kinds = shape_kinds()
     single = sum(1 << kind.number for kind in kinds if kind.single)
     numbers = {f"SHAPE_{kind.name.upper()}": kind.number for kind in kinds}

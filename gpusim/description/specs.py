@@ -50,7 +50,8 @@ class BodySpec:
 class JointSpec:
     """A joint between ``parent`` and ``child``. The joint frames are given in the body frames.
 
-    ``solver`` is "direct" or "colored", for this joint and all joints connected to it. None: the simulation chooses.
+    ``solver`` is "direct" or "colored". It applies to this joint and to all joints that are connected to this joint. If
+    ``solver`` is None, the simulation chooses.
     """
 
     kind: str
@@ -74,7 +75,7 @@ Term = tuple[int, int, float]
 
 @dataclass
 class CouplingSpec:
-    """Gear, mimic or differential: ``sum of factor * q = offset`` over joint coordinates q.
+    """A gear, mimic or differential. It keeps the sum of ``factor * q`` over joint coordinates q equal to ``offset``.
 
     If ``offset`` is None, the starting pose determines the offset.
     """
@@ -107,10 +108,10 @@ class ActuatorSpec:
 class ShapeSpec:
     """A shape of a registered ``kind`` with its checked parameters, fixed to ``body`` (-1: the world).
 
-    ``xform`` is the shape frame in the body frame. Shapes a and b collide if ``a.group & b.mask`` and ``b.group &
-    a.mask`` are both nonzero (finalize replaces a named ``group`` by bits). ``density`` in kg/m3 is for bodies without
-    a given mass. ``color`` (sRGB, 0 to 1) and ``covered`` are only for drawing. If visuals are drawn, a covered shape
-    is not drawn, because a visual shows the same surface.
+    ``xform`` is the shape frame in the body frame. Shapes a and b collide if ``a.group & b.mask`` and
+    ``b.group & a.mask`` are both nonzero. Finalize replaces a named ``group`` by bits. ``density`` (kg/m3) determines
+    the mass of bodies without a given mass. ``color`` (sRGB, 0 to 1) and ``covered`` only affect drawing. ``covered``
+    is True if a visual shows the same surface. The viewer draws a covered shape only if it does not draw visuals.
     """
 
     label: str
@@ -203,8 +204,8 @@ class RaySpec:
 class SensorSpec:
     """A sensor for a joint's load, a body's contacts, or rays from a site.
 
-    ``element_index`` is the index of the joint or body, or -1 for rays. ``site`` is the site in whose frame a contact
-    sensor reports, or the site from which ``rays`` start.
+    ``element_index`` is the index of the joint or body, or -1 for rays. ``site`` is the index of a site. A contact
+    sensor reports in the frame of this site, and ``rays`` start from this site.
     """
 
     label: str
@@ -237,8 +238,8 @@ class PoseSpec:
         label: unique name.
         joints: coordinates by joint label, each (n,).
         bodies: poses in the world by body label.
-        commands: values by label of the command.
-        activations: values of activations by label of the command.
+        commands: values by command label.
+        activations: values of activations by command label.
     """
 
     label: str
@@ -272,9 +273,9 @@ class PoseSpec:
 
 @dataclass
 class PairSpec:
-    """Two shapes that can collide, or never collide, regardless of their groups.
+    """Two shapes that can collide or that never collide (``collide``), regardless of their groups.
 
-    ``material`` None: combine both materials.
+    If ``material`` is None, the contact combines the materials of both shapes.
     """
 
     shape_a: int

@@ -49,7 +49,7 @@ class StepPlan:
         programs: the diagrams, in the order in which they are sampled.
         commands: command values before each step, (steps, 1 or num_worlds, n), or None.
         columns: columns of these commands among all commands, (n,).
-        record: signals to read after every ``every`` steps, or None.
+        record: signals to read once per ``every`` steps, or None.
     """
 
     programs: list[Sampling]

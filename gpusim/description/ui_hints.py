@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class CommandMap:
-    """Map of a command: the actuator takes ``factor * x + offset``.
+    """Map of a command: the actuator gets ``factor * x + offset``.
 
-    x is the command within its range. With a lag or an integrator, x is the activation.
+    x is the command, clipped to its range. With a lag or an integrator, x is the activation.
 
     Attributes:
         factor, offset: the map. ``factor`` is not zero.
         lower, upper: range of the command, infinite if unlimited.
-        initial: initial command, within the range, or None for the command that maps to the initial value of the
+        initial: initial command, within the range. None means the command that maps to the initial value of the
             actuator.
         time_constant: time constant of a first-order lag of the command (s), or 0 for no lag.
         integrate: whether the command is the rate of the activation, in the activation's unit per second.
@@ -61,15 +61,15 @@ class UiHints:
         lower, upper: range of the operator's command, in ``unit``, with lower < upper.
         limited: whether every command is clipped to this range, as with MuJoCo's ``ctrlrange``. If False, the range
             only applies to the operator, and programs may exceed the range.
-        safe: value in an emergency stop, within the range, or None for the current value of ``measured``, which stops
+        safe: value in an emergency stop, within the range. None means the current value of ``measured``, which stops
             the motion.
         unit: unit of the command, e.g. "rad", or "-" for a fraction.
         switch: whether the command has only two values, ``lower`` (off) and ``upper`` (on).
         springs: whether a released joystick returns the command to zero (valves, motors). If False, the joystick sets
             the rate of change of the command, and a released joystick keeps the command (positions).
         idle: whether the command has no effect in this model, so that panels may hide it.
-        measured: name of the signal that measures the current value, and index of the component, for ``safe``.
-        factor, offset: the actuator takes ``factor * command + offset``. ``measured`` is in the actuator's units.
+        measured: name and component index of the signal that measures the current value, for ``safe``.
+        factor, offset: the actuator gets ``factor * command + offset``. ``measured`` is in the actuator's units.
     """
 
     lower: float = -1.0

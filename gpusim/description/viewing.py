@@ -17,7 +17,8 @@ class CameraSpec:
     Attributes:
         label: unique name.
         body: index, -1 for the world.
-        xform: camera frame in the body frame: x to the right, y up in the image. The camera looks along -z.
+        xform: camera frame in the body frame. In the image, x points to the right and y points up. The camera looks
+            along -z.
         fov_y: vertical field of view (rad).
     """
 
@@ -38,14 +39,14 @@ class LightSpec:
 
     Attributes:
         label: unique name.
-        kind: one of "directional", "point", "spot", and "headlight", which shines from the camera of each image.
+        kind: one of "directional", "point", "spot" and "headlight". A headlight shines from the camera of each image.
         body: index, -1 for the world.
         xform: frame in the body frame. The light shines along -z. A directional light has no position.
         color: sRGB, 0 to 1.
-        intensity: factor. 1 is as bright as the viewer's own light.
+        intensity: brightness relative to the viewer's own light.
         attenuation: factors (a, b, c). At a distance of d m, the intensity is multiplied by 1 / (a + b d + c d^2).
         cutoff: half the angle of a spot's cone (rad).
-        exponent: the intensity of a spot falls off with this power of the cosine of the angle to the spot's axis.
+        exponent: the intensity of a spot is proportional to cos(a) to this power. a is the angle to the spot's axis.
         shadow: whether the light casts shadows.
     """
 

@@ -15,11 +15,11 @@ Point = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Wrap:
-    """A sphere or an endless cylinder on a body that a rope wraps around, without friction. It collides with nothing.
+    """A sphere or an infinite cylinder that a rope wraps around without friction. The surface collides with nothing.
 
-    The rope takes the shorter way around the surface, or runs straight if the surface does not block it. With a side
-    point outside of the radius, the rope goes around on the side of this point. With a side point inside, the rope runs
-    through the inside, as through a ring. A rope with an end within the radius is straight. The rules are those of
+    The rope takes the shorter way around the surface, or runs straight if the surface does not block the rope. With a
+    side point outside of the radius, the rope goes around on the side of this point. With a side point inside, the rope
+    runs through the inside, as through a ring. A rope with an end within the radius is straight. The rules are those of
     MuJoCo 4.
 
     Attributes:
@@ -28,7 +28,7 @@ class Wrap:
         xform: frame in the body frame. The axis of a cylinder is its z axis.
         shape: either "cylinder" or "sphere".
         side: side point in the frame of ``side_body`` (m), (3,), or None.
-        side_body: index of the side point's body. None: ``body``.
+        side_body: index of the side point's body, or None for ``body``.
     """
 
     body: int
@@ -40,7 +40,7 @@ class Wrap:
 
     @property
     def inside(self) -> bool:
-        """Return whether the rope runs through the inside, for a side point on the same body."""
+        """Return whether the rope runs through the inside. Return False if the side point is on another body."""
         if self.side is None or self.side_body not in (None, self.body):
             return False
         return math.dist(self.side, self.xform.position) < self.radius
@@ -48,7 +48,7 @@ class Wrap:
 
 @dataclass(frozen=True)
 class WrappedPath:
-    """Path of a rope from a point (m, body frame) over a sphere or cylinder to another point."""
+    """Path of a rope from one point over a sphere or cylinder to another point. Points are in the body frames (m)."""
 
     body_a: int
     point_a: Point

@@ -34,15 +34,17 @@ COLUMNS = {
     "body_a": "int", "body_b": "int", "owner": "int", "kind": "int", "part": "int", "arm_a": "double",
     "arm_b": "double", "axis": "double", "other": "double", "frame_a": "double", "frame_b": "double",
 }  # fmt: skip
-"""Columns of the table and their C types: bodies (the world is last), owner of the axis, angle or component index, arms
-from the centers of mass (m), axis, second axis of ordered rotations, and joint frames in the bodies (xyzw)."""
+"""Columns of the table and their C types. ``body_a``, ``body_b`` and ``owner`` are indices of bodies (the world is
+last). ``owner`` is the body that ``axis`` rotates with. ``part`` is the index of an angle or a component. ``arm_a`` and
+``arm_b`` start at the centers of mass (m). ``other`` is the second axis of ordered rotations. ``frame_a`` and
+``frame_b`` are the orientations of the joint frames in the bodies (xyzw)."""
 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Table of n coordinates. ``columns`` holds the columns (n, ...) by name (COLUMNS).
+    """Table of n coordinates. ``columns`` maps each name of COLUMNS to an array (n, ...).
 
-    ``of_joint`` lists the coordinates of each joint. ``of_axis`` has the coordinate's index for every axis row. If a
+    ``of_joint`` lists the coordinates of each joint. ``of_axis`` contains the coordinate of each axis row. If a
     coordinate is a sum, ``part`` is the index of the sum in ``sums``. If a coordinate is a distance, ``part`` is the
     index of its wrapped rope path in the topology, or -1.
     """
@@ -51,7 +53,8 @@ class Coordinates:
     of_joint: list[list[int]]
     of_axis: Array
     sums: dict[str, Array]
-    """``sum_start`` (sums + 1,), and the coordinate and factor of every term."""
+    """``sum_start`` (sums + 1,) is the first term of each sum. ``sum_coordinate`` and ``sum_factor`` have one value for
+    each term."""
 
 
 def coordinates(model: Model) -> Coordinates:

@@ -18,7 +18,7 @@ _PICTURES = ("color", "covered")
 
 
 def model_digest(model: Elements, gravity: Array) -> dict[str, str]:
-    """Return a digest of each part of a model that affects the steps, by the name of the part.
+    """Return the digests of all parts of a model that affect the steps, by the name of the part.
 
     Equal models have equal digests in every process.
     """
@@ -39,7 +39,7 @@ def digest_of(value: Any) -> str:
 
 
 def _feed(found: Any, value: Any, within: tuple[int, ...]) -> None:
-    """Add a value to a digest. ``within`` holds the ids of enclosing objects, to stop at cyclic references."""
+    """Add a value to a digest. ``within`` contains the ids of enclosing objects, to stop at cyclic references."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | complex | str | bytes):

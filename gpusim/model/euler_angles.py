@@ -1,8 +1,8 @@
 """Three successive rotations. Each rotation also rotates the following axes, as in a gimbal.
 
-The child's frame in the parent's frame is R = R1(q1) R2(q2) R3(q3) about x, y, z, right-handed. x is fixed in the
-parent, z in the child, and s = x . z = sin q2. The relative angular velocity is w = q1' x + q2' y + q3' z with y along
-the cross product z x x. The rates are therefore
+R = R1(q1) R2(q2) R3(q3) is the child's frame in the parent's frame. The rotations are about the right-handed axes x, y
+and z. x is fixed in the parent, and z is fixed in the child. Their dot product is s = x . z = sin q2. y is along the
+cross product z x x. The relative angular velocity is w = q1' x + q2' y + q3' z. The rates are therefore
 
     q1' = (x - s z)/(1 - s^2) . w,   q2' = (z x x)/|z x x| . w,   q3' = (z - s x)/(1 - s^2) . w
 
@@ -39,7 +39,7 @@ def direction(u: Array, other: Array, component: Array) -> Array:
 
 
 def wrapped(table: AngleTable, axis: Array, ref_a: Array, ref_b: Array, k: Array | slice = slice(None)) -> Array:
-    """Return the angles with indices ``k``, within +-pi (rad), (..., n), from vectors in the world frame."""
+    """Compute the angles with indices ``k`` from vectors in the world frame, within +-pi (rad), (..., n)."""
     side, along = cross(ref_a, ref_b), dot(ref_a, ref_b)
     sine, cosine = dot(axis, side), along
     middle = table.middle[k] == 1

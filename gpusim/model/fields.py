@@ -1,9 +1,9 @@
 """Table of the arrays that every simulation has: name, shape, number type, unit and meaning of each array.
 
-Dimensions by name: worlds, bodies (the last one is the world itself), constraints, block (rows of the largest
-constraint), axes, angles, controls, surfaces (shapes, then pairs with their own material). contact_fields.py lists the
-dimensions of contacts. The number type "pose" is always float64. "stored" is the simulation's dtype. "real" is the type
-of the computations in a substep (description/config.py). "int" is int32.
+Most dimensions are numbers of elements. "bodies" includes the world as the last body. "block" is the number of rows of
+the largest constraint. "surfaces" counts the shapes, and then the pairs with their own material. contact_fields.py
+lists the dimensions of contacts. There are four number types. "pose" is always float64. "stored" is the simulation's
+dtype. "real" is the type of the computations in a substep (description/config.py). "int" is int32.
 """
 
 from __future__ import annotations

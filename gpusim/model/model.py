@@ -23,10 +23,10 @@ from gpusim.typing import Array
 class Model(Elements):
     """Topology and default parameters of one world.
 
-    ``parameters`` holds the arrays of fields.PARAMETER_FIELDS for one world. ``groups`` holds the actuators by kind.
-    ``controls`` maps every command to its column in the control array. ``control_map`` (4, controls) holds the minimum,
-    maximum, factor and offset of each command. ``operator_commands`` lists the commands that wildcards match and panels
-    show.
+    ``parameters`` contains the arrays of fields.PARAMETER_FIELDS for one world. ``groups`` contains the actuators by
+    kind. ``controls`` maps every command to its column in the control array. ``control_map`` contains the minimum,
+    maximum, factor and offset of each command, (4, controls). ``operator_commands`` lists the commands that wildcards
+    match and panels show.
     """
 
     topology: Topology
@@ -48,11 +48,14 @@ class Model(Elements):
 
     @cached_property
     def digest(self) -> dict[str, str]:
-        """Return a digest of each part that affects the steps. A saved state identifies its model by these digests."""
+        """Return the digests of all parts that affect the steps.
+
+        A saved state identifies its model by these digests.
+        """
         return model_digest(self, self.parameters["gravity"])
 
     def acting(self, commands: Array, columns: Any = slice(None)) -> Array:
-        """Return commands (num_worlds, controls) with limits, factor and offset applied. NaN stays NaN."""
+        """Apply limits, factors and offsets to commands, (num_worlds, controls). NaN stays NaN."""
         lower, upper, factor, offset = self.control_map[:, columns]
         acting: Array = factor * np.clip(commands[:, columns], lower, upper) + offset
         return acting

@@ -36,7 +36,7 @@ DERIVED_FROM: dict[str, tuple[str, ...]] = {
     "body_gravity": ("gravity", "gravity_scale"), "inverse_mass": ("mass",), "system_inverse_mass": ("mass",),
     "inertia": ("inertia",), "inertia_inverse_body": ("inertia",), "inertia_largest": ("inertia",),
 }  # fmt: skip
-"""Source parameters of each of fields.DERIVED_FIELDS."""
+"""Parameters from which each of fields.DERIVED_FIELDS is computed."""
 
 
 def derived_parameters(t: Topology, p: dict[str, Array], real: Any) -> dict[str, Array]:

@@ -1,8 +1,8 @@
 """Paths through the elimination tree: the joint rows that respond to a load on a body.
 
-The constraints on one body are all neighbors, so their pivots lie on one path to the root of the elimination tree. For
-a load r on a body, L^-1 r is nonzero only on the body's path, from the first pivot on (Liu 1990, The role of
-elimination trees in sparse factorization).
+The constraints on one body are all neighbors, so their pivots lie on one path to the root of the elimination tree. L is
+the factor of the direct solver. For a load r on a body, L^-1 r is nonzero only on the body's path (Liu 1990, The role
+of elimination trees in sparse factorization).
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class Paths:
 
     Attributes:
         pivots: constraint at every position of the elimination order, level by level.
-        bodies: path of every body (the world is last), in ascending order, empty for a body without joints.
+        bodies: path of every body, in ascending order. The world is the last body. The path of a body without joints is
+            empty.
     """
 
     pivots: list[int]
@@ -55,7 +56,7 @@ def find_paths(t: Topology) -> Paths:
 
 
 def room_for_paths(paths: Paths, contact: ContactTopology, places: int) -> int:
-    """Return an upper bound on the total number of pivots on the paths of ``places`` manifolds, for buffer sizes."""
+    """Return an upper bound for the total number of pivots on the paths of ``places`` manifolds."""
     bodies = sorted({int(b) for b in contact.body if paths.bodies[b]})
     if len(bodies) > MOST_COMPARED:
         return places * min(len(paths.pivots), 2 * max(map(len, paths.bodies)))
@@ -80,7 +81,7 @@ def room_for_paths(paths: Paths, contact: ContactTopology, places: int) -> int:
 
 
 def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
-    """Return array sizes for the paths of contacts. ``contacts``: result of :meth:`ContactTopology.sizes`."""
+    """Return array sizes for the paths of contacts. ``contacts`` is the result of :meth:`ContactTopology.sizes`."""
     t = model.topology
     on = bool(contacts["kept_pairs"] and t.num_constraints)
     places = articulated_pairs(model.contact, contacts["pairs"]) if on else 0

@@ -11,8 +11,8 @@ from gpusim.typing import Array
 COLUMNS = {
     "rope_axis": "int", "axis_rope": "int", "tension_start": "int", "tension_row": "int", "tension_weight": "double",
 }  # fmt: skip
-"""Columns and their C types: the axis of each rope, and the rope of each axis or -1. The tension of a joint is a
-weighted sum of row impulses, so the other columns are rows and weights."""
+"""Columns and their C types. ``rope_axis`` is the axis of each rope, and ``axis_rope`` is the rope of each axis, or -1.
+The tension of a joint is a weighted sum of row impulses. The other columns contain these rows and weights."""
 
 
 def pulling(model: Model) -> list[int]:
@@ -41,8 +41,8 @@ def rope_table(model: Model) -> dict[str, Array]:
 def _terms(model: Model, joints: list[int]) -> list[list[tuple[int, float]]]:
     """Return rows and weights of each joint: the joint's own rows, and the rows of its tendons and couplings.
 
-    If a joint's factor in a tendon is above 1, the tendon has parallel lines along the joint. Each line has the
-    tendon's tension.
+    If the factor of a joint in a tendon is above 1, several parallel strands of the tendon run along the joint. Each
+    strand has the tension of the tendon.
     """
     own = _rows_of_joints(model)
     found = {joint: [(row, 1.0) for row in own.get(joint, ())] for joint in joints}

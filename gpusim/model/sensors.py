@@ -14,8 +14,9 @@ COLUMNS = {
     "joint_sensor_constraint": "int", "joint_sensor_coordinate": "int", "joint_sensor_break": "double",
     "axis_sensor": "int", "contact_sensor_body": "int", "contact_sensor_site": "int",
 }  # fmt: skip
-"""Columns and their C types: constraint and a coordinate of the joint, break force (N) and break torque (N m) of a
-latch (infinity for other joints), sensor of each axis's breakable latch or -1, body and site of a contact sensor."""
+"""Columns and their C types. A joint sensor has the constraint and a coordinate of its joint, and the break force (N)
+and break torque (N m). Both are infinite if the joint is not a latch that can break. ``axis_sensor`` is the sensor of
+the latch to which each axis belongs, or -1. A contact sensor has a body and a site."""
 BREAKS = ("break_force", "break_torque")
 """Parameters of a latch that can break."""
 

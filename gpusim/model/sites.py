@@ -9,12 +9,13 @@ from gpusim.description.specs import WORLD
 from gpusim.typing import Array
 
 COLUMNS = {"body": "int", "arm": "double", "frame": "double"}
-"""Columns and their C types: body (the world is last), origin from the body's center of mass (m, body axes), axes in
-the body (quaternion xyzw)."""
+"""Columns and their C types. ``body`` is the index of the body, and the world is the last body. ``arm`` is the vector
+from the body's center of mass to the site (m, body axes). ``frame`` is the orientation in the body (quaternion
+xyzw)."""
 
 
 def site_table(model: Elements) -> dict[str, Array]:
-    """Return the arrays of ``COLUMNS``, by name, (sites, ...) each. The bodies must be complete."""
+    """Return the arrays of ``COLUMNS`` by name, each (sites, ...). The centers of mass must be known."""
     world, sites = len(model.bodies), model.sites
     arms = [s.xform.position - (0.0 if s.body == WORLD else model.bodies[s.body].com) for s in sites]
     return {

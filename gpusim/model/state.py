@@ -21,11 +21,12 @@ from gpusim.model.sensors import of_kind
 from gpusim.typing import Array
 
 OVERRIDE = "override"
-"""State array of overridden commands, (num_worlds, 2 commands): marks of the held commands, then their values."""
+"""State array of overridden commands, (num_worlds, 2 * commands). The first half marks the overridden commands, and the
+second half contains their values."""
 
 
 def hold_overridden(control: Array, state: State) -> None:
-    """Set overridden commands in ``control``, (num_worlds, commands), to the values that override them."""
+    """Replace overridden commands in ``control`` by the override values, (num_worlds, commands)."""
     held, count = state.arrays[OVERRIDE], control.shape[1]
     if np.count_nonzero(held):
         control[...] = np.where(held[:, :count] != 0.0, held[:, count:], control)

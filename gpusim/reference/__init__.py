@@ -1,1 +1,4 @@
-"""NumPy implementation of the solver stages, one file each: the readable reference for cuda_kernels/."""
+"""NumPy implementation of the solver stages, with one file per stage.
+
+It is the readable reference for cuda_kernels/.
+"""

@@ -1,15 +1,15 @@
 """Residuals of the solve, and the worlds that exceed an accuracy limit.
 
-* Joints: the residual is the position error of the rigid rows at the start of the substep. Poses that the user has just
-  set do not count.
+* Joints: the residual is the position error of the rigid rows at the start of the substep. Poses that you have just set
+  do not count.
 * Contacts: the residual is the greatest change of an impulse in the last sweep, divided by the greatest normal impulse.
 * Modes and laws: the value is the number of substeps since the start whose solve ended before it converged.
 * Voids: the value is the greatest void in the oil, m3 (actuators/cavitation.py). Some machines normally have voids.
 * Motions: the value is the greatest distance over which a joint jumped to reach its prescribed path.
 * Rotors: the value is the greatest rotation in a substep of a rotor that is too fast for the step (rotors.py).
 
-The last bits of each maximum hold the index of its constraint. So the kernels find the maximum and the index with one
-atomic operation. The index changes the value by a relative error of at most 1e-8.
+The last bits of each maximum contain the index of the constraint or element with this maximum. So the kernels find the
+maximum and the index with one atomic operation. The index changes the value by a relative error of at most 1e-8.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def measure(w: StepBuffers) -> None:
 
 
 def measure_voids(w: StepBuffers) -> None:
-    """Update the greatest void in the oil. The last bits of the value hold the index of the void."""
+    """Update the greatest void in the oil. The last bits of the value contain the index of the void."""
     peak = w.state.arrays["void_peak"]
     for group in w.groups.values():
         for name, first in group.type.voids.items():
@@ -76,7 +76,10 @@ def measure_jumps(w: StepBuffers) -> None:
 
 
 def measure_spins(w: StepBuffers, angles: Array) -> None:
-    """Update the greatest rotation of a too fast rotor. ``angles``: (worlds, bodies), rad, 0 for other bodies."""
+    """Update the greatest rotation of a rotor that is too fast for the step.
+
+    ``angles`` contains these rotations (rad), or 0 for other bodies, (worlds, bodies).
+    """
     peak = w.state.arrays["spin_peak"]
     peak[:] = np.maximum(peak, np.max(_tagged(angles.astype(np.float64)), axis=1, initial=0.0))
 
@@ -96,7 +99,10 @@ def _errors(w: StepBuffers) -> tuple[Array, Array]:
 
 
 def _worst(counts: Array, errors: Array) -> Array:
-    """Return the maximum of errors (num_worlds, n) for each world in ``counts``, (num_worlds,). NaN propagates."""
+    """Return the maximum of the errors of each world, or 0 for worlds outside ``counts``, (num_worlds,).
+
+    NaN propagates.
+    """
     return np.where(counts, np.max(errors, axis=1, initial=0.0), 0.0)
 
 
@@ -108,5 +114,5 @@ def _tagged(values: Array, first: int = 0) -> Array:
 
 
 def constraint_of(peak: float) -> int:
-    """Return the index of the constraint (or void) that a tagged maximum belongs to."""
+    """Return the index that the last bits of a maximum contain."""
     return TAG_MASK - (int(np.float64(peak).view(np.uint64)) & TAG_MASK)

@@ -33,7 +33,8 @@ class ContactWork:
     Attributes:
         sizes: dimensions by name ("pairs", "shapes", ...).
         shapes: the shapes as objects of the narrow phase.
-        overflowed: number of worlds whose close pairs exceeded the buffer capacity, summed over all steps.
+        overflowed: number of times that the close pairs of a world exceeded the buffer capacity, over all worlds and
+            steps.
     """
 
     def __init__(self, model: Model, num_worlds: int, config: SolverConfig, real: Any) -> None:

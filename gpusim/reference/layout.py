@@ -15,8 +15,8 @@ ROW_GAP, ROW_TURN = 1, 2
 class Layout:
     """Positions of elements, constraint rows and sides in the flat arrays.
 
-    A *slot* of a constraint holds one of its bodies. A *side* is one slot of one constraint, with the index
-    ``constraint * slots + slot``. The row k of a side has the index ``side * block + k``.
+    A *slot* is the position of a body in the list of a constraint's bodies. A *side* is one slot of one constraint. Its
+    index is ``constraint * slots + slot``. Row k of a side has the index ``side * block + k``.
     """
 
     def __init__(self, t: Topology) -> None:
@@ -51,7 +51,7 @@ class Layout:
         self.axis_swept = t.swept[self.axis_constraint]
 
     def _row_kinds(self) -> Array:
-        """Return ROW_GAP, ROW_TURN, or 0 (axis rows and unused rows) for every row, (constraints * block,)."""
+        """Return ROW_GAP, ROW_TURN or 0 for every row, (constraints * block,). 0 is for axis rows and unused rows."""
         t = self.topology
         linear = np.zeros(t.num_elements, dtype=bool)
         linear[self.dots] = t.dot.linear > 0.5
@@ -62,11 +62,14 @@ class Layout:
         return kinds
 
     def side_arms(self, rotation: Array) -> Array:
-        """Return the moment arm of every side, from its body's center of mass, world frame, (worlds, sides, 3)."""
+        """Return the moment arm of every side from the body's center of mass, world frame, (worlds, sides, 3)."""
         return rotations.matvec(rotation[:, self.side_body], self.side_arm.astype(rotation.dtype))
 
     def _side_arms(self) -> Array:
-        """Return the moment arms in body axes. The arms come from the dot and line elements that transmit a force."""
+        """Return the moment arms in body axes, (sides, 3).
+
+        They come from the dot and line elements that transmit a force.
+        """
         t = self.topology
         arms = np.zeros((self.num_sides, 3))
         tables = ((t.dot, self.dots, t.dot.linear > 0.5), (t.line, self.lines, np.ones(t.line.length.size, bool)))
@@ -80,7 +83,7 @@ class Layout:
         return arms
 
     def sum_slots(self, sides: Array) -> Array:
-        """Sum values (worlds, sides, ...) over the slots of each constraint, to (worlds, constraints, ...)."""
+        """Sum values (worlds, sides, ...) over the slots of each constraint, and return (worlds, constraints, ...)."""
         t = self.topology
         split = sides.reshape(sides.shape[0], t.num_constraints, t.slots, t.block)
         total = split[:, :, 0] + split[:, :, 1]
@@ -89,7 +92,10 @@ class Layout:
         return np.asarray(total)
 
     def sum_sides(self, sides: Array) -> Array:
-        """Sum values (worlds, sides + 1, k) over the sides of each body, in a fixed order: (worlds, bodies, k)."""
+        """Sum values (worlds, sides + 1, k) over the sides of each body, in a fixed order.
+
+        Return (worlds, bodies, k).
+        """
         table = self.topology.body_sides
         if table.shape[1] == 0:
             return np.zeros((sides.shape[0], table.shape[0], *sides.shape[2:]), sides.dtype)

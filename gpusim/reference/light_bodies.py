@@ -1,8 +1,8 @@
-"""Constraint rows of bodies that are far lighter than their neighbors, such as links between two imported joints.
+"""Constraint rows of bodies that are much lighter than their neighbors, such as links between two imported joints.
 
-A light body dominates the response of its constraint rows to an impulse. After elimination, only the small response of
-the heavy bodies remains. So the threshold for weak pivots and the softening (factor.py) must be shares of the response
-of the heavy bodies.
+The response of a row to an impulse is mostly the response of its light body. But after elimination, only the small
+response of the heavy bodies remains in the pivots. So the threshold for weak pivots and the softening (factor.py) must
+be shares of the response of the heavy bodies.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 LIGHT = 1e-4
-"""A body is light if its mass is below this share of a jointed body's mass."""
+"""A body is light if its mass is below this share of the mass of a body that is jointed to it."""
 CARRIED = 0.1
-"""Share of the heavy mass that replaces the mass of a light body."""
+"""A light body counts as a body with this share of the heavy body's mass."""
 LEAST = 1e-5
-"""Least share. Smaller pivots are round-off."""
+"""Lower bound of the result of :func:`heavy_share`. Smaller pivots are round-off."""
 
 
 def heavy_share(model: Model) -> Array:
-    """Return the share of each row's response that comes from heavy bodies, (constraints * block,), 1 if all are heavy.
+    """Return the share of each row's response that comes from heavy bodies, (constraints * block,).
 
-    The masses come from the builder. Masses that you write later have no effect on the result.
+    The share is 1 if all bodies are heavy. The masses come from the builder. Masses that you write later have no
+    effect.
     """
     t = model.topology
     mass = np.where(t.dynamic, [*(body.mass for body in model.bodies), 0.0], 0.0)

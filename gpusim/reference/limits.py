@@ -8,10 +8,9 @@ from gpusim.model.model import Model
 from gpusim.reference.layout import Layout
 
 JOINT_SHARE = 0.01
-"""A joint counts as open if its points are further apart than this share of the usual lever.
-
-A joint also counts as open if a locked rotation has an error of more than this many rad. The usual lever is the median
-distance of joints from centers of mass.
+"""A joint counts as open if the gap between its points exceeds this share of the usual lever. A joint also counts as
+open if the error of a locked rotation exceeds this value (rad). The usual lever is the median distance of joints from
+centers of mass.
 """
 USUAL_LEVER = 0.1
 """Usual lever (m) for models with all joints at centers of mass."""
@@ -23,7 +22,7 @@ OPEN_LEVERS, OPEN_SUBSTEPS = 5.0, 10
 """A loop cannot close if the gap of a joint exceeds OPEN_LEVERS times the usual lever in OPEN_SUBSTEPS consecutive
 substeps."""
 LEAST_SPEED = 1e-6
-"""Impulse changes that give the lightest body less speed than this (m/s) do not count."""
+"""Impulse changes do not count if they change the speed of the lightest body by less than this (m/s)."""
 
 
 def accuracy_limits(model: Model) -> dict[str, float]:

@@ -24,7 +24,10 @@ class PairTables:
         self._row = np.array([row for _, row in own], dtype=np.int64)
 
     def own_material(self, a: Array, b: Array) -> Array:
-        """Return the row of each pair's own material, (n,), or -1 if the materials of the two shapes apply."""
+        """Return the row of each pair's own material in ``ContactTopology.materials``, (n,).
+
+        The result is -1 if the materials of the two shapes apply.
+        """
         if not self._key.size:
             return np.full(a.shape, -1)
         key = a * self.t.num_shapes + b
@@ -34,14 +37,15 @@ class PairTables:
     def surfaces(self, a: Array, b: Array) -> tuple[Array, Array]:
         """Return the material columns of both shapes, (n,) each.
 
-        If a pair has its own material, both columns are the column of that material.
+        A column is an index in the arrays of material parameters. If a pair has its own material, both columns are the
+        column of that material.
         """
         row = self.own_material(a, b)
         own = self.t.num_shapes + row
         return np.where(row >= 0, own, a), np.where(row >= 0, own, b)
 
     def rubbing_surfaces(self, a: Array, b: Array) -> tuple[Array, Array, Array]:
-        """Return the two :meth:`surfaces` that define the friction, and the combination rule, (n,) each."""
+        """Return the two material columns that define the friction, and the combination rule, (n,) each."""
         rule = np.concatenate([self.t.rule, np.zeros(len(self.t.materials), np.int64)])
         above = (rule[a] >> 2) - (rule[b] >> 2)
         alone = (a == b) | (above != 0)
@@ -63,6 +67,6 @@ class PairTables:
         return np.where(row >= 0, self.t.materials[row, MODULUS_COLUMN], both) if self._key.size else both
 
     def radius(self, a: Array, b: Array) -> Array:
-        """Return the radius of relative curvature (m) of each pair, (n,), 0 between flat surfaces."""
+        """Return the radius of relative curvature (m) of each pair, (n,). It is 0 between flat surfaces."""
         curvature = self.t.curvature[a] + self.t.curvature[b]
         return np.where(curvature > 0.0, 1.0 / np.where(curvature > 0.0, curvature, 1.0), 0.0)

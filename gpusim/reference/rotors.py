@@ -1,12 +1,12 @@
 """Rotors: bodies with an axis of symmetry that only a hinge about this axis holds, such as flywheels and propellers.
 
-The spin of a rotor leaves its axis in place, so it does not bend the rows of the hinge: only the rotation of the axis
-counts for ``curvature.FULL_BIAS_BELOW``.
+The spin of a rotor does not move the axis of the hinge, so the spin causes no curvature in the hinge's rows. Only the
+rotation of the axis counts for ``curvature.FULL_BIAS_BELOW``.
 
-The hinge turns the angular momentum L of the rotor. The bias of its rows depends on L after the solve, and the passes
-converge by a factor of n/sqrt(1 + n^2), where n = h |L| / (2 I) with the moment of inertia I across the axis. Steps of
-a world with fast rotors and without contacts therefore begin with the bias of the last substep's impulses, and may take
-more passes.
+The hinge rotates the angular momentum L of the rotor. The bias of the hinge's rows depends on the velocities after the
+solve. In each pass, the error decreases by the factor n/sqrt(1 + n^2) with n = h |L| / (2 I). I is the moment of
+inertia about an axis perpendicular to the spin axis. In worlds with fast rotors and without contacts, the solver
+therefore starts with the bias that belongs to the impulses of the last substep. It may also take more passes.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ from gpusim.typing import Array
 SYMMETRIC = 1e-3
 """Greatest asymmetry of a rotor's inertia, as a share of its greatest moment of inertia."""
 LEAST_SPIN = 0.05
-"""Rotation of a rotor in a substep above which its world begins with predicted impulses, rad."""
+"""Rotation of a rotor in a substep above which the solver starts with predicted impulses (rad)."""
 MOST_NUTATION = 1.0
-"""Greatest n of a rotor. Above it, the passes do not converge, and the bias is scaled down as for other bodies. The
-spin and the energy then drift while the axis turns."""
+"""Greatest n of a rotor. Above this value, the passes do not converge, and the solver scales the bias down as for other
+bodies. The spin and the energy then drift while the axis rotates."""
 LEAST_SWING = 1e-3
-"""Rotation of the axis in a substep above which a too fast rotor is reported, rad."""
+"""Rotation of the axis in a substep above which gpusim reports a rotor that is too fast (rad)."""
 PASSES = 10
 """Maximum number of passes in worlds with fast rotors."""
 
 
 def rotors(model: Model, config: SolverConfig) -> Array:
-    """Return the axis of each rotor in the body frame and I_axis / (2 I), (bodies + 1, 4), zeros for other bodies.
+    """Return the axis of each rotor in the body frame, and I_axis / (2 I), (bodies + 1, 4).
 
-    The inertia comes from the builder. Only the direct solver treats rotors separately, in the second-order scheme.
+    Other bodies have zeros. The inertia comes from the builder. Only the direct solver treats rotors separately, and
+    only in the second-order scheme.
     """
     t, found = model.topology, np.zeros((model.topology.num_bodies + 1, 4))
     if not config.direct or config.scheme == "semi_implicit":
@@ -67,7 +68,10 @@ def _rotor(model: Model, joint: int, body: int) -> Array:
 
 
 def turn_angles(w: Any) -> Array:
-    """Return the angle (rad) by which vectors of each body turn in the substep, (worlds, bodies)."""
+    """Return the angle by which each body rotates in the substep (rad), (worlds, bodies).
+
+    For rotors, this is the rotation of the axis.
+    """
     h, omega = w.real.type(w.h), w.twist[..., 3:]
     angle = h * rotations.norm(omega)
     if not w.rotors.any():
@@ -79,9 +83,9 @@ def turn_angles(w: Any) -> Array:
 
 
 def find_spinning(w: Any, touching: Array) -> tuple[Array, Array]:
-    """Return the worlds with fast rotors and without contacts, bool, (worlds,), and the rotation of too fast rotors.
+    """Return a mask of the worlds with fast rotors and without contacts, and the rotation of rotors that are too fast.
 
-    The rotation (rad) has the shape (worlds, bodies), with 0 for all other bodies.
+    The mask is (worlds,). The rotation (rad) is (worlds, bodies), and is 0 for all other bodies.
     """
     if not w.rotors.any():
         return np.zeros(w.num_worlds, bool), np.zeros((w.num_worlds, 1))

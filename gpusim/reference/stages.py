@@ -39,7 +39,7 @@ def narrow_phase(w: StepBuffers) -> None:
 
 
 def color_contacts(w: StepBuffers) -> None:
-    """Color the manifolds. Manifolds of one color are solved in parallel."""
+    """Color the manifolds. The solver solves manifolds of one color in parallel."""
     if w.contacts is not None:
         from gpusim.reference.contacts import contact_coloring
 
@@ -116,7 +116,7 @@ def positions(w: StepBuffers) -> None:
 
 
 def store_contacts(w: StepBuffers) -> None:
-    """Do nothing: stage relax stores the impulses in the state in every substep."""
+    """Do nothing. Stage relax already stores the impulses in every substep."""
 
 
 def check(w: StepBuffers) -> None:

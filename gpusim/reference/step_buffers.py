@@ -1,4 +1,4 @@
-"""Arrays of the current substep. The stages fill them."""
+"""Arrays of the current substep. The stages write these arrays."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class StepBuffers:
 
     @property
     def h_prev(self) -> Array:
-        """Return the size of the previous substep (s), (num_worlds, 1), with the dtype ``real``."""
+        """Return the duration of the previous substep (s), (num_worlds, 1). The dtype is ``real``."""
         return self.step_last[:, None].astype(self.real)
 
     def refresh_parameters(self) -> None:
@@ -172,15 +172,15 @@ class StepBuffers:
     # Commands. A command holds over a step, while a kick covers the last half step and the next one.
 
     def command_now(self, group: Group, name: str) -> Array:
-        """Return the command ``name`` over the coming step, (num_worlds, n)."""
+        """Return the command ``name`` of the coming step, (num_worlds, n)."""
         return self.model.acting(self.control, group.control[name]).astype(self.real)
 
     def command_before(self, group: Group, name: str) -> Array:
-        """Return the command ``name`` over the last step, (num_worlds, n)."""
+        """Return the command ``name`` of the last step, (num_worlds, n)."""
         return self.state.arrays["command_before"][:, group.control[name]].astype(self.real)
 
     def command(self, group: Group, name: str) -> Array:
-        """Return the mean of the command ``name`` over the kick time, (num_worlds, n)."""
+        """Return the mean of the command ``name`` during the kick time, (num_worlds, n)."""
         now = self.command_now(group, name)
         if self.scheme == "semi_implicit":
             return now
@@ -191,11 +191,11 @@ class StepBuffers:
     # The law of the axis rows.
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
-        """Set the linear terms ``P - D u`` of a group of actuators. The new terms replace those of an earlier call."""
+        """Set the linear terms ``P - D u`` of a group of actuators. They replace the terms of an earlier call."""
         self.law.terms[group.type.name] = (group, self.broadcast(impulse), self.broadcast(slope))
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, most: Array) -> None:
-        """Set the terms ``clamp(Ps - Ds u, -S, S)`` of a group of actuators. S = 0 means no term.
+        """Set the terms ``clamp(Ps - Ds u, -S, S)`` of a group of actuators. If S is 0, there is no term.
 
         Raises:
             ModelError: the kind of actuator does not declare itself ``clamped``.
@@ -207,7 +207,7 @@ class StepBuffers:
         self.law.clamped[group.type.name] = (group, group.clamp_place, values)
 
     def add_coupled_law(self, group: Group, number: int, impulse: Array, slope: Array) -> None:
-        """Set the law ``P - D u`` of one coupled actuator, with P (num_worlds, n) and D (num_worlds, n, n).
+        """Set the law ``P - D u`` of one coupled actuator. P is (num_worlds, n), and D is (num_worlds, n, n).
 
         Raises:
             ModelError: the kind of actuator does not declare itself ``coupled``.
@@ -251,7 +251,7 @@ class StepBuffers:
         return self.layout.sum_slots(sides)
 
     def axis_response(self, axes: Array) -> Array:
-        """Return the rate change of each axis row by a unit impulse on this row, (num_worlds, n)."""
+        """Return the change of each axis row's velocity due to a unit impulse on this row, (num_worlds, n)."""
         own = self.layout.sum_slots(rotations.dot(self.jacobian, self.mass_jacobian))
         return np.asarray(own.reshape(self.num_worlds, -1)[:, self.topology.axis_row[axes]])
 

@@ -1,4 +1,4 @@
-"""Assembly: move bodies so that roughly placed joints close, by damped least squares (Levenberg-Marquardt)."""
+"""Assembly: move bodies until all joints close, by damped least squares (Levenberg-Marquardt)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ GREATEST_TURN = 0.5
 class AssemblyReport:
     """Result of :meth:`Simulation.assemble`.
 
-    ``before`` and ``after`` have the greatest position error (m or rad) of every joint and coupling, by label,
-    (num_worlds,) each.
+    ``before`` and ``after`` map the label of every joint and coupling to the greatest position error (m or rad),
+    (num_worlds,).
     """
 
     before: dict[str, Array]
@@ -82,9 +82,9 @@ def assemble(w: StepBuffers, state: State, tolerance: float, iterations: int) ->
 
 
 def _move(w: StepBuffers, errors: Array, damping: Array) -> None:
-    """Apply a damped step dx = -M^-1 J^T (A + damping diag A)^-1 C.
+    """Apply a damped step dx = -M^-1 J^T (A + damping diag A)^-1 C, with A = J M^-1 J^T and the position errors C.
 
-    Scale the step of a world, so that no component of a rotation exceeds GREATEST_TURN rad.
+    The step of a world is scaled so that no component of a rotation exceeds GREATEST_TURN (rad).
     """
     t = w.topology
     prepare.prepare(w, w.config.dt)

@@ -41,7 +41,7 @@ class Launch:
         level: level of the elimination tree, or color.
         stage: name of the launch in profiles.
         items: maximum number of items in a world, None if unknown, 0 if one block works on a whole world.
-        turns: whether several blocks share the work of a world (cuda_kernels/tickets.cuh).
+        turns: whether several blocks share the work of a world by tickets (cuda_kernels/tickets.cuh).
     """
 
     phase: str
@@ -169,7 +169,7 @@ class LaunchPlan:
 def launched_levels(sizes: Sizes, direct: bool) -> int:
     """Return how many levels of the elimination tree a staged solve launches one by one.
 
-    The number is 0 if bodies with joints have contacts, because then one block solves a whole world.
+    The number is 0 if the model has joints and contacts, because one block then solves a whole world.
     """
     together = schedule.SOLVE.together
     assert together is not None

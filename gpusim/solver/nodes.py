@@ -17,10 +17,10 @@ class Build:
 
     Attributes:
         direct: whether the direct solver solves the joints, in place of colored sweeps.
-        shapes: the build contains contacts.
-        staged: the build is for the staged launch.
-        swept: with the direct solver, sweeps solve some of the joints.
-        coupled: the build contains actuator laws that couple several axes.
+        shapes: whether the build contains contacts.
+        staged: whether the build is for the staged launch.
+        swept: whether sweeps solve some of the joints, next to the direct solver.
+        coupled: whether the build contains actuator laws that couple several axes.
     """
 
     direct: bool
@@ -35,9 +35,9 @@ class Phase:
     """One kernel function over independent items, ``name(w, i)``. A barrier separates consecutive phases.
 
     Attributes:
-        items: number of items: a product of sizes and factors ("bodies * 6"), or a C++ expression with the world ``w``
-            and ``level``.
-        reads, writes: names of arrays (model/fields.py), separated by blanks. A phase may read the arrays that it
+        items: number of items. This is a product of sizes and factors ("bodies * 6"), or a C++ expression that may
+            contain the world ``w`` and ``level``.
+        reads, writes: names of arrays (model/fields.py), separated by spaces. A phase may read the arrays that it
             writes.
         room: upper bound of ``items`` that holds for every world, if worlds have different numbers of items.
         bound: upper bound of the number of items, as a product of sizes and factors, if ``items`` and ``room`` give
@@ -68,7 +68,10 @@ class Phase:
         return found
 
     def work(self) -> str:
-        """Return the relative cost of an item on a CPU as a C++ expression: 4 per record of a group, else 1."""
+        """Return the relative cost of an item on a CPU, as a C++ expression.
+
+        The cost is 4 per record of a group, else 1.
+        """
         return "4 * ITEM_LANES" if "ITEM_LANES" in self.room else "1"
 
     def idle(self, sizes: Sizes) -> bool:
@@ -130,9 +133,9 @@ class Whole(Node):
 class If(Node):
     """Nodes that run if a condition holds.
 
-    ``joined``: name of one launch that runs all of these nodes for large worlds on a GPU. Several blocks share the work
-    of this launch (cuda_kernels/tickets.cuh). The number of items of a phase must not depend on arrays that these nodes
-    write.
+    ``joined`` is the name of one launch that runs all of these nodes for large worlds on a GPU. Several blocks share
+    the work of this launch (cuda_kernels/tickets.cuh). The number of items of a phase must not depend on arrays that
+    these nodes write.
     """
 
     when: Condition
@@ -150,7 +153,7 @@ class While(Node):
 
 @dataclass(frozen=True)
 class Sweeps(Node):
-    """Nodes that run ``count`` times (a size, a setting or a number) while ``going`` holds."""
+    """Nodes that run ``count`` times while ``going`` holds. ``count`` is a number, or the name of a size or setting."""
 
     count: str | int
     body: tuple[Node, ...]
@@ -187,7 +190,7 @@ class Lists(Node):
 class Routine(Node):
     """Named nodes that several parts of the schedule can use. In C++, the routine is a function with this name.
 
-    ``label``: name in profiles, if it differs from the name of the enclosing stage.
+    ``label`` is the name in profiles, if it differs from the name of the enclosing stage.
     """
 
     name: str
@@ -202,8 +205,8 @@ class Stage(Routine):
     Attributes:
         together: condition under which the staged launch runs the stage with one block per world.
         reference: the NumPy function in gpusim/reference/ ("joints.kick.kick"), which takes the StepBuffers. Default:
-            the function in stages.py with the name of the stage. The kernels can use the CONSTANTS of the function's
-            file by name.
+            the function in stages.py with the name of the stage. Kernels can use the entries of CONSTANTS in the
+            function's file by name.
         kernels: the file in cuda_kernels/ with the phases of the stage. Empty if another kernel file contains these
             phases.
     """

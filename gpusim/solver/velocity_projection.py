@@ -1,8 +1,8 @@
-"""Projection of velocities onto the loop constraints, with the smallest change in the kinetic energy metric.
+"""Projection of velocities onto the constraints. The change is the smallest in the metric of the kinetic energy.
 
-The rigid rows and the held rates allow velocities v' with C v' = d. For given velocities v, the projection computes the
-allowed v' that minimizes ``(v' - v)^T M (v' - v)``. M contains the masses and inertias of the bodies, and the inertias
-of rotors. Loops may have redundant rows.
+The constraints are the rigid rows and the held rates: C v' = d for the new velocities v'. For given velocities v, the
+projection computes the v' that satisfies the constraints and minimizes ``(v' - v)^T M (v' - v)``. M contains the masses
+and inertias of the bodies, and the inertias of rotors. Loops may have redundant rows.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Held:
     """Rates that the projection keeps.
 
     If ``body`` < 0, the projection keeps the rates of the coordinates ``numbers``. If ``body`` >= 0, the projection
-    keeps three columns of the twist of this body, from column ``first`` on.
+    keeps three columns of this body's twist. The first of them is column ``first``.
     """
 
     numbers: tuple[int, ...]
@@ -121,7 +121,10 @@ def _rate_rows(now: StateReader, numbers: Array, count: int) -> Array:
 
 
 def _metric(w: StepBuffers, now: StateReader, axes: Array) -> Array:
-    """Return M over all bodies, (num_worlds, 6 bodies, 6 bodies). ``axes``: the axis rows."""
+    """Return M for all bodies, (num_worlds, 6 * bodies, 6 * bodies).
+
+    ``axes`` contains the Jacobian of the axis rows.
+    """
     count, bodies = w.num_worlds, axes.shape[2]
     turn, blocks = now.rotation(), np.zeros((count, bodies, 6, bodies, 6))
     inertia = np.matmul(np.matmul(turn, now.parameters["inertia"]), turn.swapaxes(-1, -2))

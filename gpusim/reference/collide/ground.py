@@ -1,10 +1,11 @@
 """Contact points of half spaces and height fields with convex shapes.
 
 The narrow phase handles a height field one triangle at a time, in the field's frame. The gap of a point above or below
-a triangle is measured along the triangle's normal. For a point above the surface and past a ridge, the gap is the
-distance from the triangle's rim. At ridges and peaks, a contact normal counts only if it is a normal of the surface. So
-edges within a slope or valley cause no ghost collisions. The deepest point gives the normal of the first manifold. The
-next manifold starts at the deepest point with a different normal. So a shape in a valley touches both sides.
+a triangle is measured along the triangle's normal. If a point is above the surface and past a ridge, the gap is the
+distance of the point from the triangle's rim. At ridges and peaks, a contact normal counts only if it is a normal of
+the surface. So edges within a slope or valley cause no ghost collisions. The deepest point gives the normal of the
+first manifold. The next manifold starts at the deepest point with a different normal. So a shape in a valley touches
+both sides.
 """
 
 from __future__ import annotations
@@ -36,17 +37,18 @@ from gpusim.reference.collide.shapes import Convex, HeightField, Polytope
 from gpusim.typing import Array
 
 CONE = 0.985
-"""Cosine of 10 degrees. Points whose normals are this close to the deepest point's normal share its manifold."""
+"""Cosine of 10 degrees. Points whose normals are this close to the normal of the deepest point belong to its
+manifold."""
 LOWEST = 1e-3
-"""Relative to the shape's size: only points this close to its lowest points can start another manifold."""
+"""Only points this close to the lowest points of the shape can start another manifold. The unit is the shape's size."""
 STEP = 2e-4
-"""Relative to the shape's size: the ground blocks a sliding shape only if it rises by more than this."""
+"""The ground blocks a sliding shape only if the ground rises by more than this. The unit is the shape's size."""
 SAME = 1e-3
-"""Relative to the shape's size: points that are closer than this are merged."""
+"""Points that are closer than this are merged. The unit is the shape's size."""
 LEAN = 1e-3
 """Sine of the angle tolerance for normals of the surface."""
 INSIDE = 1e-9
-"""Relative to the grid spacing: tolerance for points outside the rim of a triangle."""
+"""Tolerance for points outside the rim of a triangle, relative to the grid spacing."""
 _PRISM = Faces(
     first=np.array([0, 3, 6, 10, 14, 18]),
     vertex=np.array([0, 1, 2, 5, 4, 3, 0, 3, 4, 1, 1, 4, 5, 2, 2, 5, 3, 0]),
@@ -76,7 +78,10 @@ def on_half_space(center: Array, turn: Array, b: Posed, margin: float) -> Manifo
 
 
 def bounds(shape: Convex, center: Array, turn: Array) -> tuple[Array, Array]:
-    """Return lower and upper corners (n, 3) of a shape's bounding boxes at ``center`` (n, 3) and ``turn`` (n, 3, 3)."""
+    """Return the lower and upper corners of a shape's bounding boxes, (n, 3) each.
+
+    ``center`` (n, 3) and ``turn`` (n, 3, 3) are the poses of the shape.
+    """
     d = np.concatenate([turn, -turn], axis=1)
     reach = shape.reach(d.reshape(-1, 3)).reshape(-1, 2, 3)
     return center - reach[:, 1], center + reach[:, 0]
@@ -84,14 +89,17 @@ def bounds(shape: Convex, center: Array, turn: Array) -> tuple[Array, Array]:
 
 @dataclass
 class Triangle:
-    """Triangle of a height field: corners (3, 3) counterclockwise from above, unit normal, numbers of its edges."""
+    """Triangle of a height field: corners (3, 3), unit normal, edge numbers.
+
+    Corners are counterclockwise seen from above.
+    """
 
     corner: Array
     normal: Array
     edges: list[int]
 
     def height(self, x: Array) -> Array:
-        """Return the heights of points (n, 3) over the triangle's plane."""
+        """Return the heights of points (n, 3) above the triangle's plane."""
         height: Array = (x - self.corner[0]) @ self.normal
         return height
 
@@ -101,7 +109,7 @@ class Triangle:
         return Loop(self.corner[:, :2], self.edges)
 
     def lateral_distance(self, x: Array) -> float:
-        """Return the distance of a point (3,) outside the triangle, seen from above (negative: inside)."""
+        """Return the horizontal distance of a point (3,) from the triangle. Points inside have a negative distance."""
         return float(max((x[:2] - p) @ outward for p, outward, _ in sides(self.loop)))
 
 
@@ -116,7 +124,10 @@ class Field:
         self.inside = INSIDE * float(self._spacing.sum())
 
     def triangles(self, low: Array, high: Array) -> Iterator[Triangle]:
-        """Yield the triangles of all cells that overlap the box from low to high (2,), seen from above."""
+        """Yield the triangles of all cells that overlap a horizontal box.
+
+        ``low`` and ``high`` are its corners, (2,).
+        """
         first, last = (x / self._spacing + 0.5 * self._last for x in (low, high))
         if np.any(last < 0.0) or np.any(first > self._last):
             return
@@ -137,7 +148,7 @@ class Field:
         return Triangle(corner, normal / np.linalg.norm(normal), edges)
 
     def around(self, x: Array, space: float) -> Iterator[Triangle]:
-        """Yield the triangles within the distance ``space`` of a point (3,), seen from above."""
+        """Yield the triangles whose horizontal distance from a point (3,) is at most ``space``."""
         yield from (t for t in self.triangles(x[:2] - space, x[:2] + space) if t.lateral_distance(x) <= space)
 
     def holds(self, x: Array) -> bool:
@@ -155,7 +166,7 @@ class Field:
         return True
 
     def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
-        """Return whether the surface at q is above the contact plane of ``other``. Outside the field, return True."""
+        """Return whether the surface at q rises above the contact plane of ``other``. Return True outside the field."""
         under = next(self.around(q, 0.0), None)
         if under is None:
             return True
@@ -177,7 +188,10 @@ class Field:
 
 @dataclass
 class Found:
-    """Contact point of the shape over the field: position (3,), normal, gap. ``own`` marks a corner of the shape."""
+    """Contact point of the shape: position (3,), normal and gap.
+
+    ``own`` is True if the point is a corner of the shape.
+    """
 
     place: Array
     normal: Array
@@ -203,13 +217,16 @@ class Surface(Protocol):
     """The surface of a height field or of a triangle mesh, in its own frame."""
 
     def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
-        """Return whether the surface at q blocks a shape that touches at ``x`` and slides along contact ``other``."""
+        """Return whether the surface at q blocks a shape that slides along the contact ``other``.
+
+        The shape also touches the surface at ``x``.
+        """
 
 
 def manifolds_of(
     ground: Surface, found: list[Found], center: Array, turn: Array, body: Posed, most: int
 ) -> list[Manifold]:
-    """Return up to ``most`` manifolds of the points ``found``, with normals more than 10 degrees apart."""
+    """Group the points ``found`` into up to ``most`` manifolds. Their normals are more than 10 degrees apart."""
     known: list[tuple[Found, list[Found]]] = []
     rest = seeds = found
     for _ in range(2 * MANIFOLDS):
@@ -230,7 +247,7 @@ def manifolds_of(
 
 
 def _is_lowest(place: Array, n: Array, body: Posed) -> bool:
-    """Return whether a point of the shape is one of its lowest points along n."""
+    """Return whether a point is one of the lowest points of the shape along n."""
     lowest = body.support(-n[None])[0] - body.shape.radius * n
     return bool((place - lowest) @ n <= LOWEST * 2.0 * body.shape.extent)
 
@@ -248,7 +265,7 @@ def _blocks(ground: Surface, body: Posed, other: Found, x: Found) -> bool:
 
 
 def _deepest_manifold(seeds: list[Found], found: list[Found], b: Posed) -> tuple[Found, list[Found]]:
-    """Return the deepest point of ``seeds``, and the points of ``found`` that form a manifold with it."""
+    """Return the deepest point of ``seeds``, and the points of ``found`` that form a manifold with this point."""
     deepest = min(seeds, key=lambda x: x.gap)
     size = 2.0 * b.shape.extent
     level = min((x.gap for x in seeds if x.own), default=np.inf)
@@ -347,7 +364,7 @@ def _past_ridge(ground: Field, t: Triangle, x: Array, radius: float, feature: in
 
 
 def _on_ridges(ground: Field, t: Triangle, body: Posed, margin: float, depth: float) -> list[Found]:
-    """Return contact points at the rim of a triangle whose contact normals are normals of the surface."""
+    """Return contact points at the rim of a triangle. Their contact normals must be normals of the surface."""
     solid = np.concatenate([t.corner, t.corner - [0.0, 0.0, depth]])
     center = t.corner.mean(axis=0)
     faces = Faces(_PRISM.first, _PRISM.vertex, _outward(solid))

@@ -1,8 +1,8 @@
-"""Contact points of two convex shapes: the overlap of the faces, edges or corners that they show each other.
+"""Contact points of two convex shapes, from the faces, edges or corners that the shapes show each other.
 
-Seen along the normal, the features of two shapes are polygons in a plane. Each corner of the overlap of these polygons
-is a contact point with a gap. If there are more than four corners, the narrow phase keeps four that span a large area.
-The two edges that cross in a corner give its feature number. So a corner keeps its number from step to step.
+Seen along the normal, the two features are polygons in a plane. Each corner of the overlap of these polygons is a
+contact point with a gap. If there are more than four corners, the narrow phase keeps four that span a large area. The
+two edges that cross in a corner give its feature number. So a corner keeps its number from step to step.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ from gpusim.reference.collide.separation import Approach, Pair
 from gpusim.typing import Array
 
 SLACK = 1e-7
-"""Relative to the extent: points outside by less than this count as inside."""
+"""Points that are outside by less than this count as inside. The unit is the extent of the shapes."""
 TIE = 1e-6
-"""Relative to the extent: values closer than this count as equal."""
+"""Values that differ by less than this count as equal. The unit is the extent of the shapes."""
 PASSING = 1e-5
-"""Relative to the extent: crossing edges do not touch if their gap exceeds the smallest gap by more than this."""
+"""Crossing edges do not touch if their gap exceeds the smallest gap by more than this. The unit is the extent of the
+shapes."""
 PARALLEL_SINE = 0.02
-"""Segments within 1.1 degrees of each other touch along a line, others at a point."""
+"""Sine of 1.1 degrees. Segments at a smaller angle touch along a line, and other segments touch at a point."""
 FEATURES = 65536
 NEAREST = 65535
 
 
 @dataclass
 class Manifold:
-    """Contact manifold: unit normal (3,) from A to B, world points (n, 3) on A and B, feature numbers of the points."""
+    """Contact manifold: unit normal from A to B (3,), world points on A and B (n, 3), and their feature numbers."""
 
     normal: Array
     on_a: Array
@@ -42,7 +43,7 @@ class Manifold:
 
 @dataclass
 class Loop:
-    """Convex polygon in a plane, counterclockwise: corners (n, 2), and the number of the edge after each corner."""
+    """Convex polygon in a plane: counterclockwise corners (n, 2), and the number of the edge after each corner."""
 
     corner: Array
     edge: list[int]
@@ -61,7 +62,10 @@ def mixed(*numbers: int) -> int:
 
 
 def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
-    """Return the part of a loop inside the line through x whose outward unit normal is ``outward``."""
+    """Return the part of a loop on the inner side of a line.
+
+    The line goes through x and has the outward unit normal ``outward``.
+    """
     level = (loop.corner - x) @ outward
     corners, edges = [], []
     count = len(level)
@@ -82,7 +86,7 @@ def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
 def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
     """Return a point, the outward normal and the number of each edge.
 
-    The normals of a segment are along the segment.
+    For a segment (a loop with two corners), the normals are along the segment.
     """
     made = []
     for i, edge in enumerate(loop.edge):
@@ -127,7 +131,11 @@ def _first_most(value: Array, slack: float) -> int:
 
 
 def spanning(points: Array, gap: Array) -> Array:
-    """Return indices of up to 4 points (n, 2): the deepest, the farthest from it, and the farthest to both sides."""
+    """Select up to 4 of the points (n, 2), and return their indices.
+
+    The selected points are the deepest point, the point farthest from the deepest point, and the farthest point on each
+    side of the line through these two.
+    """
     if len(gap) <= 2:
         return np.arange(len(gap))
     size = float(np.ptp(points, axis=0).max())
@@ -149,7 +157,10 @@ def _heights(corners: Array, at: Array) -> Array:
 
 
 def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
-    """Return the feature that A (side 0) or B (side 1) shows: its corners (tangential axes, normal) and its loop."""
+    """Return the feature that A (side 0) or B (side 1) shows.
+
+    The result is the corners in the axes (tangent, tangent, normal), (n, 3), and the loop.
+    """
     corners, ids = pair.a.facing(found.normal) if side == 0 else pair.b.facing(-found.normal)
     if side == 1 and len(ids) > 2:
         corners, ids = corners[::-1], ids[::-1]  # clockwise as seen along n
@@ -161,7 +172,7 @@ def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
 
 
 def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple[Array, Array, list[int]]:
-    """Return all corners of the overlap: positions (n, 2) in the plane, gaps (n,), feature numbers.
+    """Return all corners of the overlap: positions in the plane (n, 2), gaps (n,) and feature numbers.
 
     Points with a gap above ``limit`` are left out.
     """
@@ -203,7 +214,7 @@ def manifold(pair: Pair, found: Approach, margin: float) -> Manifold:
 
 
 def _heights_of_a(pair: Pair, found: Approach, place: Array, gap: Array) -> Array:
-    """Return how far A extends along the normal from its center, at the contact points."""
+    """Return the height of A's surface above A's center, along the normal, at each contact point (n,)."""
     p, _ = _facing(pair, found, 0)
     if len(p) > 1 and len(gap) > 1:
         return _heights(p, place) + pair.a.shape.radius
@@ -212,7 +223,7 @@ def _heights_of_a(pair: Pair, found: Approach, place: Array, gap: Array) -> Arra
 
 
 def unique(features: list[int]) -> list[int]:
-    """Return the feature numbers. Increase duplicates until all numbers are unique."""
+    """Return unique feature numbers. Increase duplicates until they are unique."""
     made: list[int] = []
     for number in features:
         while number in made:

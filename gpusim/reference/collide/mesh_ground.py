@@ -1,10 +1,10 @@
-"""Contact points of triangle meshes with convex shapes, one triangle at a time, in the mesh's frame.
+"""Contact points of triangle meshes with convex shapes.
 
-The narrow phase measures the gap of a point along the triangle's normal. The normal points to the side of the triangle
-where most of the shape is. If the shape penetrates the mesh, a triangle counts only if no adjacent surface separates
-the shape by a shorter motion. At an edge or corner, the nearest points count if no adjacent triangle rises beyond the
-plane through the contact. So edges inside a plane or a valley cause no ghost collisions. The points form manifolds as
-on a height field (ground.py).
+The narrow phase handles one triangle at a time, in the mesh's frame. The gap of a point is measured along the
+triangle's normal. The normal points to the side of the triangle where most of the shape is. If the shape penetrates a
+triangle, this contact counts only if no shorter motion along an adjacent normal separates the shape from the triangle.
+At an edge or corner, the nearest points count if no adjacent triangle rises above the contact plane. So edges inside a
+plane or a valley cause no ghost collisions. The points form manifolds as on a height field (ground.py).
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from gpusim.reference.collide.shapes import Polytope, TriangleMesh
 from gpusim.typing import Array
 
 INSIDE = 1e-6
-"""Relative to the shape's size: tolerance for points on the rim of a triangle."""
+"""Tolerance for points on the rim of a triangle, relative to the shape's size."""
 FLAT = 1e-6
 """A point counts as on a plane if the sine of its angle to the plane is below this."""
 LOOK = 1e-3
-"""Relative to the shape's size: greatest distance between open edges that continue each other."""
+"""Greatest distance between open edges that continue each other, relative to the shape's size."""
 _TWO_SIDES = Faces(first=np.array([0, 3, 6]), vertex=np.array([0, 1, 2, 2, 1, 0]), normal=np.zeros((2, 3)))
 
 
 @dataclass
 class Triangle:
-    """Triangle ``number``: corners (3, 3), unit normal towards the shape. ``side`` is -1 if the normal is flipped.
+    """Triangle ``number``: corners (3, 3), and unit normal towards the shape. ``side`` is -1 if the normal is flipped.
 
-    For each edge, ``beyond`` has the far corner of the neighbor triangle, or None at an open edge.
+    ``beyond`` contains the far corner of the neighbor triangle at each edge, or None at an open edge.
     """
 
     number: int
@@ -44,7 +44,7 @@ class Triangle:
     beyond: list[Array | None]
 
     def height(self, x: Array) -> Array:
-        """Return the heights of points (..., 3) over the triangle's plane."""
+        """Return the heights of points (..., 3) above the triangle's plane."""
         height: Array = (x - self.corner[0]) @ self.normal
         return height
 
@@ -57,7 +57,7 @@ class Triangle:
         return unit
 
     def levels(self, x: Array) -> Array:
-        """Return the distance of a point (3,) outside each edge, (3,)."""
+        """Return how far a point (3,) is outside each edge, (3,)."""
         levels: Array = np.vecdot(x - self.corner, self.outward)
         return levels
 
@@ -138,7 +138,7 @@ class Ground:
         return not np.any(to @ n > LEAN * np.linalg.norm(to, axis=1))
 
     def has_shorter_way(self, t: Triangle, foot: Array, depth: float) -> bool:
-        """Return whether a motion shorter than ``depth``, along the normal of an adjacent plane, frees the shape.
+        """Return whether a motion along the normal of an adjacent plane frees the shape and is shorter than ``depth``.
 
         An adjacent plane contains another triangle at a common corner, or is perpendicular to a triangle at its open
         edge.
@@ -165,9 +165,9 @@ class Ground:
         return fan
 
     def _clears(self, t: Triangle, x: Array, n: Array, depth: float) -> bool:
-        """Return whether the shape leaves the triangle if it moves out of a plane by less than ``depth``.
+        """Return whether the shape leaves the triangle if the shape moves out of a plane by less than ``depth``.
 
-        The whole triangle must be on one side of the plane.
+        The plane has the point x and the normal n. The whole triangle must be on one side of the plane.
         """
         to = t.corner - x
         flat = FLAT * float(np.linalg.norm(to, axis=1).max())
@@ -199,7 +199,7 @@ def on_triangle_mesh(
 
 
 def _in_front(ground: Ground, t: Triangle) -> tuple[list[Found], bool]:
-    """Return points of the shape in front of the triangle. Also return whether the caller can skip the rim."""
+    """Return points of the shape in front of the triangle, and whether the caller can skip the rim."""
     body, n, radius = ground.body, t.normal, ground.body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
     least = float(t.height(lowest))
@@ -251,7 +251,7 @@ def _has_ridge(t: Triangle) -> bool:
 
 
 def _at_rim(ground: Ground, t: Triangle) -> list[Found]:
-    """Return contact points at the rim of a triangle whose contact normals are normals of the surface."""
+    """Return contact points at the rim of a triangle. Their contact normals must be normals of the surface."""
     normal = t.side * t.normal
     faces = Faces(_TWO_SIDES.first, _TWO_SIDES.vertex, np.stack([normal, -normal]))
     hull = Posed(Polytope(np.zeros(8), t.corner - t.corner[0], faces), t.corner[0], np.eye(3))

@@ -1,4 +1,4 @@
-"""Batch functions over all worlds: boxes of shapes and contact points of pairs."""
+"""Bounding boxes of shapes and contact points of pairs, for all worlds."""
 
 from __future__ import annotations
 
@@ -17,18 +17,22 @@ from gpusim.typing import Array
 Pose = tuple[Array, Array]
 """Center (3,) and rotation matrix (3, 3)."""
 GRAZE, GRAZE_THIN = 5e-4, 0.02
-"""Greatest overlap of grazing boxes, as shares of the sum of half extents and of the least half extent."""
+"""Greatest overlap of grazing boxes. GRAZE is relative to the sum of the half extents of both boxes. GRAZE_THIN is
+relative to the smallest half extent."""
 
 
 def all_bounds(shapes: Sequence[Shape], position: Array, rotation: Array, lower: Array, upper: Array) -> None:
-    """Fill ``lower`` and ``upper`` (worlds, shapes, 3) with the bounding boxes of the shapes of all worlds."""
+    """Write the bounding boxes of all shapes to ``lower`` and ``upper``, (worlds, shapes, 3)."""
     for i, shape in enumerate(shapes):
         center, turn = position[:, i], rotation[:, i].reshape(-1, 3, 3)
         lower[:, i], upper[:, i] = shape_bounds(shape, center, turn)
 
 
 def shape_bounds(shape: Shape, center: Array, turn: Array) -> tuple[Array, Array]:
-    """Return lower and upper corners (n, 3) of a shape's bounding boxes at ``center`` (n, 3) and ``turn`` (n, 3, 3)."""
+    """Return the lower and upper corners of a shape's bounding boxes, (n, 3) each.
+
+    ``center`` (n, 3) and ``turn`` (n, 3, 3) are the poses of the shape.
+    """
     if isinstance(shape, Convex):
         return bounds(shape, center, turn)
     if isinstance(shape, HalfSpace):
@@ -47,20 +51,20 @@ def shape_bounds(shape: Shape, center: Array, turn: Array) -> tuple[Array, Array
 
 
 def meet(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array) -> Manifold | None:
-    """Return the contact points of two shapes, or None if they only graze or are farther apart than ``margin`` (m).
+    """Return the contact points of two shapes, or None if the shapes only graze or are farther apart than ``margin``.
 
     Args:
         a, b: shapes, at least one of them convex.
         pose_a, pose_b: world poses.
         margin: greatest gap at which contact points are reported, m.
-        guess: (3,) normal of the last step in the frame of A. The function updates ``guess``. A guess only speeds up
-            the search.
+        guess: normal of the last step in the frame of A, (3,). The function writes the new normal to ``guess``. The
+            guess only speeds up the search.
     """
     return next(iter(meet_all(a, pose_a, b, pose_b, margin, guess, 1)), None)
 
 
 def meet_all(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array, most: int) -> list[Manifold]:
-    """Return up to ``most`` manifolds, the deepest first, with normals over 10 degrees apart. See :func:`meet`."""
+    """Return up to ``most`` manifolds, the deepest first. Normals are over 10 degrees apart. See :func:`meet`."""
     if not isinstance(b, Convex):
         return [x.swapped() for x in meet_all(b, pose_b, a, pose_a, margin, guess, most)]
     body = Posed(b, *pose_b)
@@ -87,7 +91,7 @@ def _meet_convex(a: Convex, pose_a: Pose, body: Posed, margin: float, guess: Arr
 def grazes(pair: Pair) -> bool:
     """Return whether two boxes barely overlap along two axes that are more than 60 degrees apart.
 
-    So a box that slides over a floor of boxes does not hit the side of the next box.
+    Grazing boxes get no contact. So a box that slides over a floor of boxes does not hit the side of the next box.
     """
     a, b = pair.a.shape, pair.b.shape
     if not (isinstance(a, Box) and isinstance(b, Box)):
@@ -116,7 +120,9 @@ def find_all_manifolds(
     points_b: Array,
     feature: Array,
 ) -> None:
-    """Compute the contact points of n pairs. If a pair is listed k times, it gets up to k manifolds, the deepest first.
+    """Compute the contact points of n pairs.
+
+    If a pair is listed k times, the function finds up to k manifolds of this pair, the deepest first.
 
     Args:
         shapes: shapes of the model.
@@ -125,7 +131,7 @@ def find_all_manifolds(
         world: (n,) world of each pair.
         pair: (n, 2) both shapes of each pair.
         margin: (n,) greatest gap at which contact points are reported, m.
-        guess: (n, 4) normal of the last step (3 numbers), read and written.
+        guess: (n, 4) normal of the last step (first 3 numbers). The function updates ``guess``.
         count: (n,) number of contact points of each pair. The function writes this array and all arrays below.
         normal: (n, 3) unit normal from the first shape to the second, world frame.
         points_a: (n, 4, 3) points on the first shape, world frame, m.
@@ -147,7 +153,7 @@ def find_all_manifolds(
 
 
 def runs(world: Array, pair: Array) -> list[tuple[int, int]]:
-    """Return the start and the length of each run of equal pairs in a list with ``world`` (n,) and ``pair`` (n, 2)."""
+    """Return the start and the length of each run of equal pairs. ``world`` is (n,), and ``pair`` is (n, 2)."""
     keys = np.column_stack([world, pair])
     starts = np.flatnonzero(np.concatenate([[True], np.any(keys[1:] != keys[:-1], axis=1)]))
     return list(zip(starts.tolist(), np.diff(starts, append=len(keys)).tolist(), strict=True))

@@ -1,9 +1,9 @@
-"""Distance or penetration depth of two convex shapes, and its normal.
+"""Distance or penetration depth of two convex shapes, and the contact normal.
 
-Distance and depth follow from the Minkowski difference C = B - A. The distance of the shapes is the distance of C from
-the origin. If the origin is inside C, the nearest point on the boundary of C gives the shortest motion that separates
-the shapes. ``separation(n)`` is the gap along a unit normal n from A to B. The maximum of ``separation`` over all
-normals is the gap of the shapes.
+The code works with the Minkowski difference C = B - A. The distance of the shapes is the distance of C from the origin.
+If the origin is inside C, the shapes overlap. Then the point on the boundary of C nearest to the origin gives the
+shortest motion that separates the shapes. ``separation(n)`` is the gap along a unit normal n from A to B. The maximum
+of ``separation`` over all normals is the gap of the shapes.
 
 For separated shapes, GJK finds the point of C nearest to the origin (Gilbert, Johnson and Keerthi 1988). For
 overlapping shapes, EPA expands a convex hull inside C (van den Bergen 2001). If C is curved, the code then moves the
@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     from scipy.spatial import ConvexHull
 
 TOUCHING = 1e-8
-"""Relative to the extent: cores closer than this count as overlapping."""
+"""Cores that are closer than this count as overlapping. The unit is the extent of the shapes."""
 ACCURACY, ACCURACY_CURVED = 1e-12, 1e-9
-"""Relative to the extent: depth accuracy for flat faces, and for curved shapes before their normal is refined."""
+"""Accuracy of the depth, relative to the extent. ACCURACY_CURVED is for curved shapes, whose normal is refined
+afterwards."""
 APART = 0.01
-"""Relative to the extent: how far to move shapes apart for an exact normal."""
+"""Distance by which the code moves shapes apart to find an exact normal, relative to the extent."""
 SAME = 1e-6
 """The refinement stops if the normal changes by less than this (rad)."""
 STEPS, ROUNDS, POLISHES = 100, 60, 4
@@ -51,25 +52,25 @@ _AROUND = np.array([(s * x, s * y, 0.0) for s in (1e-5, 1e-3, 0.05) for x, y in 
 
 @dataclass
 class Posed:
-    """Convex shape in its pose: x_world = center + turn x_shape."""
+    """Convex shape with its pose: x_world = center + turn x_shape."""
 
     shape: Convex
     center: Array
     turn: Array
 
     def support(self, n: Array) -> Array:
-        """Return the points (k, 3) of the core farthest along world directions (k, 3)."""
+        """Return the points of the core that are farthest along world directions (k, 3), (k, 3)."""
         points: Array = self.center + self.shape.support(n @ self.turn) @ self.turn.T
         return points
 
     def facing(self, n: Array) -> tuple[Array, list[int]]:
-        """Return the world corners and their numbers of the feature that the core shows in a world direction (3,)."""
+        """Return the feature that the core shows in a world direction (3,): its world corners and their numbers."""
         corners, ids = self.shape.facing(self.turn.T @ n)
         return self.center + corners @ self.turn.T, ids
 
 
 class Pair:
-    """Two posed shapes. ``support`` includes the radii if ``inflated`` is set, else it uses only the cores."""
+    """Two shapes with their poses. ``support`` includes the radii only if ``inflated`` is True."""
 
     def __init__(self, a: Posed, b: Posed, extent: float | None = None) -> None:
         self.a, self.b = a, b
@@ -78,14 +79,14 @@ class Pair:
         self.inflated = False
 
     def support(self, n: Array) -> tuple[Array, Array]:
-        """Return the points of A farthest along unit vectors n (k, 3), and of B farthest along -n."""
+        """Return the points of A farthest along unit vectors n (k, 3), and the points of B farthest along -n."""
         p, q = self.a.support(n), self.b.support(-n)
         if self.inflated:
             p, q = p + self.a.shape.radius * n, q - self.b.shape.radius * n
         return p, q
 
     def separation(self, n: Array) -> Array:
-        """Return the gaps along unit normals (k, 3) from A to B, radii included, (k,)."""
+        """Return the gaps along unit normals (k, 3) from A to B, (k,). The gaps include the radii."""
         p, q = self.a.support(n), self.b.support(-n)
         gap: Array = np.vecdot(q - p, n) - self.radii
         return gap
@@ -97,7 +98,7 @@ class Pair:
 
 @dataclass
 class Approach:
-    """Result of a query: unit normal from A to B, gap of the shapes along it, and the nearest points of the cores."""
+    """Unit normal from A to B, gap of the shapes along this normal, and the nearest points of the cores."""
 
     normal: Array
     gap: float
@@ -130,7 +131,7 @@ def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, 
     Args:
         pair: two convex shapes.
         margin: greatest gap of interest, m.
-        guess: (3,) approximate normal. The function ignores vectors whose length is far from 1.
+        guess: approximate normal, (3,). The function ignores vectors whose length is far from 1.
     """
     if not 0.5 < np.dot(guess, guess) < 2.0:
         guess = pair.b.center - pair.a.center
@@ -189,10 +190,12 @@ def nearest(pair: Pair, guess: Array, most: float) -> tuple[Approach | None, Arr
 
 
 def nearest_on_triangles(t: Array) -> tuple[Array, Array]:
-    """Return the point of each triangle nearest to the origin, as barycentric coordinates, and its squared distance.
+    """Return the point of each triangle that is nearest to the origin.
+
+    The result is the barycentric coordinates (n, 3), and the squared distances (n,).
 
     Args:
-        t: corners of n triangles (n, 3, 3), which may be segments or points.
+        t: corners of n triangles, (n, 3, 3). A triangle may degenerate to a segment or point.
     """
     after = t[:, _NEXT]
     edge = after - t
@@ -233,7 +236,7 @@ def _holds_origin(corners: Array) -> bool:
 def deepest(pair: Pair, guess: Array) -> Approach:
     """Return the shortest motion that separates overlapping cores.
 
-    If neither core has a volume, the function includes the radii, because C may be flat.
+    If neither core has a volume, C may be flat. Then the function includes the radii.
     """
     pair.inflated = not (pair.a.shape.solid or pair.b.shape.solid)
     frame = np.concatenate([plane_axes(guess), guess[None]])

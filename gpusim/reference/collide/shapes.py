@@ -21,9 +21,11 @@ from gpusim.typing import Array
 
 UNBOUNDED = 1e30
 FACE_COSINE = 0.995
-"""A shape shows a face in a direction if the face's normal is within 5.7 degrees of the direction."""
+"""Cosine of 5.7 degrees. A shape shows a face in a direction if the angle between the face's normal and the direction
+is below this."""
 EDGE_SINE = 0.1
-"""A shape shows an edge, or a line on a round side, if its angle to the direction is between 84.3 and 95.7 degrees."""
+"""Sine of 5.7 degrees. A shape shows an edge, or a line on a round side, if the angle between the line and the
+direction is between 84.3 and 95.7 degrees."""
 UPRIGHT = 1e-4
 """If a cap tilts by less than this (rad), the corners on its rim stay fixed in the shape."""
 CAP_CORNERS = 8
@@ -31,19 +33,20 @@ TOP, BOTTOM = 16, 17
 """Feature numbers of the ends of a line on a round side. Corners on caps have the numbers 0 to 15."""
 
 _MAKERS: dict[int, type[Convex]] = {}
-"""Shape classes without points or faces, by shape kind."""
+"""Classes of the shapes without points or faces, by the number of the shape kind."""
 Facing = tuple[Array, list[int]]
-"""Corners (n, 3) of a face (counterclockwise from outside), an edge or a vertex, and their feature numbers."""
+"""Corners of a face, an edge or a vertex (n, 3), and their feature numbers. The corners of a face are counterclockwise
+seen from outside."""
 
 
 @dataclass
 class Convex(ABC):
-    """Convex shape with ``size`` (8,) as in gpusim/geometry.
+    """Convex shape. ``size`` (8,) contains the sizes of the shape kind (``ShapeType.sizes``).
 
     Attributes:
         radius: distance by which the core is inflated, m.
         solid: whether the core has a volume.
-        flat: whether the core is a point, a segment or a polytope, so that normals are exact.
+        flat: whether the core is a point, a segment or a polytope. Its normals are then exact.
         single: whether the shape touches a plane or a convex shape in only one point.
         rim: whether the shape approximates the circular rim of an end cap by a polygon.
     """
@@ -70,7 +73,10 @@ class Convex(ABC):
 
     @abstractmethod
     def support(self, d: Array) -> Array:
-        """Return the points of the core farthest along directions (n, 3) of any length, (n, 3)."""
+        """Return the points of the core that are farthest along directions (n, 3), (n, 3).
+
+        Directions can have any length.
+        """
 
     def reach(self, d: Array) -> Array:
         """Return how far the whole shape extends along unit vectors (n, 3), (n,)."""
@@ -86,7 +92,7 @@ class Convex(ABC):
         return float(self.reach(np.concatenate([np.eye(3), -np.eye(3)])).max())
 
     def facing(self, d: Array) -> Facing:
-        """Return the face, edge or corner that the core shows in the direction d (3,), a unit vector."""
+        """Return the face, edge or corner that the core shows in the direction d, a unit vector (3,)."""
         return self.support(d[None]), [0]
 
 
@@ -179,7 +185,10 @@ class Cone(Convex, kind="cone"):
     rim = True
 
     def _rise(self, d: Array) -> Array:
-        """Return the sine of the angle between a direction and the normal of the side, positive towards the tip."""
+        """Return the sine of the angle between a direction and the normal of the side.
+
+        The sine is positive towards the tip.
+        """
         height = 2.0 * self.size[1]
         rise: Array = height * d[..., 2] - self.size[0] * np.hypot(d[..., 0], d[..., 1])
         return rise / np.hypot(height, self.size[0])
@@ -271,9 +280,9 @@ class HalfSpace:
 
 @dataclass
 class HeightField:
-    """Solid below the heights (rows, columns) of a grid about the origin. ``size``: columns, rows, dx, dy, base.
+    """Solid below the heights of a grid that is centered at the origin. ``heights`` is (rows, columns).
 
-    ``size[5]`` and ``size[6]`` are the lowest and the highest point.
+    ``size`` contains columns, rows, dx, dy, base, the lowest and the highest point.
     """
 
     size: Array
@@ -311,9 +320,10 @@ _BOX_FACES = Faces(
 
 
 def make_shape(kind: int, size: Array, points: Array, faces: Faces) -> Shape:
-    """Make a shape. ``points`` (n, 3) and ``faces`` describe a hull. For a height field, ``points`` has the heights.
+    """Make a shape.
 
-    For a triangle mesh, ``points`` has the vertices, and ``faces`` the tables.
+    For a hull, ``points`` contains the vertices and ``faces`` the faces. For a height field, ``points`` contains the
+    heights. For a triangle mesh, ``points`` contains the vertices and ``faces`` the tables.
     """
     if kind == MESH:
         return TriangleMesh(size, tree_of(points.reshape(-1, 3), faces.vertex, int(size[6])))
@@ -343,7 +353,7 @@ def _along_z(z: Array) -> Array:
 
 
 def _rim(d: Array, radius: float | Array) -> Array:
-    """Return the points of a disk farthest along d (..., 3), or its center if d is perpendicular to the disk."""
+    """Return the points of a disk farthest along d (..., 3), or the center if d is perpendicular to the disk."""
     length = np.hypot(d[..., 0], d[..., 1])
     tilted = length > 1e-12 * np.abs(d[..., 2])
     scale = np.where(tilted, radius / np.where(tilted, length, 1.0), 0.0)
@@ -351,7 +361,7 @@ def _rim(d: Array, radius: float | Array) -> Array:
 
 
 def _cap(d: Array, radius: float, height: float) -> Facing:
-    """Return corners on a cap's rim. On an upright cap, the first corner is at x = radius."""
+    """Return corners on the rim of a cap. If the direction is along z, the first corner is at x = radius."""
     start = np.arctan2(d[1], d[0]) if np.hypot(d[0], d[1]) > UPRIGHT else 0.0
     side = 1.0 if d[2] > 0.0 else -1.0
     angle = start + side * np.arange(CAP_CORNERS) * (2.0 * np.pi / CAP_CORNERS)

@@ -1,10 +1,10 @@
 """Stage broad_phase: find the close pairs of shapes, in ascending order of their indices.
 
 A pair is close if the boxes of its shapes overlap. The stage widens each box by half the margin and by the motion of
-its body in the step. With up to 64 shapes, the stage tests a list of all pairs that may touch. With more shapes, the
-stage uses sweep and prune along the axis on which the shapes spread most. The CUDA kernels use a grid for more than 64
-shapes (cuda_kernels/contacts/broad_phase.cuh). A pair that can have several manifolds is listed once for each manifold.
-If the close pairs exceed the buffer capacity, the stage keeps the first pairs of the sorted list.
+its body in the step. With up to 64 shapes, the stage tests all pairs that may touch. With more shapes, the stage uses
+sweep and prune, along the axis on which the shapes spread most. The CUDA kernels use a grid for more than 64 shapes
+(cuda_kernels/contacts/broad_phase.cuh). A pair that can have several manifolds is listed once for each manifold. If the
+close pairs exceed the buffer capacity, the stage keeps the first pairs of the sorted list.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TOGETHER = 1 << 21
 
 
 def search_pairs(w: StepBuffers, step_time: float) -> None:
-    """Fill pair_shapes, pair_count and pair_start, and count the pairs that exceed the buffer capacity."""
+    """Compute pair_shapes, pair_count and pair_start, and count the pairs that exceed the buffer capacity."""
     c = w.contacts
     assert c is not None
     place_shapes(w, c, step_time)
@@ -52,7 +52,7 @@ def pose_shapes(w: StepBuffers, c: ContactWork) -> None:
 
 
 def shape_margin(w: StepBuffers, step_time: float) -> Array:
-    """Return how far to widen the box of each shape, m: half the margin plus the body's motion in the step."""
+    """Return how far to widen the box of each shape: half the margin plus the body's motion in the step (m)."""
     shapes, state = w.model.contact, w.state.arrays
     b = shapes.body
     momentum = state["angular_momentum"].astype(np.float64)
@@ -69,12 +69,12 @@ def shape_margin(w: StepBuffers, step_time: float) -> Array:
 
 
 def _overlap(lower_a: Array, upper_a: Array, lower_b: Array, upper_b: Array) -> Array:
-    """Return whether boxes (..., 3) overlap. A NaN gives False."""
+    """Return whether boxes (..., 3) overlap. For boxes with NaN, return False."""
     return np.all((lower_a <= upper_b) & (lower_b <= upper_a), axis=-1)
 
 
 def listed_pairs(w: StepBuffers, c: ContactWork) -> tuple[Array, Array]:
-    """Return the close pairs of all worlds among the candidates: world (n,) and shapes (n, 2), ascending."""
+    """Return the close pairs of all worlds among the candidates, ascending: worlds (n,) and shapes (n, 2)."""
     pairs = np.array([(a, b) for a, others in enumerate(w.model.contact.candidates or []) for b in others])
     a, b = pairs.T
     close = _overlap(c.shape_lower[:, a], c.shape_upper[:, a], c.shape_lower[:, b], c.shape_upper[:, b])
@@ -83,7 +83,7 @@ def listed_pairs(w: StepBuffers, c: ContactWork) -> tuple[Array, Array]:
 
 
 def swept_pairs(w: StepBuffers, c: ContactWork) -> tuple[Array, Array]:
-    """Return the close pairs of all worlds found by sweeps: world (n,) and shapes (n, 2), ascending."""
+    """Find the close pairs of all worlds by sweep and prune, ascending: worlds (n,) and shapes (n, 2)."""
     shapes = w.model.contact
     may_touch = PairFilter(shapes, w.topology.dynamic)
     lists = [sweep(c.shape_lower[k], c.shape_upper[k], shapes, may_touch) for k in range(w.num_worlds)]
@@ -103,7 +103,7 @@ class PairFilter:
         self._included, self._excluded = self._keys(shapes.included), self._keys(shapes.excluded)
 
     def _keys(self, lists: list[list[int]]) -> Array:
-        """Return the keys a * shapes + b of listed pairs, ascending."""
+        """Return the keys ``a * shapes + b`` of listed pairs, ascending."""
         return np.array([a * len(lists) + b for a, others in enumerate(lists) for b in others], dtype=np.int64)
 
     def __call__(self, a: Array, b: Array) -> Array:
@@ -116,7 +116,7 @@ class PairFilter:
 
 
 def sweep(lower: Array, upper: Array, shapes: ContactTopology, may_touch: PairFilter) -> Array:
-    """Return the close pairs of one world, (pairs, 2) ascending, from boxes (shapes, 3) in m."""
+    """Return the close pairs of one world, ascending, (pairs, 2). The boxes are (shapes, 3), in m."""
     axis = _widest_axis(0.5 * (lower + upper)[may_touch.moves])
     order = np.argsort(lower[:, axis], kind="stable")
     low, up = np.ascontiguousarray(lower[order].T), np.ascontiguousarray(upper[order].T)

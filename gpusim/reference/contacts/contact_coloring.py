@@ -2,8 +2,8 @@
 
 The coloring is greedy, in a scattered order. Each manifold takes the lowest color that neither of its bodies uses.
 Manifolds that fit no color form the overflow. The solver splits the mass of a body over its overflow manifolds. With
-the direct solver, manifolds on bodies with joints form a separate list, which the solver handles one by one.
-cuda_kernels/contacts/contact_coloring.cuh implements the same algorithm.
+the direct solver, manifolds on bodies with joints form a separate list. The solver handles the manifolds of this list
+one by one. cuda_kernels/contacts/contact_coloring.cuh implements the same algorithm.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NO_CONTACT, OVERFLOW, ARTICULATED = -2, -1, -3
 
 
 def color(w: StepBuffers) -> None:
-    """Fill manifold_color, touching, color_first, color_member, and the lists of the overflow by bodies."""
+    """Compute manifold_color, touching, color_first, color_member, and the overflow sides of each body."""
     c, state, shapes = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
     articulated = shapes.articulated & (w.config.direct)
@@ -51,7 +51,7 @@ def mixed(k: int, bits: int) -> int:
 
 @compiled
 def bits_for(count: int) -> int:
-    """Return how many bits can number ``count`` items, at least one."""
+    """Return how many bits are necessary to number ``count`` items, at least one."""
     bits = 1
     while (1 << bits) < count:
         bits += 1
@@ -60,11 +60,11 @@ def bits_for(count: int) -> int:
 
 @compiled
 def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> int:
-    """Choose the lowest color that no dynamic body of a and b uses, and mark it as used.
+    """Choose the lowest color that no dynamic body of a and b uses, and mark this color as used.
 
     Return OVERFLOW if all colors are taken.
 
-    ``used`` (bodies, 2), uint32, has the bit masks of the used colors 0 to 31 and 32 to 63 of each body.
+    ``used`` contains two bit masks for each body: the used colors 0 to 31 and 32 to 63, (bodies, 2), uint32.
     """
     low = np.uint32(0)
     high = np.uint32(0)
@@ -91,10 +91,10 @@ def color_pairs(
     Args:
         bodies: (n, 2) bodies of each manifold.
         points: (n,) number of points of each manifold.
-        dynamic: (bodies,) which bodies are dynamic.
+        dynamic: (bodies,) True for dynamic bodies.
         articulated: (bodies,) True for bodies whose manifolds are listed separately, because they have joints.
         colors: number of colors.
-        used: (bodies, 2) uint32, zeros at the start, filled with the used colors of each body.
+        used: (bodies, 2) uint32, zeros at the start. The function writes the used colors of each body.
         chosen: output for the color of each manifold, at least n entries.
     """
     count, touching = len(bodies), 0
@@ -114,13 +114,13 @@ def color_pairs(
 
 @compiled
 def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None:
-    """List the manifolds by color, then the overflow, then the articulated manifolds. Each list ascends.
+    """List the manifolds by color, then the overflow, then the articulated manifolds. Each list is in ascending order.
 
     Args:
         chosen: (n,) color of each manifold, from :func:`color_pairs`.
         colors: number of colors.
-        first: (colors + 3,) filled with the start of each list and the end of the last one.
-        member: filled with the manifolds of all lists.
+        first: (colors + 3,) output for the start of each list, and for the end of the last list.
+        member: output for the manifolds of all lists.
     """
     listed = 0
     first[0] = 0
@@ -141,11 +141,11 @@ def list_overflow(bodies: Array, members: Array, parts: Array, start: Array, sid
     2 + 1 for B.
 
     Args:
-        bodies: (n, 2) of each manifold of the world.
+        bodies: (n, 2) bodies of each manifold of the world.
         members: (overflow,) the manifolds of the overflow.
-        parts: (bodies,) zeros, filled with the number of sides on each body.
-        start: (bodies + 1,) filled with the index in ``side`` where each body's sides start.
-        side: filled with the sides, body by body.
+        parts: (bodies,) zeros at the start, output for the number of sides on each body.
+        start: (bodies + 1,) output for the index in ``side`` at which each body's sides start.
+        side: output for the sides, body by body.
     """
     if members.size == 0:
         return

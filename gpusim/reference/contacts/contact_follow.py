@@ -2,8 +2,8 @@
 
 The broad and the narrow phase run once per step. The contact point of a rolling surface moves over the surface. So the
 narrow phase handles pairs with a rolling surface again in each substep after the first. Impulses and slips stay
-unchanged in the world frame. If a pair has several manifolds, the code replaces each stored manifold by the new one
-with the nearest normal.
+unchanged in the world frame. If a pair has several manifolds, the code replaces each stored manifold by the new
+manifold with the nearest normal.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _past_seam(w: StepBuffers, world: int, pair: Array, met: FoundManifolds, i: 
 
 
 def _choose(met: FoundManifolds, world: Array, pair: Array, points: Array, normal: Array) -> None:
-    """Replace each stored manifold of a pair by the new one with the nearest normal, or remove it."""
+    """Replace each stored manifold by the new manifold of its pair with the nearest normal, or remove it."""
     source = np.arange(world.size)
     none = points == 0
     for first, most in runs(world, pair):

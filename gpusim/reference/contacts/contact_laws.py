@@ -1,12 +1,12 @@
 """Contact laws: soft normal forces, impacts and friction (Kosenko et al. 2015).
 
-d = -gap is the depth (m). u is the separation speed of the surfaces along the normal from A to B. p >= 0 is the normal
-impulse on B. Arrays (n,) have one entry per manifold or per contact point. ``ContactLaw.numbers`` has the parameters of
-a law.
+d = -gap is the penetration depth (m). u is the separation speed of the surfaces along the normal from A to B. p >= 0 is
+the normal impulse on B. Arrays (n,) have one entry per manifold or per contact point. ``ContactLaw.numbers`` returns
+the parameters of a law.
 
 Soft normal forces (``soften``) are rows like those of springs (actuators/spring.py). F(d) is the elastic force, k =
-F'(d) its slope, and c the damping. Stage kick applies the forces over the time H (kick time). u- is the speed before
-the kick, and u+ the speed after the solve. The mean force over the time H gives
+F'(d) is its slope, and c is the damping. Stage kick applies the forces over the time H (kick time). u- is the speed
+before the kick, and u+ is the speed after the solve. The mean force over the time H gives
 
     p = P - D u+,   P = H (F + h_prev k u-/4 - c u-/2),   D = H (h k/4 + c/2)
 
@@ -16,16 +16,16 @@ large kappa = h^2 k f oscillates within few steps and would gain energy. To prev
 1/4 by max(1/4, 1/2 - 1/kappa) and adds the damping SPRING_DAMPING h k kappa/(1 + kappa).
 
 Impacts (``impact_speed``): let a be the acceleration of the row in the kick, and e the restitution. The speed at t_n is
-u_s = u- + a h_prev/2. The gap closes with the speed u_i = -sqrt(u_s^2 - 2 a gap). The speed after the solve is ``-e u_i
-- a h/2``, so that the point has the speed -e u_i half a step later. If |u_i| is below 2 |a| h, the contact rests and e
-is 0.
+u_s = u- + a h_prev/2. The surfaces meet with the speed u_i = -sqrt(u_s^2 - 2 a gap). The speed after the solve is
+``-e u_i - a h/2``, so the point has the speed -e u_i half a step later. If |u_i| is below 2 |a| h, the contact rests
+and e is 0.
 
-Coulomb friction (``coulomb``): the friction impulse p_t is at most mu p_n. Below the limit mu p_n, p_t stops the point.
-At the limit, p_t is opposite to the resulting velocity: u = K p_t - g = -x p_t with x > 0. K is the response of the
-point, and -g its velocity without friction. The code solves (K + x) p_t = g with |p_t| = mu p_n for x, by Newton's
-method on 1/|p_t| (More and Sorensen 1983). This method never overshoots.
+Coulomb friction (``coulomb``): the friction impulse p_t is at most mu p_n. If |p_t| is below the limit mu p_n, p_t
+stops the point. At the limit, p_t is opposite to the resulting velocity: u = K p_t - g = -x p_t with x > 0. K is the
+response of the point, and -g is the velocity of the point without friction. The code solves (K + x) p_t = g with |p_t|
+= mu p_n for x, by Newton's method on 1/|p_t| (More and Sorensen 1983). This method never overshoots.
 
-Patches (``patch_factors``): see gpusim/contact/patch.py.
+gpusim/contact/patch.py describes the friction of patches (``patch_factors``).
 """
 
 from __future__ import annotations
@@ -67,7 +67,10 @@ def combined_arm(rule: Array, a: Array, b: Array) -> Array:
 
 
 def elastic_force(law: Array, radius: Array, modulus: Array, depth: Array) -> tuple[Array, Array]:
-    """Return the elastic force (N) and its slope (N/m) at depths d > 0: k d^(3/2), k pi d^2 (R - d/3) or k d."""
+    """Return the elastic force (N) and its slope (N/m) at depths d > 0.
+
+    The force is k d^(3/2), k pi d^2 (R - d/3) or k d.
+    """
     given, root = law[:, STIFFNESS_AT], np.sqrt(depth)
     stiffness = np.where(given > 0.0, given, 4.0 / 3.0 * modulus * np.sqrt(radius))
     hertz = law[:, NORMAL_AT] == HERTZ
@@ -102,7 +105,7 @@ def soften(
 def impact_speed(w: StepBuffers, world: Array, restitution: Array, gap: Array, before: Array, kicked: Array) -> Array:
     """Return the speed of points after an impact in this substep, or 0 without an impact.
 
-    ``before`` and ``kicked`` are the normal speeds of the points before and after stage kick, which applies the forces.
+    ``before`` and ``kicked`` are the normal speeds of the points before and after stage kick.
     """
     real, h = w.real.type, w.real.type(w.h)
     pull = np.zeros_like(kicked)
@@ -117,7 +120,10 @@ def impact_speed(w: StepBuffers, world: Array, restitution: Array, gap: Array, b
 
 
 def patch_radius(law: Array, radius: Array, gap: Array, points: Array) -> Array:
-    """Return the patch radius of each manifold (m), (n,): the radius of its law, or sqrt(R d) at its deepest point."""
+    """Return the patch radius of each manifold (m), (n,).
+
+    It is the radius of the law, or sqrt(R d) at the deepest point.
+    """
     given = law[:, PATCH_AT]
     wanted = (law[:, FRICTION_AT] == CONTENSOU) & ~(given > 0.0)
     if not wanted.any():
@@ -134,7 +140,7 @@ def coulomb(most: Array, mass: Array, u: Array, p: Array) -> Array:
     Args:
         most: greatest friction impulse mu p_n, N s, (n,).
         mass: velocity of each point per unit impulse, as entries nn, tn, sn, tt, ts, ss of a symmetric matrix, (n, 6).
-        u: velocity along both tangents with the impulse ``p`` acting, (n, 2).
+        u: velocity along both tangents, including the effect of ``p``, (n, 2).
         p: impulse along both tangents so far, (n, 2).
 
     Returns:
@@ -174,7 +180,7 @@ def _on_circle(most: Array, mass: Array, u: Array, p: Array) -> Array:
 
 
 def regularized(most: Array, speed: Array, mass: Array, u: Array, p: Array) -> Array:
-    """Return the impulse -g u of regularized friction with g = most/max(|u|, speed). See :func:`coulomb`."""
+    """Return the impulse -g u of regularized friction. g is most/max(|u|, speed). See :func:`coulomb`."""
     real = most.dtype.type
     k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
     f1, f2 = u[:, 0] - (k11 * p[:, 0] + k12 * p[:, 1]), u[:, 1] - (k12 * p[:, 0] + k22 * p[:, 1])
@@ -186,7 +192,10 @@ def regularized(most: Array, speed: Array, mass: Array, u: Array, p: Array) -> A
 
 
 def patch_factors(table: Array, pressure: Array, slide: Array, rim: Array, real: np.dtype[np.floating]) -> Array:  # type: ignore[type-arg]
-    """Return the factors f and t (n, 2) of patches with sliding speed ``slide`` (m/s) and rim speed ``rim`` (m/s)."""
+    """Return the factors f and t of patches, (n, 2).
+
+    ``slide`` is the sliding speed, and ``rim`` the speed of the rim due to spin (m/s).
+    """
     s = slide.astype(np.float64) / (slide.astype(np.float64) + rim.astype(np.float64))
     place = s * (PATCH_NODES - 1)
     node = np.clip(np.where(np.isfinite(place), place, 0.0).astype(np.int64), 0, PATCH_NODES - 2)

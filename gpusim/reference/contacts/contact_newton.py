@@ -1,24 +1,25 @@
 """Newton's method for worlds with joints and few contacts, as part of the direct solver (contact_direct.py).
 
 *Unknowns.* The method solves for the impulses of all contact points, and for the torque impulses of spinning and
-rolling friction. The columns of F are the wrenches of these impulses with unit size. The velocities u along the
-impulses depend on the impulses p as
+rolling friction. The columns of F are the wrenches of unit impulses. The velocities u along the impulses depend on the
+impulses p:
 
     u(p) = u(p_0) + (R + c) (p - p_0),     R = F^T (C M^-1 C^T - Y^T Z) F
 
-c holds the compliances. See contact_direct.py for C, Y and Z. Y and Z are zero for contacts between bodies without
-joints. u includes the biases, so u = 0 for an impulse that sticks.
+c contains the compliances. See contact_direct.py for C, Y and Z. Y and Z are zero for contacts between bodies without
+joints. u includes the biases, so u = 0 at a sticking point.
 
 *Conditions.* The impulses are a solution if they equal their projections (Alart and Curnier 1991). k is the velocity
 that an impulse of unit size causes along itself.
 
     normal: p = max(0, p - u/k)          friction: p_t = projection of p_t - u_t/k on the disc |p_t| <= mu p_n
 
-Torques are projected on discs or intervals. The torque limit is an arm times the sum of the manifold's normal impulses.
+Torques are projected on discs or intervals. The limit of a torque is an arm times the sum of the manifold's normal
+impulses.
 
 *Newton's method* solves these piecewise smooth equations. If the projection of an impulse is zero, its row of the
-derivative is a row of the identity. If the impulse is inside its limit, the row is a row of (R + c)/k. For sliding
-friction with the free impulse x and the radius r, the rows are
+derivative is a row of the identity. If an impulse is inside its limit, its row is a row of (R + c)/k. For sliding
+friction, x is the impulse p_t - u_t/k, and r is the radius of the disc. The rows are then
 
     I - r/|x| (I - d d^T) (I - (R + c)/k) - d mu e_n^T,     d = x/|x|.
 
@@ -26,9 +27,10 @@ e_n selects the normal impulse. The method halves a step until the distance from
 damping on the diagonal lets redundant points share their load. The damping grows if no fraction of a step decreases the
 distance (Levenberg-Marquardt). If the method fails, the solver keeps the previous impulses and sweeps.
 
-The method solves a world if a contact is on a body with joints, and if the world has at most MOST_CONDENSED unknowns.
-All contacts must follow Coulomb's law and have a color. Each pass usually starts with one sweep. For machines at rest,
-this sweep is often enough. The solver skips this sweep if R is already known, or if a point is new or slides.
+The method solves a world under these conditions: a contact is on a body with joints, and the world has at most
+MOST_CONDENSED unknowns. All contacts follow Coulomb's law, and there is no overflow. Each pass usually starts with one
+sweep. For machines at rest, this sweep is often enough. The solver skips the sweep if R is already known, or if a point
+is new or slides.
 """
 
 from __future__ import annotations
@@ -59,7 +61,8 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 NORMAL, FIRST, SECOND, SPIN, NONE = range(5)
-"""Kinds of unknowns: normal impulse, first and second tangential impulse or rolling torque, spinning torque, none."""
+"""Kinds of unknowns: normal impulse, first tangential impulse or rolling torque, second tangential impulse or rolling
+torque, spinning torque, none."""
 RELEASED, HELD, SLIDING = range(3)
 
 
@@ -74,7 +77,7 @@ def contact_numbers(m: Manifolds) -> Array:
 
 
 def condensed_count(w: StepBuffers) -> Array:
-    """Return the number of unknowns of each world, (num_worlds,). 0: sweeps solve the contacts of the world."""
+    """Return the number of unknowns of each world, (num_worlds,). If it is 0, sweeps solve the contacts."""
     total, joined = np.zeros(w.num_worlds, np.int64), np.zeros(w.num_worlds, bool)
     if w.touch is None or w.topology.swept.any():
         return total
@@ -87,7 +90,7 @@ def condensed_count(w: StepBuffers) -> Array:
 
 
 def _members(w: StepBuffers) -> Iterator[tuple[Manifolds, Array]]:
-    """Yield groups with at most one manifold of each world, each as (list of manifolds, indices in this list)."""
+    """Yield groups with at most one manifold of each world. A group is (list of manifolds, indices in this list)."""
     for part in w.touch.articulated:
         yield part, np.arange(part.world.size)
     for part in w.touch.lists:
@@ -99,7 +102,7 @@ def _members(w: StepBuffers) -> Iterator[tuple[Manifolds, Array]]:
 
 
 def at_once(w: StepBuffers) -> Array:
-    """Return the worlds that need no sweep before Newton's method, bool, (num_worlds,)."""
+    """Return a mask of the worlds that need no sweep before Newton's method, (num_worlds,)."""
     m = w.touch.all
     new = w.state.arrays["contact_age"][m.world, m.pair] == 0
     most = w.real.type(SLIDING_SHARE) * m.friction[:, None] * (m.impulse[..., 0] + m.pushed)
@@ -111,20 +114,21 @@ def at_once(w: StepBuffers) -> Array:
 
 @dataclass
 class Space:
-    """Unknowns of K worlds, up to N for each world. Entries of kind NONE fill up shorter lists."""
+    """Unknowns of K worlds, up to N for each world. Worlds with fewer unknowns have entries of kind NONE at the end."""
 
     world: Array
     """(K,) indices of the worlds."""
     parts: list[tuple[Manifolds, Array, Array]]
-    """Groups of manifolds: (list of manifolds, indices in this list, index in ``world`` of each manifold's world)."""
+    """Groups of manifolds. A group is (list of manifolds, indices in this list, index in ``world`` for each
+    manifold)."""
     wrench: Array
-    """(K, N, 6) unit wrenches about the center of the manifold."""
+    """(K, N, 6) wrenches of unit impulses about the center of the manifold."""
     kind: Array
-    """(K, N) kinds."""
+    """(K, N) kinds of the unknowns."""
     loads: Array
     """(K, N, 4) indices of the normal impulses that limit a friction impulse. Unused entries have ``weight`` 0."""
     weight: Array
-    """(K, N, 4) friction limit per normal impulse."""
+    """(K, N, 4) friction limit per unit of each normal impulse."""
     least: Array
     """(K, N) friction limit without normal impulse, N s."""
     scale: Array
@@ -148,7 +152,7 @@ class Space:
 
 
 def find_space(w: StepBuffers, worlds: Array) -> Space:
-    """Return the unknowns of chosen worlds (bool, (num_worlds,)) at their current impulses and velocities."""
+    """Return the unknowns of chosen worlds with their current values. ``worlds`` is a mask, (num_worlds,)."""
     world = np.flatnonzero(worlds)
     place = np.full(w.num_worlds, -1)
     place[world] = np.arange(world.size)
@@ -174,9 +178,9 @@ def find_space(w: StepBuffers, worlds: Array) -> Space:
 
 
 def _numbers(m: Manifolds, first: Array) -> list[tuple[Array, Array, int, int]]:
-    """Return manifolds, indices, axis and point of all unknowns. ``first``: index of each manifold's first unknown.
+    """Return manifolds, indices, axis and point of all unknowns.
 
-    The point of a torque is -1.
+    ``first`` is the index of each manifold's first unknown. The point of a torque is -1.
     """
     out = []
     for k in range(POINTS):
@@ -192,7 +196,10 @@ def _numbers(m: Manifolds, first: Array) -> list[tuple[Array, Array, int, int]]:
 
 
 def _enter(s: Space, m: Manifolds, own: Array, first: Array, twist: Array) -> None:
-    """Set the unknowns of manifolds. ``own``: index of each manifold's world. ``twist``: relative twists (n, 6)."""
+    """Set the unknowns of manifolds.
+
+    ``own`` is the index of each manifold's world in ``s.world``, (n,). ``twist`` contains relative twists, (n, 6).
+    """
     for rows, number, d, k in _numbers(m, first):
         at = own[rows], number
         if k >= 0:
@@ -258,7 +265,7 @@ def _scale_torques(s: Space) -> None:
 
 @dataclass
 class Projection:
-    """Distances of impulses from their projections, and data for their derivatives, (K, N) each."""
+    """Distances of impulses from their projections, and data for the derivatives of these distances, (K, N) each."""
 
     missed: Array
     state: Array
@@ -295,7 +302,7 @@ def project(s: Space, impulse: Array, velocity: Array) -> Projection:
 
 
 def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array:
-    """Return the damped derivative of the distances, with the distances as last column, (K, N, N + 1)."""
+    """Return the damped derivative of the distances, (K, N, N + 1). The last column contains the distances."""
     count = s.kind.shape[1]
     unit = np.eye(count, dtype=impulse.dtype)
     change = unit - s.scale[..., None] * s.response
@@ -314,7 +321,7 @@ def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array
 
 
 def _eliminate(equations: Array) -> Array:
-    """Solve the equations by Gaussian elimination, (K, N). Without a solution the result is not finite."""
+    """Solve the equations by Gaussian elimination, (K, N). If there is no solution, the result is not finite."""
     count = equations.shape[1]
     step = np.zeros(equations.shape[:2], equations.dtype)
     with np.errstate(all="ignore"):
@@ -336,7 +343,7 @@ def _move(s: Space, step: Array) -> Array:
 
 
 def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
-    """Run Newton's method. The function changes the impulses and velocities of ``s``.
+    """Run Newton's method, and update the impulses and velocities of ``s``.
 
     Args:
         s: unknowns.
@@ -372,7 +379,10 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
 
 
 def _search(s: Space, going: Array, step: Array, moved: Array, square: Array) -> Array:
-    """Apply ``step`` in the worlds ``going``, halved until ``square`` decreases. Return the improved worlds, (K,)."""
+    """Apply ``step`` in the worlds ``going``, and return the improved worlds, (K,).
+
+    The function halves the step until ``square`` decreases.
+    """
     better, share = np.zeros_like(going), s.impulse.dtype.type(1)
     for _ in range(NEWTON_HALVINGS):
         trial, velocity = s.impulse - step * share, s.velocity - moved * share
@@ -387,11 +397,13 @@ def _search(s: Space, going: Array, step: Array, moved: Array, square: Array) ->
 
 
 def solve(w: StepBuffers, worlds: Array) -> tuple[Array, Array, Array]:
-    """Solve the contacts of chosen worlds (bool, (num_worlds,)) and update the velocities of their bodies and joints.
+    """Solve the contacts of chosen worlds, and update the velocities of their bodies and joints.
+
+    ``worlds`` is a mask, (num_worlds,).
 
     Returns:
         Solved worlds (bool), their distance from the projections (N s), and their greatest normal impulse (N s), each
-        (num_worlds,). Other worlds keep their impulses.
+        (num_worlds,). Unsolved worlds keep their impulses.
     """
     solved, left, load = (np.zeros(w.num_worlds, kind) for kind in (bool, w.real, w.real))
     if not worlds.any():

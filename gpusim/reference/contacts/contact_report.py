@@ -1,4 +1,4 @@
-"""User view of contacts: points, forces and modes at the current time, and sums of forces over bodies and shapes.
+"""Contacts for users: points, forces and modes at the current time, and sums of forces over bodies and shapes.
 
 The forces are the impulses of the trial substep (stage forward), divided by the kick time.
 """
@@ -26,9 +26,9 @@ _NORMAL_AT, _FRICTION_AT = 0, 2
 
 @dataclass(frozen=True)
 class ForwardContacts:
-    """Contacts after stage forward: n manifolds that have contact points, sorted by world and pair index.
+    """Contacts after stage forward: the n manifolds that have contact points, sorted by world and pair index.
 
-    All arrays except the last three are those of :class:`gpusim.reference.contacts.manifolds.Manifolds`.
+    :class:`gpusim.reference.contacts.manifolds.Manifolds` describes all arrays except the last three.
     """
 
     world: Array
@@ -57,17 +57,17 @@ PACKED = ("frame", "arm", "friction", "torque", "shear", "offset", "mass", "gamm
 
 
 def touching_pairs(pair_points: Array, pair_count: Array) -> tuple[Array, Array]:
-    """Return the world and the index of every pair that has contact points, (n,) each, sorted."""
+    """Return the world and the index of every pair that has contact points, sorted, each (n,)."""
     world, pair = np.nonzero((pair_points > 0) & (np.arange(pair_points.shape[1]) < pair_count[:, None]))
     return world, pair
 
 
 @dataclass(frozen=True)
 class Contacts:
-    """Contact points at the current time, (n,), sorted by world and pair of shapes, in the world frame and SI units.
+    """Contact points at the current time, sorted by world and pair of shapes. Vectors are in the world frame.
 
-    The list includes points that do not touch, up to a gap of the contact margin plus the bodies' motion in a step.
-    Points that do not touch have mode ``FLIGHT`` and no force. A is the shape that was added first.
+    There are also points that do not touch, with a gap up to the contact margin plus the bodies' motion in a step.
+    These points have the mode ``FLIGHT`` and no force. A is the shape that was added first.
 
     Attributes:
         world: (n,) index of the world.
@@ -75,15 +75,16 @@ class Contacts:
         body_a, body_b: (n,) indices of the shapes' bodies, -1 for the world.
         point: (n, 3) midpoint of the gap between both surfaces, m.
         normal: (n, 3) unit normal from A to B.
-        gap: (n,) distance along the normal, m, negative for penetration.
+        gap: (n,) distance along the normal, m. It is negative for penetration.
         force: (n, 3) force of A on B, N.
-        normal_force: (n,) component of the force along the normal, N, never negative.
+        normal_force: (n,) component of the force along the normal, N. It is never negative.
         friction_force: (n,) magnitude of the tangential component of the force, N.
-        mode: (n,) ``gpusim.contact.constants`` FLIGHT, SLIDING or STICKING. A sticking point of a round surface rolls.
+        mode: (n,) FLIGHT, SLIDING or STICKING from ``gpusim.contact.constants``. A sticking point of a round surface
+            rolls.
         torque: (n, 3) torque of rolling and spinning friction of A on B, N m. The law gives one torque per manifold.
             Each point of a manifold has an equal share, so that sums over points are correct.
         pair: (n,) number of the point's manifold, counted over all worlds.
-        rigid: (n,) True for rigid normal laws, False for tires and other soft normal laws.
+        rigid: (n,) True for rigid normal laws, False for soft normal laws.
     """
 
     world: Array
@@ -112,7 +113,7 @@ class Contacts:
         return np.asarray(self.mode != FLIGHT)
 
     def select(self, chosen: Array) -> Contacts:
-        """Return the points that a mask (n,) or indices select."""
+        """Return the chosen points. ``chosen`` is a mask (n,) or indices."""
         arrays = {f.name: getattr(self, f.name)[chosen] for f in fields(self) if f.name != "model"}
         return Contacts(model=self.model, **arrays)
 
@@ -204,7 +205,7 @@ def keep_contacts(w: StepBuffers) -> ForwardContacts:
 
 
 def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
-    """Return the greatest impulse change of each contact sweep (N s), (num_worlds, sweeps). Unused entries are NaN."""
+    """Return the greatest impulse change in each contact sweep (N s), (num_worlds, sweeps). Unused entries are NaN."""
     if trial is None:
         trial = no_contacts(num_worlds)
     done = np.arange(trial.sweep_change.shape[1]) < trial.sweep_count[:, None]
@@ -217,7 +218,7 @@ def _from_frame(frame: Array, parts: Array) -> Array:
 
 
 def _modes(w: StepBuffers, c: ForwardContacts, m: Array, k: Array, point: Array) -> Array:
-    """Return the mode of points k of manifolds m, as in the kernels (contact_record.cuh).
+    """Return the modes of the points ``k`` of the manifolds ``m``, as in the kernels (contact_record.cuh).
 
     A point that reaches the friction limit without motion sticks.
     """
@@ -256,7 +257,8 @@ class ContactSums:
         shape_force: (num_worlds, shapes, 3) force of all contacts on each shape, N.
         shape_points: (num_worlds, shapes) number of points with force on each shape.
         points: (num_worlds,) number of points with force.
-        penetration: (num_worlds,) deepest penetration of rigid contacts, m, 0 for none. Soft contacts do not count.
+        penetration: (num_worlds,) deepest penetration of rigid contacts, m. It is 0 without penetration. Soft contacts
+            do not count.
     """
 
     def __init__(self, contacts: Contacts, position: Array) -> None:

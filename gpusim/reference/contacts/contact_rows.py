@@ -1,25 +1,29 @@
-"""Constraint rows of manifolds: geometry in stage prepare_contacts, biases after stage kick, updates in stage drift.
+"""Constraint rows of contact manifolds.
 
-A contact point has three constraint rows along the axes of the manifold's frame (normal n from A to B, tangents). A row
-is ``u + b + gamma p = 0`` or a friction law. u is the velocity of B's point relative to A's point, b the bias, gamma
-the compliance and p the impulse. An arm points from a body's center of mass to the center of the gap. The arms of a
-point are the arms of the manifold's center plus the point's ``offset``. So a manifold needs only the relative twist and
-the 6x6 response to a wrench at its center.
+Stage prepare_contacts computes the geometry of the rows. The code sets the biases after stage kick, and stage drift
+updates the slip.
+
+A contact point has three constraint rows along the axes of the manifold's frame: the normal n from A to B, and two
+tangents. A row is ``u + b + gamma p = 0`` or a friction law. u is the velocity of B's point relative to A's point. b is
+the bias, gamma the compliance, and p the impulse. An arm points from a body's center of mass to the center of the gap.
+The arms of a point are the arms of the manifold's center plus the point's ``offset``. So the code only needs the
+relative twist at this center, and the 6x6 response to a wrench at this center.
 
 Velocities are at half steps, so the code extrapolates arms and normals by half a step: ``arm + h/(2 h_prev) (arm -
 arm_before)``. The bias contains the effect of this extrapolation on the row velocity.
 
 The bias of an open gap is ``gap/h``, so that bodies land on the surface. During the drift, touching points yield a
-little, in proportion to their impulse. The compliance gamma of a point is a share of its response to an impulse, larger
-for fewer sweeps. Under a load, the points sink in until the bias ``-carried`` balances the load: carried =
-min(PUSH_SHARE over/h, gamma p). ``over`` is the penetration beyond the slop. In carried, p is the greatest initial
-impulse of the manifold's points, but at least the impulse of PUSH_WEIGHTS times the bodies' weight. Stage relax then
-removes the effects of gamma and carried from the velocities. Push-outs correct deeper penetration (contact_push.py).
+little, in proportion to their impulse. The compliance gamma of a point is a share of its response to an impulse. This
+share is larger for fewer sweeps. Under a load, the points sink in until the bias ``-carried`` balances the load:
+carried = min(PUSH_SHARE over/h, gamma p). ``over`` is the penetration beyond the slop. In this equation, p is the
+greatest initial impulse of the manifold's points, but at least the impulse of PUSH_WEIGHTS times the bodies' weight.
+Stage relax then removes the effects of gamma and carried from the velocities. Push-outs correct deeper penetration
+(contact_push.py).
 
 At rest, points on bodies with joints act as stiff springs, so that redundant supports share the load. For such points,
 gamma is the share SOFT_JOINED of their response, and carried = min(-gap/h, gamma p). A point above the surface has the
-bias gap/h, so it lands. Deep points are rigid. Stage relax solves a point again only if its spring pushes the bodies
-apart.
+bias gap/h, so that it lands on the surface. Deep points are rigid. Stage relax solves a point again only if its spring
+pushes the bodies apart.
 
 A sticking point stores its slip along the tangents. The solver corrects the share SLIP_SHARE of the slip in each
 substep, so resting contacts do not creep.
@@ -59,9 +63,9 @@ MATERIALS = {
     "friction": "shape_friction", "rolling": "shape_rolling_friction", "spinning": "shape_spinning_friction",
     "restitution": "shape_restitution",
 }  # fmt: skip
-"""Arrays of the material parameters of a manifold."""
+"""Parameter arrays of the material values of a manifold."""
 SIDES = np.array([-1, 1])
-"""Signs of a wrench on A and B."""
+"""Signs of the wrench on A and on B."""
 
 
 def cross(a: Array, b: Array) -> Array:
@@ -89,7 +93,7 @@ def tangents(normal: Array) -> Array:
 
 
 def prepare(w: StepBuffers) -> None:
-    """Set geometry, materials, masses, and initial impulses from the last kick, in stage prepare_contacts."""
+    """Set geometry, materials, masses and initial impulses. The initial impulses are those of the last kick."""
     w.touch = None if w.contacts is None else manifolds.gather(w)
     if w.touch is None:
         return
@@ -113,7 +117,7 @@ def prepare(w: StepBuffers) -> None:
 
 
 def anchors(w: StepBuffers, m: Manifolds) -> Array:
-    """Return contact points on A and B relative to their centers of mass, world frame (m), (n, 4, 2, 3)."""
+    """Return the vectors from the centers of mass to the points on A and B, world frame (m), (n, 4, 2, 3)."""
     kept = w.state.arrays["contact_anchor"][m.world, m.pair].reshape(-1, POINTS, 2, 3)
     rotation = w.rotation[m.world[:, None], m.body]
     rolls = w.model.contact.rolls[m.shape]
@@ -121,7 +125,7 @@ def anchors(w: StepBuffers, m: Manifolds) -> Array:
 
 
 def _place_points(w: StepBuffers, m: Manifolds) -> tuple[Array, Array]:
-    """Return the arms from both centers of mass to the middle of each gap, (n, 4, 2, 3), and the gaps (n, 4), m."""
+    """Return the arms from both centers of mass to the middle of each gap, (n, 4, 2, 3), and the gaps, (n, 4), in m."""
     arms = anchors(w, m)
     center = w.state.arrays["position"][m.world[:, None], m.body]
     apart = (center[:, 1] - center[:, 0])[:, None] + (arms[:, :, 1] - arms[:, :, 0])
@@ -163,7 +167,7 @@ def _start_impulses(w: StepBuffers, m: Manifolds) -> None:
 
 
 def _turns(m: Manifolds) -> Array:
-    """Return the frame axes about which a manifold has a friction torque, bool, (n, 3)."""
+    """Return a mask of the frame axes about which a manifold has a friction torque, (n, 3)."""
     law = m.law[:, contact_laws.FRICTION_AT]
     patch, tire = law == contact_laws.CONTENSOU, contact_tire.tires(m)
     rolls = ~patch & (m.rolling > 0.0)
@@ -184,14 +188,14 @@ def from_frame(m: Manifolds, vector: Array) -> Array:
 
 
 def _levers(m: Manifolds) -> None:
-    """Compute the wrench of a unit impulse along each axis of the frame, for each point."""
+    """Compute the wrench that a unit impulse along each axis of the frame causes, for each point."""
     axes = m.frame.swapaxes(-1, -2)[:, None]
     m.lever[:, :, :3] = axes
     m.lever[:, :, 3:] = cross(m.offset[:, :, None], m.frame[:, None]).swapaxes(-1, -2)
 
 
 def side_motions(m: Manifolds, wrench: Array) -> Array:
-    """Return the motions (n, ..., 2, 6) of both bodies under wrenches (n, ..., 6) on B and opposite ones on A."""
+    """Return the motions of both bodies, (n, ..., 2, 6), under wrenches on B (n, ..., 6) and opposite wrenches on A."""
     more = (1,) * (wrench.ndim - 2)
     arm, sign = m.arm.reshape(-1, *more, 2, 3), SIDES[:, None].astype(wrench.dtype)
     force, torque = wrench[..., None, :3], wrench[..., None, 3:]
@@ -202,7 +206,10 @@ def side_motions(m: Manifolds, wrench: Array) -> Array:
 
 
 def relative_motion(m: Manifolds, motion: Array) -> Array:
-    """Return the relative twist (n, ..., 6) of B at the manifold's center, from both bodies' motions (n, ..., 2, 6)."""
+    """Return the relative twist of B at the manifold's center, (n, ..., 6).
+
+    ``motion`` contains the motions of both bodies, (n, ..., 2, 6).
+    """
     arm = m.arm.reshape(-1, *(1,) * (motion.ndim - 3), 2, 3)
     at_middle = motion[..., :3] + cross(motion[..., 3:], arm)
     return np.concatenate(
@@ -211,12 +218,18 @@ def relative_motion(m: Manifolds, motion: Array) -> Array:
 
 
 def relative_twist(m: Manifolds, twist: Array) -> Array:
-    """Return the relative twist (n, 6) of B at the manifold's center, from all twists (num_worlds, bodies, 6)."""
+    """Return the relative twist of B at the manifold's center, (n, 6).
+
+    ``twist`` contains the twists of all bodies, (num_worlds, bodies, 6).
+    """
     return relative_motion(m, twist[m.world[:, None], m.body])
 
 
 def free_response(w: StepBuffers, m: Manifolds, split: bool) -> None:
-    """Compute the response as if no body had joints. ``split``: split each body's mass over its overflow manifolds."""
+    """Compute the response as if no body had joints.
+
+    If ``split`` is True, split each body's mass over its overflow manifolds.
+    """
     units = np.broadcast_to(np.eye(6, dtype=w.real), (m.world.size, 6, 6))
     motion = side_motions(m, units)
     if split:
@@ -227,7 +240,7 @@ def free_response(w: StepBuffers, m: Manifolds, split: bool) -> None:
 
 
 def point_masses(m: Manifolds) -> None:
-    """Compute the velocities of the points per unit impulse, along the axes of the frame, from the response."""
+    """Compute the velocities of the points per unit impulse from the response, along the axes of the frame."""
     m.moved[:] = np.matmul(m.response[:, None], m.lever)
     mass = np.matmul(m.lever.swapaxes(-1, -2), m.moved)
     for k, (i, j) in enumerate(((0, 0), (1, 0), (2, 0), (1, 1), (1, 2), (2, 2))):
@@ -258,7 +271,7 @@ def velocity_at(twist: Array, offset: Array) -> Array:
 
 
 def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
-    """Return how much the rotation of the bodies changes the point velocities until the middle of the drift, (n, 3)."""
+    """Return the change of the point velocities until the middle of the drift, due to the bodies' rotation, (n, 3)."""
     late = np.where(w.topology.dynamic[:, None], midpoint_rate(w, w.twist_kicked) - w.twist_kicked[..., 3:], 0.0)
     late = late.astype(w.real)
     moved = cross(late[m.world[:, None], m.body], m.arm + offset[:, None])
@@ -266,9 +279,10 @@ def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
 
 
 def _turn_share(w: StepBuffers, rates: Array) -> Array:
-    """Return the factor (n,) of the half-step rotation term, for rates (n, 2, 3) rad/s of both bodies.
+    """Return the factor of the half-step rotation term, (n,).
 
-    The factor goes to 0 for large rotations per step, for which the term would add energy.
+    The factor goes to 0 for large rotations per step, for which the term would add energy. ``rates`` contains the rates
+    of both bodies (rad/s), (n, 2, 3).
     """
     squares = dot(rates, rates)
     turns = w.real.type(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * max_(squares[:, 0], squares[:, 1])
@@ -279,7 +293,10 @@ def _turn_share(w: StepBuffers, rates: Array) -> Array:
 def _set_bias_points(
     w: StepBuffers, m: Manifolds, k: int, before: Array, kicked: Array, softness: Array, carried: Array
 ) -> None:
-    """Set the rows of point k of each manifold. ``before``, ``kicked``: relative twists before and after the kick."""
+    """Set the rows of point k of each manifold.
+
+    ``before`` and ``kicked`` are the relative twists before and after the kick.
+    """
     assert w.contacts is not None
     real, h = w.real.type, w.real.type(w.h)
     offset, gap, zero = m.offset[:, k], m.gap[:, k], real(0)
@@ -333,20 +350,23 @@ def _set_bias_points(
 
 
 def _softness(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the compliance of points in the drift as a share of their response, (n,), larger for fewer sweeps."""
+    """Return the compliance of points in the drift as a share of their response, (n,).
+
+    The share is larger for fewer sweeps.
+    """
     assert w.contacts is not None
     sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
     return np.where(m.articulated, SOFT_JOINED, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
 
 
 def _rest_speed(w: StepBuffers, m: Manifolds) -> Array:
-    """Return a negative normal velocity, (n,), m/s. Points that approach faster do not count as resting."""
+    """Return a negative normal velocity (m/s), (n,). Points that approach faster do not count as resting."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (-REST_WEIGHTS * w.h)
     return np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
 
 
 def _carried(w: StepBuffers, m: Manifolds, softness: Array) -> Array:
-    """Return the speed with which points yield under the greatest load of each manifold, (n,), m/s."""
+    """Return the speed with which points yield under the greatest load of each manifold (m/s), (n,)."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (PUSH_WEIGHTS * w.h)
     most = np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
     load = np.where(m.exists, m.mass[..., 0] * m.impulse[..., 0], w.real.type(0)).max(axis=1)
@@ -354,7 +374,7 @@ def _carried(w: StepBuffers, m: Manifolds, softness: Array) -> Array:
 
 
 def _continues(w: StepBuffers, m: Manifolds, k: int) -> Array:
-    """Return the points that have a previous arm to extrapolate from."""
+    """Return whether a point has a previous arm, from which the code can extrapolate, (n,)."""
     goes_on = (w.state.arrays["contact_age"][m.world, m.pair, k] > 0) & (w.h_prev[m.world, 0] > 0.0)
     return np.zeros_like(goes_on) if w.scheme == "semi_implicit" else goes_on
 
@@ -405,7 +425,7 @@ def slip(w: StepBuffers) -> None:
 
 
 def store(w: StepBuffers) -> None:
-    """Store the impulses. Points that bounced start their next contact with zero impulse."""
+    """Store the impulses in the state. For points that bounced, store zero."""
     if w.touch is None:
         return
     m, s = w.touch.all, w.state.arrays
@@ -427,9 +447,8 @@ def _keep(w: StepBuffers, name: str, values: Array) -> None:
 def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array:
     """Return the normal impulse that limits friction (N s).
 
-    Compliance reduces the impulse of a rigid point, so the function increases this impulse again.
-
-    ``mass``: response along the normal. ``soft``: True for points whose impulse is the whole load, such as springs.
+    Compliance reduces the impulse of a rigid point, so the function increases this impulse again. ``mass`` is the
+    response along the normal. ``soft`` is True for points whose impulse is the whole load, such as springs.
     """
     one = mass.dtype.type(1)
     share = gamma / np.where(mass > 0.0, mass, one)
@@ -437,7 +456,7 @@ def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array
 
 
 def _load(m: Manifolds) -> Array:
-    """Return the load for the friction of every point, N s, (n, 4)."""
+    """Return the load that limits the friction of every point (N s), (n, 4)."""
     return rubbing_load(m.mass[..., 0], m.gamma, m.impulse[..., 0], (m.soft | m.articulated)[:, None]) + m.pushed
 
 

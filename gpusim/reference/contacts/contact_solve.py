@@ -1,14 +1,14 @@
 """Sweeps over manifolds: solve the impulses of their points one after another (Gauss-Seidel).
 
-A sweep reads and writes both bodies of a manifold once. The sweep computes the twist of B relative to A at the
-manifold's center. From this twist, the sweep solves each point: first the normal impulse, then friction. If a manifold
-has several points, the sweep makes several passes over the points. Then the sweep solves the friction torques of the
-manifold. The sum of all changes is a wrench that changes the velocities of the bodies.
+A sweep handles each manifold once. The sweep first computes the twist of B relative to A at the manifold's center. From
+this twist, the sweep solves each point: first the normal impulse, then friction. If a manifold has several points, the
+sweep makes several passes over the points. Then the sweep solves the friction torques of the manifold. The sum of all
+changes is a wrench that changes the velocities of the bodies.
 
-The manifolds of a list (manifolds.py) are solved from the same velocities. Two manifolds of one color never share a
-moving body. Manifolds of the overflow may share a moving body. A body with n overflow manifolds is split into n parts,
-one for each manifold, and moves by the mean of the parts (colored_solve.py). Stages solve and relax use the same
-sweeps. The sweeps skip converged worlds.
+The sweep solves all manifolds of a list (manifolds.py) from the same velocities. Two manifolds of one color never share
+a moving body. Manifolds of the overflow may share a moving body. A body with n overflow manifolds is split into n
+parts, one for each manifold. The body moves by the mean of the parts (colored_solve.py). Stages solve and relax use the
+same sweeps. The sweeps skip converged worlds.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Sweep:
     twist: Array
     """(n, 6) twist of B relative to A at the center of the manifold."""
     wrench: Array
-    """(n, 6) wrench added so far, about the center of the manifold."""
+    """(n, 6) sum of the wrenches so far, about the center of the manifold."""
     most: Array
     """(n,) greatest change of an impulse."""
 
@@ -61,7 +61,7 @@ def start_sweep(m: Manifolds, velocity: Array) -> Sweep:
 
 
 def push_point(m: Manifolds, k: int, n: int, change: Array, s: Sweep) -> None:
-    """Apply changes (n, 3) of the impulses of point k of the first n manifolds, along the axes of the frame."""
+    """Apply impulse changes to point k of the first n manifolds. Changes are along the axes of the frame, (n, 3)."""
     s.twist[:n] += np.matvec(m.moved[:n, k], change)  # type: ignore[call-overload, unused-ignore]
     s.wrench[:n] += np.matvec(m.lever[:n, k], change)  # type: ignore[call-overload, unused-ignore]
     for j in range(3):
@@ -69,12 +69,12 @@ def push_point(m: Manifolds, k: int, n: int, change: Array, s: Sweep) -> None:
 
 
 def point_velocity(m: Manifolds, k: int, n: int, s: Sweep) -> Array:
-    """Return the velocities (n, 3) of point k of the first n manifolds, along the axes of the frame."""
+    """Return the velocities of point k of the first n manifolds, along the axes of the frame, (n, 3)."""
     return np.asarray(np.vecmat(s.twist[:n], m.lever[:n, k]))  # type: ignore[attr-defined, unused-ignore]
 
 
 def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
-    """Solve the normal impulse of point k of the first n manifolds, then its friction."""
+    """Solve the normal impulse of point k of the first n manifolds, then the friction of this point."""
     mass, gamma, old = m.mass[:n, k], m.gamma[:n, k], m.impulse[:n, k]
     u = point_velocity(m, k, n, s) + m.bias[:n, k]
     u[:, :1] += m.floor[:n, k, :1] * old[:, :1]
@@ -101,7 +101,7 @@ def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
 
 
 def _which(mask: Array) -> Any:
-    """Return indices for a mask: a full slice if all entries are True, None if all are False."""
+    """Return the indices of a mask. Return a full slice if all entries are True, and None if all entries are False."""
     if mask.all():
         return slice(None)
     return np.flatnonzero(mask) if mask.any() else None
@@ -116,7 +116,7 @@ def total_normal(m: Manifolds) -> Array:
 
 
 def turn_response(m: Manifolds, axis: Array) -> Array:
-    """Return the angular velocity that a unit angular impulse about an axis (n, 3) causes about this axis, (n,)."""
+    """Return the angular velocity about an axis that a unit angular impulse about the same axis causes, (n,)."""
     return dot(axis, np.matvec(m.response[:, 3:, 3:], axis))  # type: ignore[call-overload, unused-ignore]
 
 
@@ -126,7 +126,10 @@ def _push_torque(m: Manifolds, axis: Array, change: Array, s: Sweep) -> None:
 
 
 def _hold_turn(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -> None:
-    """Apply dry friction against rotation about one axis of the frame. ``arm`` (m): torque limit per normal force."""
+    """Apply dry friction against rotation about one axis of the frame.
+
+    ``arm`` is the torque limit per normal force (m).
+    """
     about, most = m.frame[:, axis], arm * load
     now = np.clip(m.torque[:, axis] - dot(about, s.twist[:, 3:]) / turn_response(m, about), -most, most)
     change = np.where(arm > 0.0, now - m.torque[:, axis], now.dtype.type(0))
@@ -147,7 +150,10 @@ def sweep_tire(m: Manifolds, s: Sweep) -> None:
 
 
 def sweep_torques(m: Manifolds, s: Sweep) -> None:
-    """Solve spinning friction about the normal, then rolling friction about the tangents, limited to a circle."""
+    """Solve spinning friction about the normal, then rolling friction about the tangents.
+
+    The torque of rolling friction is limited to a circle.
+    """
     load, frame, spinning, rolling = total_normal(m), m.frame, m.spinning, m.rolling
     if (spinning > 0.0).any():
         _hold_turn(m, 0, spinning, load, s)
@@ -169,9 +175,9 @@ def sweep_torques(m: Manifolds, s: Sweep) -> None:
 def sweep_patch(m: Manifolds, s: Sweep) -> None:
     """Solve sliding and spinning of one patch (gpusim/contact/patch.py).
 
-    The impulse of sliding or spinning at the velocity u is -g u. g is mu N f/v for sliding and mu N a^2 t/(a w) for
-    spinning. N is the normal impulse, v the sliding speed, w the spin rate and a the patch radius. f and t come from
-    :func:`contact_laws.patch_factors`. Below the speed PATCH_STICK the patch sticks.
+    The friction impulse of sliding or spinning with the velocity u is -g u. g is mu N f/v for sliding, and mu N a^2
+    t/(a w) for spinning. N is the normal impulse, v the sliding speed, w the spin rate and a the patch radius. f and t
+    come from :func:`contact_laws.patch_factors`. Below the speed PATCH_STICK the patch sticks.
     """
     dtype, frame, shear, patch = m.impulse.dtype, m.frame, m.shear, m.patch
     real = dtype.type
@@ -206,7 +212,7 @@ def sweep_patch(m: Manifolds, s: Sweep) -> None:
 
 
 def sweep_points(m: Manifolds, s: Sweep) -> None:
-    """Solve all points one after another, in several passes, then patch friction and friction torques."""
+    """Solve all points one after another, in several passes. Then solve patch friction and friction torques."""
     m.delta[:] = 0.0
     busy = np.ones(m.world.size, bool)
     for k in range(int(m.passes.max())):
@@ -232,7 +238,7 @@ def _sweep_once(m: Manifolds, s: Sweep) -> None:
 
 
 def _some(m: Manifolds, mask: Array, s: Sweep, solve: Callable[[Manifolds, Sweep], None]) -> None:
-    """Solve the manifolds that a mask selects."""
+    """Apply ``solve`` to the manifolds that a mask selects."""
     if mask.all():
         solve(m, s)
     elif mask.any():
@@ -272,7 +278,7 @@ def greatest_load(m: Manifolds) -> Array:
 
 
 def sweep_lists(w: StepBuffers, live: Array) -> tuple[Array, Array]:
-    """Sweep once over all lists of the worlds that are ``live``.
+    """Sweep once over all lists, in the worlds of the mask ``live``.
 
     Returns:
         Greatest change of an impulse, and greatest normal impulse (N s), each (num_worlds,).
@@ -292,7 +298,7 @@ def sweep_lists(w: StepBuffers, live: Array) -> tuple[Array, Array]:
 
 
 def warm_wrench(m: Manifolds) -> Array:
-    """Return the wrench (n, 6) of each manifold's current impulses."""
+    """Return the wrench of each manifold's current impulses, (n, 6)."""
     wrench = np.zeros((m.world.size, 6), m.impulse.dtype)
     for k in range(int(m.points.max())):
         push = np.matvec(m.lever[:, k], m.impulse[:, k])  # type: ignore[call-overload, unused-ignore]

@@ -1,37 +1,37 @@
 """Friction of tires by the brush model (Pacejka 2012): slip deflects the bristles of the tread until they slide.
 
-The tangents of a tire's manifold are those of the wheel: ahead ``e1 = axle x n``, and across ``e2 = n x e1``. Vectors
-with two components are along e1 and e2. v is the slip velocity of B relative to A. V = |spin| (R - depth/2) is the
-rolling speed of the wheel. l is the relaxation length, C the slip stiffness, N the normal force, and mu the friction
+A tire's manifold has the tangents of the wheel: ahead ``e1 = axle x n``, and across ``e2 = n x e1``. Vectors with two
+components are in these axes. v is the slip velocity of B relative to A. V = |spin| (R - depth/2) is the rolling speed
+of the wheel. l is the relaxation length, C is the slip stiffness, N is the normal force, and mu is the friction
 coefficient.
 
 *Bristles* (``prepare``). The contact point stores the deflection s of the bristles in the wheel's frame. Deflected
-bristles roll out of the patch, and slip deflects new ones: ``s' = v - V s/l`` (section 7.2). Over a drift with the slip
-velocity v+, s changes by
+bristles roll out of the patch, and slip deflects new bristles: ``s' = v - V s/l`` (section 7.2). In a drift with the
+slip velocity v+, s changes as follows:
 
-    s -> E s + g v+,   E = exp(-a),   g = h (1 - E)/a,   a = h V/l,   with the series of exp(a) up to a^4.
+    s -> E s + g v+,   E = exp(-a),   g = h (1 - E)/a,   a = h V/l.
 
-The deflection e at the center of the kick time gives the impulse. v- is the slip velocity before the kick, and tau is
-the time constant of a damper:
+The code computes exp(a) by its series up to a^4. The deflection e at the center of the kick time gives the impulse. v-
+is the slip velocity before the kick, and tau is the time constant of a damper:
 
-    e = s + g/(1 + E) (v+ - v-) + tau (v+ - V s/l),   tau = TIRE_DAMPING/(1 + TIRE_FADE V TIRE_DAMPING/l)^2,
+    e = s + g/(1 + E) (v+ - v-) + tau (v+ - V s/l),   tau = TIRE_DAMPING/(1 + TIRE_FADE V TIRE_DAMPING/l)^2.
 
 The formula for e is exact in steady rolling, and stable for any step.
 
-*Brush* (``brush``, section 3.2). r has the semi-axes of the friction ellipse, so the friction coefficients along e1 and
-e2 are r mu. The friction force is
+*Brush* (``brush``, section 3.2). r contains the semi-axes of the friction ellipse. So r mu are the friction
+coefficients along e1 and e2. The friction force is
 
     F = -C e/l (1 - theta + theta^2/3)  below  theta = |C e/(l r)|/(3 mu N) = 1,   |F/r| = mu N beyond.
 
-So F = -G C e/l with one unknown share G. The sweep finds the G that is consistent with the resulting velocity. theta
-decreases nearly as theta_0/(1 + beta G), where theta_0 is the value for G = 0. So theta = 1 - z with the root z of the
+So F = -G C e/l with one unknown factor G. The sweep finds the G that is consistent with the resulting velocity. theta
+is approximately theta_0/(1 + beta G), where theta_0 is its value for G = 0. So theta = 1 - z with the root z of the
 cubic equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. One pass is exact if stiffness, response and friction are the
 same along and across. After the drift, ``deflect`` limits s to theta = 1.
 
-*Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2, at most f R N with the
-coefficient f. The tread of width b is a row of springs with the total radial stiffness k. A wheel that leans by an
-angle with the sine gamma gets the torque M = k b^2 gamma/12 about e1. If M exceeds N b/6, one edge lifts, and the
-torque is N b (1/2 - sqrt(N b/(6 M))/3).
+*Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2. Its torque is at most f R N
+with the coefficient f. The tread of width b is a row of springs with the total radial stiffness k. gamma is the sine of
+the angle by which the wheel leans. A leaning wheel gets the torque M = k b^2 gamma/12 about e1. If M exceeds N b/6, one
+edge lifts, and the torque is N b (1/2 - sqrt(N b/(6 M))/3).
 """
 
 from __future__ import annotations
@@ -68,7 +68,10 @@ def _wheels(w: StepBuffers, shape: Array) -> Array:
 
 
 def _axles(w: StepBuffers, m: Manifolds, at: Array) -> tuple[Array, Array, Array]:
-    """Return the wheel's index in the pair (n,), its shape (n,) and its world axle (n, 3) of manifolds ``at``."""
+    """Return data of the wheels of manifolds ``at``.
+
+    The data is the index in the pair (n,), the index of the shape (n,), and the axle in the world frame (n, 3).
+    """
     side = _wheels(w, m.shape[at])
     shape = m.shape[at, side]
     turn = w.model.contact.turn[shape].reshape(-1, 3, 3)
@@ -89,7 +92,7 @@ def turn_frames(w: StepBuffers, m: Manifolds) -> None:
 
 
 def prepare(w: StepBuffers, m: Manifolds, before: Array) -> None:
-    """Set the data of bristles and camber torque. ``before``: relative twists (n, 6) before stage kick."""
+    """Set the data of bristles and camber torque. ``before`` contains the relative twists before stage kick, (n, 6)."""
     at = np.flatnonzero(tires(m))
     if not at.size:
         return
@@ -126,7 +129,7 @@ def prepare(w: StepBuffers, m: Manifolds, before: Array) -> None:
 
 
 def brush(m: Manifolds, at: Array | slice, most: Array, mass: Array, u: Array, p: Array) -> Array:
-    """Return the tire friction impulse of manifolds ``at``. See ``coulomb`` of contact_laws.py."""
+    """Return the tire friction impulse of manifolds ``at``. ``coulomb`` of contact_laws.py describes the arguments."""
     known, slope, stiffness = m.tire_known[at], m.tire_slope[at], m.tire_stiffness[at]
     real = most.dtype.type
     one, third = real(1), real(1.0 / 3.0)
@@ -175,7 +178,7 @@ def _share(theta: Array, b: Array) -> Array:
 
 
 def deflect(m: Manifolds, slip: Array, kept: Array, most: Array) -> Array:
-    """Return the deflections of the bristles after the drift, m, (n, 2).
+    """Return the deflections of the bristles after the drift (m), (n, 2).
 
     Args:
         m: manifolds of tires.
@@ -193,12 +196,12 @@ def deflect(m: Manifolds, slip: Array, kept: Array, most: Array) -> Array:
 
 
 def camber_torque(m: Manifolds, load: Array, rate: Array, response: Array, old: Array) -> Array:
-    """Return the camber torque impulse about ``e1``, N m s, (n,).
+    """Return the camber torque impulse about ``e1`` (N m s), (n,).
 
     Args:
         m: manifolds of tires.
         load: sum of the normal impulses, (n,).
-        rate: angular velocity of leaning about ``e1`` with the torque ``old`` acting, rad/s, (n,).
+        rate: angular velocity of leaning about ``e1``, including the effect of ``old``, rad/s, (n,).
         response: change of ``rate`` per unit of torque impulse, (n,).
         old: the torque impulse so far, N m s.
     """

@@ -1,8 +1,8 @@
-"""Contact manifolds of a substep as flat lists over all worlds, in the order in which sweeps solve them.
+"""Contact manifolds of a substep, as flat arrays over all worlds, in the order in which sweeps solve the manifolds.
 
 A sweep solves the manifolds of one *list* together: first the overflow of all worlds, then one color after another.
-With the direct solver, lists of the manifolds on bodies with joints follow. Each of these lists has at most one
-manifold of each world.
+With the direct solver, the manifolds on bodies with joints form additional lists. Each of these lists contains at most
+one manifold of each world.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Manifolds:
     """(n,) True if the direct solver solves the manifold through the joints of its bodies."""
 
     frame: Array
-    """(n, 3, 3), rows normal and tangents from A to B, world frame."""
+    """(n, 3, 3), rows are the normal from A to B and two tangents, world frame."""
     arm: Array
-    """(n, 2, 3) from each center of mass to the middle of the manifold, m."""
+    """(n, 2, 3) vector from each center of mass to the center of the manifold, world frame, m."""
     response: Array
     """(n, 6, 6) relative twist that a unit wrench causes."""
     friction: Array
@@ -60,7 +60,7 @@ class Manifolds:
     spinning: Array
     """(n,) greatest torque of spinning friction divided by the normal force, m."""
     restitution: Array
-    """(n,) speed after an impact divided by the speed before it."""
+    """(n,) ratio of the speeds after and before an impact."""
     patch: Array
     """(n,) radius of the patch, m."""
     speed: Array
@@ -72,17 +72,18 @@ class Manifolds:
     tire_known: Array
     """(n, 2) mean deflection of a tire over the kick without slip, m (contact_tire.py)."""
     tire_slope: Array
-    """(n, 2) change of this deflection per slip velocity, s."""
+    """(n, 2) change of ``tire_known`` per slip velocity, s."""
     tire_stiffness: Array
     """(n, 2) impulse per deflection, N s/m."""
     tire_shares: Array
-    """(n, 2) reciprocal semi-axes of the friction ellipse."""
+    """(n, 2) reciprocals of the semi-axes of the friction ellipse."""
     tire_kept: Array
     """(n, 2) share of a deflection that remains after the drift."""
     tire_gain: Array
     """(n, 2) change of the deflection in the drift per slip velocity, s."""
     camber: Array
-    """(n, 3) camber torque impulse at rest, N m s, its change per lean rate, N m s2, and the tread width, m."""
+    """(n, 3) camber torque impulse at rest (N m s), change of this impulse per lean rate (N m s2), and tread width
+    (m)."""
     whole_direction: Array
     """(n, 5) search direction of ``torque`` and ``shear``."""
     whole_swept: Array
@@ -99,11 +100,12 @@ class Manifolds:
     impulse: Array
     """(n, 4, 3) impulse along the axes of the frame, N s."""
     impact: Array
-    """(n, 4) speed with which the point leaves after an impact, m/s, 0 for none."""
+    """(n, 4) speed of separation after an impact, m/s, or 0 without an impact."""
     gap: Array
-    """(n, 4) gap along the normal, m, negative for penetration."""
+    """(n, 4) gap along the normal, m. It is negative for penetration."""
     push: Array
-    """(n, 4) speed with which the drift corrects penetration, m/s. Negative: speed with which an open gap may close."""
+    """(n, 4) speed with which the drift corrects penetration, m/s. A negative value is the speed with which an open gap
+    may close."""
     push_yield: Array
     """(n, 4) compliance of the push-out, 1/kg."""
     pushed: Array
@@ -115,15 +117,16 @@ class Manifolds:
     delta: Array
     """(n, 4, 3) change of the impulse in the last sweep, N s."""
     floor: Array
-    """(n, 4, 2) added compliance along normal and tangents for bodies with joints, 1/kg (contact_direct.py)."""
+    """(n, 4, 2) additional compliance along the normal and the tangents for bodies with joints, 1/kg
+    (contact_direct.py)."""
     path_y: Array
-    """(n, constraints, block, 6) Y of contact_direct.py."""
+    """(n, constraints, block, 6) matrix Y of contact_direct.py."""
     path_z: Array
-    """(n, constraints, block, 6) Z of contact_direct.py."""
+    """(n, constraints, block, 6) matrix Z of contact_direct.py."""
     lever: Array
     """(n, 4, 6, 3) wrench of a unit impulse along each axis of the frame."""
     moved: Array
-    """(n, 4, 6, 3) relative twist that each wrench of ``lever`` causes."""
+    """(n, 4, 6, 3) relative twist due to each wrench of ``lever``."""
 
     @property
     def exists(self) -> Array:
@@ -136,7 +139,7 @@ class Manifolds:
         return self.law[:, 0] > 0.0
 
     def part(self, where: slice | Array) -> Manifolds:
-        """Return chosen manifolds. A slice gives views of the arrays, a mask gives copies."""
+        """Return chosen manifolds. With a slice, the arrays are views. With a mask, they are copies."""
         return Manifolds(*(getattr(self, f.name)[where] for f in fields(self)))
 
     def put(self, mask: Array, part: Manifolds, names: tuple[str, ...]) -> None:
@@ -154,7 +157,7 @@ _WORKED_OUT: dict[str, tuple[int, ...]] = {
     "gamma": (4,), "impulse": (4, 3), "impact": (4,), "gap": (4,), "push": (4,), "push_yield": (4,), "pushed": (4,),
     "carried": (4,), "direction": (4, 3), "delta": (4, 3), "floor": (4, 2), "lever": (4, 6, 3), "moved": (4, 6, 3),
 }  # fmt: skip
-"""Shapes of the arrays of a substep for one manifold, by name."""
+"""Shapes of the arrays that the stages fill, by name, for one manifold."""
 
 
 @dataclass
@@ -172,7 +175,7 @@ class ContactRows:
     """Saved solution of the sweeps (:meth:`keep`)."""
 
     def keep(self, worlds: Array) -> None:
-        """Save the solution of the manifolds of chosen worlds (bool, (num_worlds,))."""
+        """Save the solution of the manifolds of chosen worlds. ``worlds`` is a mask, (num_worlds,)."""
         mask = worlds[self.all.world]
         for name in SOLVED:
             array = getattr(self.all, name)
@@ -228,7 +231,10 @@ def gather(w: StepBuffers) -> ContactRows | None:
 
 
 def _turns(color: Array, world: Array, max_colors: int) -> Array:
-    """Return a key that sorts manifolds into the solve order: -1 (overflow), then colors, then articulated."""
+    """Return a key that sorts manifolds into the order of the solve.
+
+    The order is overflow (-1), colors, articulated.
+    """
     turn = color.astype(np.int64)
     articulated = np.flatnonzero(color == ARTICULATED)
     number = np.arange(articulated.size) - np.searchsorted(world[articulated], world[articulated])

@@ -1,9 +1,9 @@
-"""Stage narrow_phase: contact points of close pairs, matched with the contact points of the previous step.
+"""Stage narrow_phase: find the contact points of close pairs, and match them with the points of the previous step.
 
 A new point with the same pair and feature as a previous point gets the impulse, slip and arms of the previous point. So
-the solver warm starts, and resting contacts do not creep. On a rolling surface, features change as a disk rocks. A new
-point on a rolling surface therefore continues the nearest previous point. If the features differ, the new point gets
-only the impulse and slip, and only if the distance is at most the shape's radius.
+the solver warm starts, and resting contacts do not creep. On a rolling surface, features can change, for example if a
+disk rocks. A new point on a rolling surface therefore continues the nearest previous point. If the features differ, the
+new point gets only the impulse and slip, and only if the distance is at most the shape's radius.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _OF_POINTS = (
 
 
 def find_manifolds(w: StepBuffers) -> None:
-    """Find the contact points of every pair, match the points with previous points, and store them in the state."""
+    """Find the contact points of every pair, match them with previous points, and store the new points in the state."""
     c, state = w.contacts, w.state.arrays
     assert c is not None
     state["pair_points"][:] = 0
@@ -79,7 +79,7 @@ class FoundManifolds:
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        """Return the arrays that find_all_manifolds fills."""
+        """Return the arrays that find_all_manifolds writes."""
         return (self.count, self.normal, self.points[0], self.points[1], self.feature)
 
     def take(self, source: Array) -> None:
@@ -88,7 +88,10 @@ class FoundManifolds:
         self.points = self.points[:, source]
 
     def keep_anchors(self, w: StepBuffers, world: Array, shape: Array, side: int) -> None:
-        """Store the points relative to the body's center of mass, in body axes (rolling surfaces: world axes)."""
+        """Store the points relative to the body's center of mass.
+
+        The vectors are in body axes, or in world axes for rolling surfaces.
+        """
         shapes = w.model.contact
         b = shapes.body[shape]
         arm = self.points[side] - w.state.arrays["position"][world, b][:, None]
@@ -97,7 +100,7 @@ class FoundManifolds:
 
 
 def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> Array:
-    """Return the indices of pairs (n, 2) in the previous list, or -1. Repeated pairs match in list order."""
+    """Return the index of each pair in the list of the previous step, or -1. Repeated pairs match in list order."""
     old_world, old_place = np.nonzero(np.arange(c.num_pairs) < c.before_count[:, None])
     if not old_world.size:
         return np.full(world.size, -1)
@@ -113,7 +116,7 @@ def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> 
 
 
 def _places(c: ContactWork, met: FoundManifolds, world: Array, pair: Array, old: Array) -> Array:
-    """Return the new manifold that continues each previous manifold of the same pair, (n,)."""
+    """Return, for each previous manifold, the new manifold of the same pair that continues it, (n,)."""
     source = np.arange(world.size)
     for first, most in runs(world, pair):
         if most == 1:
@@ -137,7 +140,7 @@ def _places(c: ContactWork, met: FoundManifolds, world: Array, pair: Array, old:
 
 
 def match_pairs(w: StepBuffers, c: ContactWork, world: Array, place: Array, old: Array, normal: Array) -> None:
-    """Copy data of touching pairs from the previous step, and store the change of their normals."""
+    """Copy the data of touching pairs from the previous step, and store the changes of the normals."""
     state, at = w.state.arrays, (world, place)
     met = ((old >= 0) & (c.before_pair_points[world, old] > 0))[:, None]
     c.pair_bend[at] = np.where(met, normal - c.before_pair_normal[world, old], 0.0)
@@ -173,7 +176,7 @@ def _nearest(
     existed: Array,
     same: Array,
 ) -> Array:
-    """Match points (n, 4) on rolling surfaces with the previous points by mutual nearest position.
+    """Match points on rolling surfaces with previous points: each must be the nearest point to the other, (n, 4).
 
     If the features differ, the distance must be at most the shape's radius.
     """

@@ -3,19 +3,21 @@
 The narrow phase treats each pair of shapes separately. So an edge or a side face of a tile gives contacts even if a
 neighbor tile covers it. ``judge`` marks these contacts after the narrow phase, and ``drop`` removes them.
 
-*Covered contacts.* A contact at the point x of a tile with the outward normal n is covered if
+*Covered contacts.* A contact at the point x of a tile, with the outward normal n, is covered under two conditions:
 
-* a neighbor contains x (within its tolerance) and extends from x along n, so n is not a normal of the common
-  surface, and
-* near x, neighbors cover all points of the tile in the plane perpendicular to n.
+* A neighbor contains x (within the tolerance for gaps) and extends from x along n. So n is not a normal of the common
+  surface.
+* Near x, neighbors cover all points of the tile in the plane perpendicular to n.
 
-``judge`` marks a manifold with only covered points if a neighbor touches the same shape in an uncovered manifold. But
-the covered manifold stays if its tile rises steeply from the contact plane of the uncovered manifold, as a wall from a
-floor. If several manifolds cover each other, as at a gap between tiles, the first manifold stays.
+A manifold is covered if all of its points are covered. ``judge`` marks a covered manifold if a neighbor touches the
+same shape in an uncovered manifold. There is one exception: the tile of the covered manifold rises steeply from the
+contact plane of the uncovered manifold, as a wall rises from a floor. If several manifolds cover each other, as at a
+gap between tiles, the first manifold stays.
 
-*Shared contacts.* Each point of a soft law pushes with its whole stiffness. Two tiles may touch a shape with the same
-normal and the same law. In this case, ``judge`` removes points of a tile that are near the neighbor tile, if the
-neighbor also has points far from this tile. If both tiles have only the same points, the first tile keeps them.
+*Shared contacts.* With a soft law, each point pushes with its whole stiffness, so duplicate points double the force.
+Two tiles may touch a shape with the same normal and the same law. In this case, ``judge`` marks points of a tile that
+are near the neighbor tile, if the neighbor also has points far from this tile. If both tiles have only the same points,
+the first tile keeps them.
 
 The bristles and impulses of a tire continue from tile to tile.
 """
@@ -37,9 +39,10 @@ from gpusim.typing import Array
 SEAM_LEAN = 1e-3
 """Sine of the angle by which a neighbor may rise from the contact plane."""
 SEAM_LOOK = 4.0
-"""Distance from a point at which to check whether neighbors cover the tile, in multiples of the tile's reach."""
+"""``judge`` checks at this distance from a point whether neighbors cover the tile. The unit is the tile's gap
+tolerance."""
 SEAM_FACE = 5e-3
-"""Tolerance of the check at this distance, as a share of the distance."""
+"""Tolerance of this check, as a share of the distance."""
 CONSTANTS = {"SEAM_LEAN": SEAM_LEAN, "SEAM_LOOK": SEAM_LOOK, "SEAM_FACE": SEAM_FACE, "SEAM_CONE": SEAM_CONE}
 """Constants by their names in the kernels."""
 _DIAGONAL = float(np.sqrt(0.5))
@@ -51,7 +54,7 @@ _POINT_NAMES = (
 
 
 def judge(w: StepBuffers) -> None:
-    """Fill pair_seam with bits that mark the contact points to remove."""
+    """Set bits in pair_seam that mark the contact points to remove."""
     c, s = w.contacts, w.state.arrays
     assert c is not None
     seams = w.model.contact.seams
@@ -65,7 +68,7 @@ def judge(w: StepBuffers) -> None:
 
 
 def _places(pair_shapes: Array, pair_points: Array) -> dict[tuple[int, int], list[int]]:
-    """Return the indices of manifolds with points for every pair of shapes, ascending."""
+    """Return the indices of the manifolds with points for every pair of shapes, ascending."""
     found: dict[tuple[int, int], list[int]] = {}
     for m, (a, b) in enumerate(pair_shapes):
         if pair_points[m]:
@@ -92,12 +95,15 @@ def drop(w: StepBuffers) -> None:
 
 
 def covers_all(w: StepBuffers, tile: int, points: Array, normal: Array) -> bool:
-    """Return whether a tile's neighbors cover all points (n, 3) with the outward ``normal``, in the body's frame."""
+    """Return whether a tile's neighbors cover all points.
+
+    Points (n, 3) and the outward ``normal`` are in the body frame.
+    """
     return all(_covered(w, tile, x, normal) for x in points)
 
 
 def _hand_over(w: StepBuffers, c: ContactWork) -> None:
-    """Transfer bristles and impulses of tires that come from another tile."""
+    """Transfer bristles and impulses of tires that have moved from one tile to another."""
     s, contact = w.state.arrays, w.model.contact
     world, place = np.nonzero(np.arange(c.num_pairs) < s["pair_count"][:, None])
     if not world.size:
@@ -122,7 +128,7 @@ def _hand_over(w: StepBuffers, c: ContactWork) -> None:
 
 
 class _View:
-    """The manifolds of one world that have contact points, by pair of shapes."""
+    """Manifolds of one world that have contact points, by pair of shapes."""
 
     def __init__(self, w: StepBuffers, world: int, places: dict[tuple[int, int], list[int]]) -> None:
         self.w, self.world, self.places = w, world, places
@@ -145,7 +151,7 @@ class _View:
         return covers_all(self.w, tile, self.points(m, side), self.normal(m, side))
 
     def goes(self, m: int, side: int) -> int:
-        """Return bits of the points of manifold m that the neighbors of the shape on this side make unnecessary."""
+        """Return bits that mark the points of manifold m to remove, due to neighbors of the shape on this side."""
         pair = self.s["pair_shapes"][m]
         tile, other = int(pair[side]), int(pair[1 - side])
         neighbors = self.w.model.contact.seams[tile]
@@ -164,7 +170,7 @@ class _View:
         return any(_holds(self.w, tile, place, SEAM_FACE * look) for place in around)
 
     def shared(self, m: int, side: int, n: int, k: int, at: int) -> int:
-        """Return bits of the points of manifold m (soft law) that manifold k of the neighbor n also has."""
+        """Return bits that mark the points of manifold m that manifold k of the neighbor n also has, for soft laws."""
         w, shapes, t = self.w, self.s["pair_shapes"], self.w.model.contact
         laws = w.pair_tables.law(shapes[[m, k], 0], shapes[[m, k], 1])
         if not laws[0, 0] > 0.0 or np.any(laws[0] != laws[1]):
@@ -185,7 +191,7 @@ def _ordered(a: int, b: int) -> tuple[int, int]:
 
 
 def _covered(w: StepBuffers, tile: int, x: Array, n: Array) -> bool:
-    """Return whether neighbors of a tile cover its point x with the outward normal n, both in the body's frame."""
+    """Return whether neighbors of a tile cover the point x with the outward normal n. Both are in the body frame."""
     t = w.model.contact
     reach = t.seam_reach
     near = [(i, min(reach[tile], reach[i])) for i in t.seams[tile]]
@@ -211,7 +217,10 @@ def _around(w: StepBuffers, tile: int, normal: Array) -> Array:
 
 
 def _holds(w: StepBuffers, tile: int, x: Array, space: float) -> bool:
-    """Return whether a point is within ``space`` (m) of a tile. At sharp corners the range is somewhat larger."""
+    """Return whether a point is within ``space`` (m) of a tile.
+
+    At sharp corners, the distance may be somewhat larger.
+    """
     t, shape = w.model.contact, _shape(w, tile)
     y = t.turn[tile].reshape(3, 3).T @ (x - t.center[tile])
     if isinstance(shape, HalfSpace):
@@ -245,7 +254,7 @@ def _shape(w: StepBuffers, tile: int) -> HalfSpace | HeightField | Polytope:
 
 
 def _cell(shape: HeightField, y: Array) -> tuple[Array, Array]:
-    """Return a point's position on the grid, in spacings from its first corner, and its cell (column, row)."""
+    """Return the grid position of a point, in multiples of the spacing, and the cell (column, row) of the point."""
     last = np.array(shape.heights.shape[::-1]) - 1
     at = np.clip(y[:2] / shape.size[2:4] + 0.5 * last, 0.0, last)
     return at, np.minimum(at.astype(int), last - 1)
@@ -268,7 +277,7 @@ def _height(shape: HeightField, y: Array) -> float:
 
 
 def _corners_around(shape: HeightField, y: Array, space: float) -> Array:
-    """Return the corners of the triangles within ``space`` of a point, seen from above, (n, 3)."""
+    """Return the corners of the triangles whose horizontal distance from a point is at most ``space``, (n, 3)."""
     spacing = shape.size[2:4]
     last = np.array(shape.heights.shape[::-1]) - 1
     at, _ = _cell(shape, y)

@@ -1,8 +1,9 @@
 """Nonsmooth nonlinear conjugate gradients between sweeps (Silcowitz-Hansen, Niebe and Erleben 2010).
 
-The change of the impulses in a sweep is a gradient g. Between two sweeps, impulses and velocities step along the search
-direction c: ``p += beta c, c = beta c + g``. beta is |g|^2 of this sweep divided by |g|^2 of the previous sweep. If
-|g|^2 does not decrease, the search direction restarts. The squares are weighted with the responses of the points.
+The change of the impulses in a sweep is a gradient g. Between two sweeps, the impulses p step along the search
+direction c: ``p += beta c, c = beta c + g``. The velocities change accordingly. beta is |g|^2 of this sweep divided by
+|g|^2 of the previous sweep. If |g|^2 does not decrease, the search direction restarts. The squares are weighted with
+the responses of the points.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class SearchDirection:
         m.whole_swept[own] = np.hstack([m.torque, m.shear])[own]
 
     def extend(self, w: StepBuffers, live: Array) -> None:
-        """Step along the search direction, between two sweeps of the worlds that are ``live``."""
+        """Step along the search direction between two sweeps, in the worlds of the mask ``live``."""
         square = self._squares(w)
         share = np.where(square < STEADY * self._before, square / np.where(self._before > 0.0, self._before, 1.0), 0.0)
         self._before, share = square, share.astype(w.real)

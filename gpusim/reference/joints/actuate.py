@@ -1,4 +1,4 @@
-"""Stage actuate: applied forces and the law of every axis row (row along a joint coordinate or a line)."""
+"""Stage actuate: applied forces, and the law of every axis row (description/actuator_kinds.py)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpusim.reference.step_buffers import StepBuffers
 
 
 def actuate(w: StepBuffers) -> None:
-    """Add the forces of all actuators, and the terms that they add to the axis laws."""
+    """Compute the forces of all actuators on bodies, and the laws of all axis rows."""
     w.force[:] = w.parameters["applied_force"]
     w.torque[:] = w.parameters["applied_torque"]
     w.law = AxisLaw(w)
@@ -23,7 +23,7 @@ def actuate(w: StepBuffers) -> None:
 
 
 def relinearize(w: StepBuffers, rate: object) -> None:
-    """Linearize nonlinear actuator laws again at the row velocities ``rate``, (num_worlds, axes)."""
+    """Linearize nonlinear actuator laws again, at the row velocities ``rate``, (num_worlds, axes)."""
     nonlinear = [g for g in w.groups.values() if g.type.nonlinear]
     for group in nonlinear:
         group.type.evaluate(group, w, rate[:, group.axis])  # type: ignore[index]

@@ -1,6 +1,6 @@
 """Actuator laws that couple several axes, as compliant constraint rows.
 
-A law ``p = P - D u`` with a matrix D (description/actuator_kinds.py) becomes
+A law ``p = P - D u`` with a matrix D (description/actuator_kinds.py) becomes the constraint
 
     u + G p = t,   G = D^-1, t = G P
 """

@@ -1,14 +1,16 @@
 """Curvature bias of a row: the part of the row's change over a step that exceeds ``h J v``, divided by h.
 
-Bodies rotate by theta = h omega_mid. So a vector r that is fixed in a body changes by E r, with t = |theta| and
+In a step, a body rotates by theta = h omega_mid, with the angle t = |theta|. So a vector r that is fixed in the body
+changes by E r:
 
     E = h [omega]x + T,   T = (sin t/t - 1)[theta]x + ((1 - cos t)/t^2) [theta]x^2 + h [omega_mid - omega]x
 
 This closed form needs no difference of poses, so it works in float32. A row dot(u, w) gets the bias ``(dot(Tu, w) +
 dot(u, Tw) + dot(Eu, Dw))/h``, where Dw is the change of w. The bias of a line row contains ``dot(n, Tw)`` and the
 nonlinear change of |w|. The bias of a spin row contains the changes of its axis and of omega in half a step. For a
-wrapped path, the code uses both lengths, before and after the step. If phi = h max|omega| exceeds 1/2, the code scales
-the bias by (0.5/phi)^2. The spin of a rotor does not count (rotors.py).
+wrapped path, the code computes the lengths before and after the step. phi = h max|omega| is the rotation of the faster
+body in the step. If phi exceeds 1/2, the code scales the bias by (0.5/phi)^2. The spin of a rotor does not count
+(rotors.py).
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ FULL_BIAS_BELOW = 0.5
 
 
 def curvature(w: StepBuffers) -> None:
-    """Fill ``w.bias`` (rows) and ``w.element_bias`` (elements) from the velocities in ``w.twist``."""
+    """Compute ``w.bias`` (rows) and ``w.element_bias`` (elements) from the velocities in ``w.twist``."""
     if w.scheme == "semi_implicit":
         return
     layout = w.layout
@@ -61,9 +63,9 @@ def curvature(w: StepBuffers) -> None:
 
 
 def midpoint_rate(w: StepBuffers, twist: Array) -> Array:
-    """Return the angular velocity at the midpoint of the step (num_worlds, bodies, 3), world frame, by Newton passes.
+    """Return the angular velocity at the midpoint of the step, in the world frame, (num_worlds, bodies, 3).
 
-    The passes solve I Omega - exp(-h/2 [Omega]x) l = 0 in the body frame, with the angular momentum l = I R^T omega.
+    Newton passes solve I Omega - exp(-h/2 [Omega]x) l = 0 in the body frame. l = I R^T omega is the angular momentum.
     The passes use the slope I - h/2 [l]x, which is always invertible.
     """
     back = w.rotation_real.swapaxes(-1, -2)
@@ -74,7 +76,7 @@ def midpoint_rate(w: StepBuffers, twist: Array) -> Array:
 
 
 def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
-    """Return omega_mid in the body frame at the start of the step. ``half``: half of the step, s."""
+    """Return omega_mid in the body frame at the start of the step. ``half`` is half of the step (s)."""
     slope = inverse(inertia - half * rotations.skew(momentum))
     rate = matvec(slope, momentum)
     for _ in range(MIDPOINT_PASSES - 1):
@@ -106,7 +108,7 @@ def is_slow(w: StepBuffers, twist: Array) -> Array:
 
 
 def _turn_operators(w: StepBuffers) -> Array:
-    """Return E stacked on T for every body, (num_worlds, bodies, 6, 3)."""
+    """Return E and T for every body, stacked in rows, (num_worlds, bodies, 6, 3)."""
     h = w.real.type(w.h)
     theta = h * w.midpoint
     turn = rotations.skew(theta)
@@ -210,7 +212,7 @@ def _wrapped_bias(w: StepBuffers) -> None:
 
 
 def _limit_large_turns(w: StepBuffers) -> None:
-    """Scale down the bias at large rotations, where the expansion is invalid, to keep the step stable."""
+    """Scale down the bias at large rotations to keep the step stable, because the expansion is invalid there."""
     t = w.topology
     angle = turn_angles(w)
     phi = np.maximum(angle[:, t.element_body_a], angle[:, t.element_body_b])

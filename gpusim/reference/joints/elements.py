@@ -1,10 +1,11 @@
-"""Elements: the scalar geometric functions of all constraint rows, their values and Jacobians.
+"""Elements: the scalar geometric functions of all constraint rows. This file computes their values and Jacobians.
 
     dot   u . w - c0      u fixed in body a; w fixed in body b, or from a's point to b's point
     spin  an angle        rate u . (w_b - w_a) with u fixed in one of the bodies
     line  |w| - length    w from a's point to b's point (a wrapped path has two line elements, see wrapping.py)
 
-Jacobians are (linear, angular) for body a and body b. Poses are always float64, so the values are float64 too.
+A Jacobian has the columns (linear, angular) for body a and for body b. Poses are always float64, so the values are
+float64 too.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ def evaluate(w: StepBuffers) -> None:
 
 
 def track_angles(w: StepBuffers) -> None:
-    """Add full turns to joint angles, so that each angle is as near as possible to its last value.
+    """Add full rotations to joint angles, so that each angle is as near as possible to its last value.
 
-    For fast joints, stage drift has already advanced the last angle by the rate.
+    For fast joints, stage drift has already added the rotation of the step to the last value.
     """
     from gpusim.model.state import wrapped_angles
 
@@ -64,7 +65,7 @@ def rigid_values(w: StepBuffers) -> Array:
 
 
 def dot_vectors(w: StepBuffers) -> tuple[Array, Array, Array, Array]:
-    """Return u, the arm on body a, the vector on body b, and w of each dot element, world frame."""
+    """Return u, the arm on body a, the vector on body b, and w of each dot element, in the world frame."""
     t, x = w.topology.dot, w.state.arrays["position"]
     u = matvec(w.rotation[:, t.body_u], t.u)
     arm_a = matvec(w.rotation[:, t.body_a], t.vector_a)
@@ -127,7 +128,10 @@ def _ordered_directions(w: StepBuffers, u: Array) -> Array:
 
 
 def relative_rotation(w: StepBuffers, q: Array) -> Array:
-    """Return the rotation vector (rad) from parent frame to child frame for each spin element, at orientations q."""
+    """Return the rotation vector from the parent frame to the child frame of each spin element (rad).
+
+    ``q`` contains the orientations of the bodies.
+    """
     t = w.topology.spin
     a = rotations.quaternion_product(q[:, t.body_a], np.broadcast_to(t.frame_a, (w.num_worlds, *t.frame_a.shape)))
     b = rotations.quaternion_product(q[:, t.body_b], np.broadcast_to(t.frame_b, (w.num_worlds, *t.frame_b.shape)))
@@ -135,7 +139,7 @@ def relative_rotation(w: StepBuffers, q: Array) -> Array:
 
 
 def line_vectors(w: StepBuffers) -> tuple[Array, Array, Array, Array | float]:
-    """Return the arms and separation vectors of the line elements, world frame, and the arcs of wrapped paths (m)."""
+    """Return the arms and separation vectors of line elements in the world frame, and the arcs of wrapped paths (m)."""
     t, x = w.topology.line, w.state.arrays["position"]
     arm_a = matvec(w.rotation[:, t.body_a], t.vector_a)
     arm_b = matvec(w.rotation[:, t.body_b], t.vector_b)

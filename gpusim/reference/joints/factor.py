@@ -36,7 +36,7 @@ class Factor:
     """Block factorization A = L D L^T, which solves A x = r for any right-hand side r.
 
     Args:
-        t: topology, which has the list of operations.
+        t: topology, which contains the list of operations.
         blocks: result of :func:`products`.
         gamma: compliance added to the diagonal, (worlds, constraints, block).
         own: result of :func:`diagonal`.
@@ -86,7 +86,10 @@ class Factor:
         return self.backward(self.forward(right[..., None])[1][..., 0])
 
     def forward(self, right: Array) -> tuple[Array, Array]:
-        """Return Y = L^-1 S r and Z = D^-1 Y for columns r (worlds, constraints, block, n). S is the row scale."""
+        """Return Y = L^-1 S r and Z = D^-1 Y.
+
+        S is the row scale, and r has n columns, (worlds, constraints, block, n).
+        """
         y = right.copy() if self.scale is None else right * self.scale[..., None]
         for level, lower in zip(self.levels, self.lower, strict=True):
             for row, edge, pivot in level.forward:
@@ -94,7 +97,7 @@ class Factor:
         return y, np.matmul(self.inverse, y)
 
     def backward(self, x: Array) -> Array:
-        """Return S L^-T x for x (worlds, constraints, block). S is the row scale."""
+        """Return S L^-T x. S is the row scale, and x is (worlds, constraints, block)."""
         y = x.copy()
         for level, lower in zip(reversed(self.levels), reversed(self.lower), strict=True):
             for pivot, edge, row in level.backward:

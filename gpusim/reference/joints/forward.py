@@ -1,6 +1,6 @@
-"""Stage forward: the forces of the actuators in a trial substep, which is discarded.
+"""Stage forward: the forces of the actuators, from a trial substep. The backend then discards the trial substep.
 
-The solver computes forces only as impulses of a substep. So stage forward solves the next substep with the current
+The solver computes forces only as impulses of a substep. So the trial substep solves the next substep with the current
 commands. state_reader.py reads all signals that need no forces.
 """
 
@@ -13,7 +13,7 @@ from gpusim.reference.step_buffers import StepBuffers
 
 
 def forward(w: StepBuffers) -> None:
-    """Compute the force (N or N m) of each kind of actuator on its axes in a trial substep, including dry friction."""
+    """Compute the forces of all actuators on their axes in a trial substep (N or N m). Forces include dry friction."""
     law, kick = w.law, np.where(w.kick_time > 0.0, w.kick_time, 1.0)
     w.term_forces = {}
     for name, (group, impulse, slope) in law.terms.items():

@@ -1,11 +1,11 @@
-"""Sub-stepping of bodies without joints that rotate far in a step.
+"""Sub-stepping of bodies without joints that rotate by a large angle in a step.
 
-Over the drift, the angular momentum L of a body without joints does not change. The body's orientation follows R' =
+During the drift, the angular momentum L of a body without joints is constant. The body's orientation R follows R' =
 [I(R)^-1 L]x R. One step of the midpoint rule keeps the energy if the body rotates by less than half a radian in the
 step. For faster rotations, the iteration of the midpoint rule does not converge. So the code divides the step into
 parts in which the body rotates by at most FREE_TURN. With ``semi_implicit``, bodies rotate with their angular velocity
-at the start of the step. Such a rotation adds energy at any angular velocity, so the code uses the midpoint rule for
-small rotations too.
+at the start of the step. Such a rotation adds energy, so the code also uses the midpoint rule for small rotations of
+bodies without joints.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 LEAST_FREE_TURN, FREE_TURN, MOST_FREE_TURNS = 0.5, 0.1, 8192
-"""Rotation (rad) above which the code divides a step, greatest rotation of a part, and greatest number of parts."""
+"""The code divides a step if the rotation exceeds LEAST_FREE_TURN (rad). FREE_TURN is the greatest rotation of a part
+(rad), and MOST_FREE_TURNS the greatest number of parts."""
 
 
 def free_rates(w: StepBuffers, rate: Array) -> Array:
-    """Return mean angular velocities over the step, (num_worlds, bodies, 3).
+    """Return the mean angular velocities over the step, (num_worlds, bodies, 3).
 
-    All bodies that need no parts keep ``rate``.
+    For bodies that need no division of the step, the result is ``rate``.
     """
     free = w.topology.free
     if not free.any():

@@ -1,17 +1,18 @@
 """Stage prepare, second part: geometric stiffness of light bodies under tension.
 
-A pulling force F at the moment arm r acts like a rotational spring with the stiffness (r.F) 1 - sym(r F^T). Explicit
-steps diverge if the spring is too stiff for the body's inertia I (omega h > 2 with its natural frequency omega). So the
-solver uses the inertia
+A pulling force F at the moment arm r acts like a rotational spring with the stiffness (r.F) 1 - sym(r F^T). Let omega
+be the natural frequency of this spring and the body's inertia I. Explicit steps diverge if omega h > 2. So the solver
+uses the inertia
 
     I_eff = I + 1.05 s h^2/4 K,  K = sum (r.F) (1 - r r^T/r^2),  r.F > 0 only,
-    s = min(1, (g - 0.3)/0.3),  g = h^2/8 tr(I^-1 K),
+    s = min(1, (g - 0.3)/0.3),  g = h^2/8 tr(I^-1 K).
 
-for bodies with g > 0.3 on which at least two constraints pull. F comes from the impulses of the last substep. K uses
-only the component of F along the arm. With the component across the arm, a rotating chain came apart in tests.
+This applies to bodies with g > 0.3 on which at least two constraints pull. F comes from the impulses of the last
+substep. K uses only the component of F along the arm. With the component across the arm, a rotating chain came apart in
+tests.
 
-An inertia that changes from step to step would excite the vibration that it should suppress. So s grows from zero. The
-K of a body rises at once but decays by the share FADE of the difference in each step. The state array
+An inertia that changes from step to step would excite the vibration. So s grows from zero, and K increases immediately
+but decreases slowly. In each step, K decreases by the share FADE of the difference. The state array
 ``tension_stiffness`` stores K in body axes, or zero if g is below 0.3.
 """
 
@@ -58,7 +59,7 @@ def stiffened(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
 
 
 def _of_last_kick(w: StepBuffers, kick: Array) -> Array:
-    """Return K of the last kick, (num_worlds, bodies, 3, 3), world axes. K is 0 for fewer than two pulling forces."""
+    """Return K of the last kick in world axes, (num_worlds, bodies, 3, 3). K is 0 for fewer than two pulling forces."""
     force, arm = side_forces(w, kick)
     pull = rotations.dot(arm, force)
     square = rotations.dot(arm, arm)
@@ -83,7 +84,7 @@ def _surely_soft(w: StepBuffers, kick: Array) -> bool:
 
 
 def side_forces(w: StepBuffers, kick: Array) -> tuple[Array, Array]:
-    """Return the force (N) of each constraint on each of its bodies, and its moment arm (m).
+    """Return the force of each constraint on each of its bodies (N), and the moment arm of this force (m).
 
     The force is the mean over the last kick time. The arm starts at the body's center of mass.
     """

@@ -1,7 +1,8 @@
-"""Law of an axis row, and its closed-form solution for a single row. description/actuator_kinds.py defines the law.
+"""Law of an axis row, and the solution for a single row. description/actuator_kinds.py defines the law.
 
-Modes of an axis row: FREE (linear), SLIDE_UP and SLIDE_DOWN (friction at its bound), STICK, AT_LOWER and AT_UPPER. If
-the clamped term j of the row is at a bound, the mode also contains CLAMP_UP or CLAMP_DOWN, shifted left by 2 j bits.
+The modes of an axis row are FREE (linear), SLIDE_UP and SLIDE_DOWN (friction at its bound), STICK, AT_LOWER and
+AT_UPPER. If the clamped term j of the row is at a bound, the mode also contains CLAMP_UP or CLAMP_DOWN, shifted left by
+2 j bits.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class ClampedTerm:
     most: Array
 
     def part(self, clamp: Array) -> tuple[Array, Array]:
-        """Return P and D of the term. ``clamp``: 0 for its linear part, CLAMP_UP or CLAMP_DOWN if it is at a bound."""
+        """Return P and D of the term. ``clamp`` is CLAMP_UP or CLAMP_DOWN if the term is at a bound, else 0."""
         inside = clamp == 0
         bound = np.where(clamp == CLAMP_UP, self.most, -self.most)
         return np.where(inside, self.impulse, bound), np.where(inside, self.slope, 0.0)
@@ -85,7 +86,7 @@ class AxisLaw:
                     target[:, group.axis[pick]] = value[:, pick]
 
     def _push_back(self, w: StepBuffers) -> None:
-        """For axes in loops that are far beyond a limit, add a law that moves the axes back to the limit."""
+        """Add a law that moves axes in loops back to a limit, if they are far beyond this limit."""
         self.held_lower, self.held_upper = (np.zeros(self.impulse.shape, bool) for _ in range(2))
         at = w.looped_axes
         if not w.config.direct or not at.size:
@@ -99,7 +100,7 @@ class AxisLaw:
                 self.slope[:, at] += slope
 
     def bound(self, w: StepBuffers) -> None:
-        """Compute the velocity bounds from the position limits, and whether the modes of axis rows can change."""
+        """Compute the velocity bounds from the position limits. Find out whether the modes of axis rows can change."""
         lower = limit_velocity(self.lower - w.axis_position, w.h)
         upper = limit_velocity(w.axis_position - self.upper, w.h)
         self.velocity_lower = np.where(self.held_lower, LOOP_SPEED, lower)
@@ -109,7 +110,7 @@ class AxisLaw:
         self.switches = bool(self.clamped) or self.rubs or self.limited
 
     def total(self, mode: Array) -> tuple[Array, Array]:
-        """Return P and D of the linear law ``P - D u`` in the given modes, friction included."""
+        """Return P and D of the linear law ``P - D u`` in the given modes, including friction."""
         impulse, slope = self.impulse, self.slope
         if self.clamped_terms:
             clamped_impulse, clamped_slope = clamped_part(self.clamped_terms, mode)
@@ -127,7 +128,7 @@ def friction_impulse(law: AxisLaw, mode: Array, impulse: Array) -> Array:
     At a limit, the friction impulse is 0.
 
     Args:
-        law: the law that was solved.
+        law: the solved law.
         mode, impulse: modes and impulses of the axis rows, (num_worlds, axes).
     """
     contact, (clamped_impulse, _) = mode & CONTACT_BITS, clamped_part(law.clamped_terms, mode)
@@ -147,7 +148,10 @@ def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, 
 
 
 def limit_velocity(gap: Array, h: float) -> Array:
-    """Return the least velocity that keeps an axis at its limit or moves it back. ``gap`` > 0: beyond the limit."""
+    """Return the minimum velocity that keeps an axis within a lower limit, or moves it back to the limit.
+
+    ``gap`` is the distance beyond the limit (m or rad). It is negative within the limit.
+    """
     recovery = np.minimum(LIMIT_RECOVERY * gap / h, LIMIT_SPEED)
     bound: Array = np.where(gap > 0.0, recovery, gap / h)
     return bound.astype(gap.dtype)
@@ -166,11 +170,11 @@ def solve_row(
 ) -> tuple[Array, Array]:
     """Solve the law of one row and return the velocity and the mode of the row.
 
-    Each round solves for the velocity u'. Terms that are not known to be at a bound count as linear. If the true sum of
-    the terms at u' is below the linear sum, the true velocity is at most u'. All terms decrease with u. So every term
-    above its upper bound at u' stays at this bound in all later rounds. If the true sum is above the linear sum, the
-    same holds for lower bounds. Every round except the last one finds at least one more term at its bound. So n terms
-    take at most n + 1 rounds.
+    The function works in rounds. Each round solves for a velocity u'. Clamped terms that are not yet known to be at a
+    bound count as linear. If the true sum of the terms at u' is below the linear sum, the true velocity is at most u'.
+    All terms decrease with u. So every term above its upper bound at u' is also at this bound at the true velocity. If
+    the true sum is above the linear sum, the same holds for lower bounds. Every round except the last one finds at
+    least one more term at its bound. So n terms take at most n + 1 rounds.
 
     Args:
         law: the law, summed over all terms.
@@ -179,7 +183,8 @@ def solve_row(
         at: indices of the axes to solve.
 
     Returns:
-        The velocity u and the mode. With the impulse p of the law at u, ``u = free_velocity + response p``.
+        The velocity u and the mode. u satisfies ``u = free_velocity + response p``, where p is the impulse of the law
+        at u.
     """
     impulse, slope = law.impulse[:, at], law.slope[:, at]
     friction, lower, upper = law.friction[:, at], law.velocity_lower[:, at], law.velocity_upper[:, at]
@@ -199,7 +204,10 @@ def solve_row(
 
 
 def _found_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Array:
-    """Return the bits of the clamped terms that are at a bound. ``velocity`` solves the law without bounds."""
+    """Return mode bits for the clamped terms that this round finds to be at a bound.
+
+    ``velocity`` is the solution of the round.
+    """
     up, down = np.zeros_like(clamp), np.zeros_like(clamp)
     excess: Array | float = 0.0
     for number, term in enumerate(terms):

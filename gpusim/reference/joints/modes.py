@@ -1,10 +1,11 @@
-"""Active-set switching of axis rows in the direct solver: a row moves only to an adjacent piece of its law.
+"""Active-set switching of axis rows in the direct solver. A row moves only to an adjacent piece of its law.
 
 The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER. Without
-friction, FREE replaces SLIDE_DOWN, STICK and SLIDE_UP. Each piece has one unknown: the velocity if free or sliding, the
-impulse if sticking or at a stop. If the unknown leaves the range of the piece, the row moves to the next piece on that
-side. In each pass, a row moves by at most one piece, because the moves of other rows also change its velocity and
-impulse. The clamped terms of the row move in the same way, each separately, between lower bound, slope and upper bound.
+friction, FREE replaces SLIDE_DOWN, STICK and SLIDE_UP. The velocity must stay in the range of a free or sliding piece.
+The impulse must stay in the range of a sticking piece or a stop. If the velocity or impulse leaves this range, the row
+moves to the next piece on that side. In each pass, a row moves by at most one piece, because the moves of other rows
+also change its velocity and impulse. Each clamped term of the row moves separately in the same way, between its lower
+bound, its slope and its upper bound.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ TURN_SHARE, MOST_DOUBLINGS = 1e-3, 6
 def adjacent_modes(
     law: AxisLaw, mode: Array, velocity: Array, impulse: Array, response: Array, turn_share: Array
 ) -> Array:
-    """Return the modes after every row that left its piece has moved to the next piece.
+    """Move every row that left its piece to the next piece, and return the new modes.
 
     Args:
         law: law of all axis rows in this substep.
         mode: current modes, (num_worlds, axes).
         velocity: row velocities of the solution in these modes.
         impulse: row impulses of the solution in these modes.
-        response: row velocity for a unit impulse, above zero, which scales the dead band of impulses.
+        response: row velocity for a unit impulse, above zero. It scales the dead band of impulses.
         turn_share: (num_worlds,) result of :func:`turn_shares`.
 
     Returns:
@@ -72,19 +73,19 @@ def adjacent_modes(
 
 
 def turn_shares(late: Array, further: Array) -> Array:
-    """Return how fast a sliding row may move backwards before it sticks, as a share of friction's velocity change.
+    """Return the reverse velocity at which a sliding row sticks, relative to the velocity change that friction causes.
 
     Args:
         late: (num_worlds,) True for worlds that delay the end of a slide.
-        further: number of mode switches after the first CAREFUL_AFTER ones (direct_solve.py).
+        further: number of mode switches after the first CAREFUL_AFTER switches (direct_solve.py).
     """
     return np.where(late, TURN_SHARE * 2.0 ** np.clip(further, 0, MOST_DOUBLINGS), 0.0)
 
 
 def first_move(mode: int, wanted: int) -> int:
-    """Return the mode after only the first move of a row.
+    """Return the mode after only the first of the moves from ``mode`` to ``wanted``.
 
-    The axis row moves before its clamped terms. Clamped terms move in the order of their numbers.
+    The row itself moves before its clamped terms. Clamped terms move in the order of their numbers.
     """
     part, differs = CONTACT_BITS, mode ^ wanted
     if not differs & part:

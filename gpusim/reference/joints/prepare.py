@@ -28,7 +28,10 @@ def prepare(w: StepBuffers, h: float) -> None:
 
 
 def update_rows(w: StepBuffers, worlds: Array) -> None:
-    """Compute the Jacobian and M^-1 J^T of ``worlds`` (bool, (num_worlds,)) again, after their bodies moved."""
+    """Compute the Jacobian and M^-1 J^T again, in worlds whose bodies have moved.
+
+    ``worlds`` is a mask, (num_worlds,).
+    """
     kept = [(array, array[~worlds]) for array in (w.jacobian, w.mass_jacobian, w.state.arrays["angle"])]
     elements.track_angles(w)
     elements.evaluate(w)
@@ -39,10 +42,10 @@ def update_rows(w: StepBuffers, worlds: Array) -> None:
 
 
 def set_times(w: StepBuffers, h: float) -> None:
-    """Set the step of the drift, the previous step and the kick time.
+    """Set the duration of the drift, the duration of the previous substep, and the kick time.
 
-    The kick applies the forces of the second half of the last substep and the first half of this substep, so that
-    velocities are at half steps (leapfrog). With ``semi_implicit``, the kick covers the whole coming substep.
+    The kick covers the second half of the last substep and the first half of this substep, so velocities are at half
+    steps (leapfrog). With ``semi_implicit``, the kick covers the whole coming substep.
     """
     w.h = h
     w.step_last = w.state.arrays["step_before"].copy()
@@ -79,7 +82,7 @@ def _rows(w: StepBuffers) -> None:
 
 
 def _twist_before(w: StepBuffers) -> None:
-    """Compute (v, w) of all bodies before the kick, at the current orientation."""
+    """Compute (v, w) of all bodies before the kick, at the current orientations."""
     state = w.state.arrays
     w.twist_before = np.concatenate(
         [state["linear_velocity"], rotations.matvec(w.inertia_inverse, state["angular_momentum"])], axis=-1
@@ -96,7 +99,7 @@ def _mass_jacobian(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
 
 
 def _axis_rates(w: StepBuffers) -> None:
-    """Set the mean rates of the axes over each of the last two drifts.
+    """Set the mean rates of the axes in each of the last two drifts.
 
     The mean rates include the curvature of the motion, unlike J v. After a reset, the code uses J v.
     """
@@ -110,9 +113,9 @@ def _axis_rates(w: StepBuffers) -> None:
 
 
 def coupling_values(w: StepBuffers) -> Array:
-    """Return the position errors of the coupling rows, (num_worlds, couplings), computed from the element values.
+    """Return the position errors of the coupling rows, (num_worlds, couplings).
 
-    If an offset is NaN (gears and mimics), it is set so that the error at the current pose is zero.
+    If an offset is NaN (gears and mimics), the function sets the offset so that the error at the current pose is zero.
     """
     c, offset = w.topology.coupling, w.state.arrays["coupling_offset"]
     value = c.mixed(w.element_value)

@@ -1,8 +1,8 @@
 """Limits of ropes: lengths of distance joints and tendons that change at run time.
 
-A limit that you write moves to its new value over the next step at a constant rate. The row's velocity bound contains
-the rate of the limit: ``u <= (limit - q)/h + rate``. So a load exactly follows a rope that you reel in, at any speed up
-to LENGTH_SPEED and with any number of substeps. A change faster than LENGTH_SPEED takes effect at once.
+If you write a limit, it moves to the new value during the next step, at a constant rate. The velocity bound of the row
+contains this rate: ``u <= (limit - q)/h + rate``. So a load exactly follows a rope that you reel in, at any speed up to
+LENGTH_SPEED and with any number of substeps. A change faster than LENGTH_SPEED takes effect at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LENGTH_SPEED = 20.0
 
 
 def move_limits(w: StepBuffers) -> None:
-    """Move the limits of ropes over the substep, and add their rates to the velocity bounds of the law."""
+    """Move the limits of ropes by one substep, and add the rates of the limits to the velocity bounds of the law."""
     axis = w.ropes["rope_axis"]
     if not axis.size:
         return
@@ -41,7 +41,7 @@ def move_limits(w: StepBuffers) -> None:
 
 
 def _bound(w: StepBuffers, axis: Array, goal: Array, now: Array, rate: Array) -> None:
-    """Set the velocity bounds of moving limits."""
+    """Set the velocity bounds due to moving limits."""
     law, position = w.law, w.axis_position[:, axis]
     goal, now, drive = goal.astype(w.real), now.astype(w.real), rate.astype(w.real)
     lower = limit_velocity(now[..., 0] - position, w.h) + drive[..., 0]
@@ -53,7 +53,7 @@ def _bound(w: StepBuffers, axis: Array, goal: Array, now: Array, rate: Array) ->
 
 
 def limit_rates(w: StepBuffers, side: int) -> Array:
-    """Return the rates of the lower (``side`` 0) or upper (1) axis limits in this substep, (num_worlds, axes)."""
+    """Return the rates of the lower (``side`` 0) or upper (``side`` 1) axis limits, (num_worlds, axes)."""
     rates = np.zeros((w.num_worlds, w.topology.axis_row.size), w.real)
     rates[:, w.ropes["rope_axis"]] = w.state.arrays["limit_rate"][..., side]
     return rates

@@ -1,18 +1,18 @@
-"""Ropes that wrap around spheres and cylinders: their paths, lengths and rates of length.
+"""Paths of ropes that wrap around spheres and cylinders, their lengths, and the rates of these lengths.
 
 A path consists of a straight line from the first end to the surface, an arc on the surface, and a straight line to the
 second end. On a sphere, the arc is in the plane through both ends and the center of the sphere. On a cylinder, the
 arc is a helix. MuJoCo uses the same paths. If a path does not touch the surface, the arc has length 0, and both
 points of contact are the midpoint between the ends.
 
-A path is locally the shortest one, so a small motion of its points of contact does not change its length to first
-order. The Jacobian of a path is the Jacobian of two lines whose inner ends are fixed in the body of the surface. The
-two *line* elements of a path (reference/joints/elements.py) have the Jacobians of these lines. The value of the first
-element includes the arc.
+A path is locally the shortest path. So to first order, a small motion of the points of contact does not change the
+length of the path. The Jacobian of a path is the Jacobian of two lines whose inner ends are fixed in the body of the
+surface. The two *line* elements of a path (reference/joints/elements.py) have the Jacobians of these lines. The value
+of the first element includes the arc.
 
-A path through the inside of a circle touches the circle in one point, with equal angles t to both lines. Let r be the
-radius, d_a and d_b the distances of the ends from the center, and G the angle between the ends, seen from the center.
-Newton's method from pi/2 finds t as the root of
+A path through the inside of a circle touches the circle in one point. The angle t between the circle and each of the
+lines is the same. r is the radius, d_a and d_b are the distances of the ends from the center, and G is the angle
+between the ends, seen from the center. Newton's method finds t as the root of this equation, and starts at pi/2:
 
     2 t - asin(r/d_a sin t) - asin(r/d_b sin t) = G
 """
@@ -35,17 +35,17 @@ from gpusim.typing import Array
 cross, dot, norm, matvec = rotations.cross, rotations.dot, rotations.norm, rotations.matvec
 MOST_NEWTON = 20
 SETTLED = 1e-14
-"""Newton's method ends if the angle changes by less than this, rad."""
+"""Newton's method ends if the angle changes by less than this (rad)."""
 LEAST_RADIUS = 1e-15
 ROUNDING = 1e-9
-"""Negative arcs (rad) smaller in size than this count as arcs of length 0."""
+"""Negative arc angles count as 0 if their absolute value is below this (rad)."""
 TWO_PI = 2.0 * np.pi
 _Side = tuple[Array, Array, Array]
 
 
 @dataclass
 class Paths:
-    """Paths of ropes, world frame: ends and points of contact (m), (worlds, n, 3) each, and arcs (m), (worlds, n)."""
+    """Paths of ropes in the world frame: ends and points of contact (m), (worlds, n, 3), and arcs (m), (worlds, n)."""
 
     end_a: Array
     contact_a: Array
@@ -54,7 +54,7 @@ class Paths:
     arc: Array
     center: Array
     arc_axis: Array
-    """Unit normals of the arcs' circles, counter-clockwise from contact_a to contact_b."""
+    """Unit normals of the arcs' circles. Arcs are counterclockwise from ``contact_a`` to ``contact_b``."""
 
     @property
     def length(self) -> Array:
@@ -63,7 +63,11 @@ class Paths:
 
 
 def find_paths(t: WrapTable, position: Array, rotation: Array, i: Array | slice = slice(None)) -> Paths:
-    """Return the paths with indices ``i``, for body positions (worlds, bodies, 3) in m, and rotation matrices."""
+    """Return the paths with indices ``i``.
+
+    ``position`` contains the positions of the bodies (m), (worlds, bodies, 3), and ``rotation`` their rotation
+    matrices.
+    """
 
     def place(body: Array, point: Array) -> Array:
         return np.asarray(position[:, body] + matvec(rotation[:, body], point))
@@ -98,7 +102,7 @@ def start_length(path: WrappedPath, bodies: Sequence[BodySpec]) -> float:
 def around(
     cylinder: Array, sided: Array, radius: Array, a: Array, b: Array, frame: Array, side: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the points of contact from the center (..., 3), the arcs (...), and the normals of the arcs' circles.
+    """Return the points of contact relative to the center (..., 3), the arcs (...), and normals of the arcs' circles.
 
     Args:
         cylinder, sided, radius: (n,) whether the surface is a cylinder, whether the path has a side point, radius (m).
@@ -132,7 +136,7 @@ def around(
 
 
 def _plane(cylinder: Array, a: Array, b: Array, frame: Array) -> tuple[Array, Array]:
-    """Return the two axes of the plane of the circle, world frame."""
+    """Return the two axes of the plane of the circle, in the world frame."""
     x = a / norm(a)[..., None]
     normal = cross(a, b)
     # With the ends and the center on one line any plane works.
@@ -161,10 +165,10 @@ def _nearest(a: Array, b: Array) -> Array:
 
 
 def _outside(sided: Array, radius: Array, a: Array, b: Array, side: Array) -> tuple[Array, list[Array], Array, Array]:
-    """Return whether the path touches the circle, its points of contact, the arc's angle and the direction of rotation.
+    """Return whether the path touches the circle, the points of contact, the arc's angle, and the arc's direction.
 
-    The path takes the shorter way around the circle. But if the center would be between path and side point, the path
-    takes the longer way.
+    The path takes the shorter way around the circle. But if the center would then be between the path and the side
+    point, the path takes the longer way.
     """
     square, near, sense = radius * radius, _nearest(a, b), _cross2(a, b)
     room_a, room_b = _dot2(a, a) - square, _dot2(b, b) - square
@@ -216,7 +220,10 @@ def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array]:
 def rows(
     paths: Paths, t: WrapTable, position: Array, i: Array | slice = slice(None)
 ) -> list[tuple[Array, Array, Array]]:
-    """Return the body (n,) and the linear and angular length Jacobians (worlds, n, 3) for each end of both lines."""
+    """Return the Jacobians of the path lengths for each end of both lines.
+
+    Each entry is the bodies (n,), the linear part (worlds, n, 3) and the angular part (worlds, n, 3).
+    """
     found = []
     lines = (
         (paths.end_a, t.body_a[i], paths.contact_a, t.body[i]),
@@ -232,7 +239,10 @@ def rows(
 
 
 def rates(found: list[_Side], twist: Callable[[Array], Array]) -> Array:
-    """Return the rates of path lengths. ``found``: result of :func:`rows`. ``twist``: function from body to twist."""
+    """Return the rates of path lengths.
+
+    ``found`` is the result of :func:`rows`. ``twist`` returns the twists of bodies.
+    """
     total: Array = np.zeros(found[0][1].shape[:-1])
     for body, linear, angular in found:
         v = twist(body)
@@ -241,7 +251,7 @@ def rates(found: list[_Side], twist: Callable[[Array], Array]) -> Array:
 
 
 def polyline(paths: Paths, count: int) -> Array:
-    """Return points on each path: both ends, and ``count`` + 1 points on its arc, (worlds, n, count + 3, 3)."""
+    """Return points on each path: both ends, and ``count`` + 1 points on the arc, (worlds, n, count + 3, 3)."""
     start, end = paths.contact_a - paths.center, paths.contact_b - paths.center
     z = paths.arc_axis
     low, high = dot(start, z)[..., None] * z, dot(end, z)[..., None] * z

@@ -1,9 +1,10 @@
 """Quantities: signals that backends read from a state. Each quantity has a NumPy reader and a C++ expression.
 
 ``device`` is the body of a C++ function. The arguments of this function are the world ``w``, the index ``i`` of an
-element, and ``out`` for the result. ``w`` has accessors for parameters, tables and the stored state, with the names in
-model/fields.py. cuda_kernels/signals/observe.cuh has more functions to call. backends/codegen/observe_header.py
-generates the kernels' switch over all quantities. The files of actuators declare their quantities as ``Reading``.
+element, and ``out`` for the result. ``w`` has functions that return parameters, tables and the stored state. Their
+names are in model/fields.py. The body can also call the functions of cuda_kernels/signals/observe.cuh.
+backends/codegen/observe_header.py generates the kernels' switch over all quantities. The files of actuators declare
+their quantities as ``Reading``.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ matvec, cross = rotations.matvec, rotations.cross
 
 @dataclass(frozen=True)
 class Quantity:
-    """Quantity that every element of one family (bodies, sites, ...) has.
+    """Quantity of every element of one family (bodies, sites, ...).
 
     ``shape`` is the shape of the value for one element. ``read`` takes the indices (n,) of elements and returns
     (num_worlds, n, *shape). ``device`` reads one element of one world.
@@ -77,7 +78,7 @@ SIM = (
         _state("pair_peak"), "*out = *w.pair_peak();",
     ),
 )  # fmt: skip
-"""Quantities of a whole world, which ignore the index."""
+"""Quantities of a whole world. They ignore the index."""
 
 
 def _origin(now: StateReader, i: Array) -> Array:
@@ -199,8 +200,8 @@ SITE = (
 def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
     """Return the change of linear acceleration and torque from the last kick to t, (num_worlds, n, 6).
 
-    The change is the difference of the means of the last two kicks, rotated with the body. With only one kick, the
-    change is zero.
+    The function extrapolates the means of the last two kicks, and rotates the change with the body. With only one kick,
+    the extrapolation is zero.
     """
     s, shape = now.state, (*change.shape[:2], 2, 3)
     h1, kick, older = (s[name][:, None, None, None] for name in ("step_before", "kick_before", "kick_before_last"))
@@ -217,10 +218,10 @@ def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
 
 
 def _site_acceleration(now: StateReader, i: Array) -> Array:
-    """Return acceleration minus gravity, along the site's axes, at t. For smooth motion, the error is second order.
+    """Return acceleration minus gravity at t, along the site's axes. For smooth motion, the error is second order.
 
     The function extrapolates the mean accelerations of the last two kicks to t. If the acceleration changes by more
-    than the share ROUGH (impacts), the function uses the value of the last kick.
+    than the share ROUGH, as in impacts, the function uses the value of the last kick.
     """
     s, body = now.state, now.sites["body"][i]
     kick = s["kick_before"][:, None, None]
@@ -281,17 +282,17 @@ JOINT_WRENCH = (
         "for (int k = 0; k < 3; ++k) out[k] = double(w.sensed_wrench()[6 * i + 3 + k]);",
     ),
 )  # fmt: skip
-"""Quantities of a sensor in a joint."""
+"""Quantities of a force sensor in a joint."""
 
 
 def contact_wrench(now: StateReader, i: Array) -> Array:
-    """Return the contact force and the torque about the center of mass on the bodies of sensors, (num_worlds, n, 6)."""
+    """Return the contact force and torque on each sensor's body, about the center of mass, (num_worlds, n, 6)."""
     time = now.state["sensed_time"][:, None, None]
     return np.where(time > 0.0, now.state["sensed_contact"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
 
 
 def _contact_place(now: StateReader, i: Array) -> tuple[Array, Array]:
-    """Return the sensor's origin relative to the center of mass (m), and its z axis, world frame."""
+    """Return the sensor's origin relative to the center of mass (m), and the sensor's z axis, in the world frame."""
     site, body = now.sensors["contact_sensor_site"][i], now.sensors["contact_sensor_body"][i]
     r, has = now.rotation(body), site >= 0
     com = np.array([b.com for b in now.model.bodies]).reshape(-1, 3)[body]
@@ -362,7 +363,7 @@ RAY = (
         _cast(lambda casts: casts.normal), "copy3(c.normal, out);",
     ),
 )  # fmt: skip
-"""Quantities of a sensor's ray. In ``device``, ``c`` is the ray (cuda_kernels/rays.cu)."""
+"""Quantities of a ray of a sensor. In ``device``, ``c`` is the ray (cuda_kernels/rays.cu)."""
 
 
 def reading(kind: str, declared: Reading) -> Quantity:
@@ -382,12 +383,15 @@ def readings(kind: ActuatorType) -> tuple[Quantity, ...]:
 
 @cache
 def device_quantities(kinds: tuple[ActuatorType, ...]) -> tuple[Quantity, ...]:
-    """Return all quantities that the kernels can read for these kinds of actuators, in the order of their numbers."""
+    """Return all quantities that the kernels can read, in the order of their numbers.
+
+    ``kinds`` are kinds of actuators.
+    """
     of_kinds = (q for kind in kinds for q in readings(kind) if q.device)
     return (*SIM, *BODY, *COORDINATE, *TENSION, *FRAME, *SITE, *IMU, *JOINT_WRENCH, *CONTACT_WRENCH, *of_kinds)
 
 
 @cache
 def numbers(kinds: tuple[ActuatorType, ...]) -> dict[int, int]:
-    """Return the number of every quantity, by the id of the object. Quantities of rays have the last numbers."""
+    """Return the number of every quantity, by the ``id`` of the object. Quantities of rays have the last numbers."""
     return {id(q): number for number, q in enumerate((*device_quantities(kinds), *RAY))}

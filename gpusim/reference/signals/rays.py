@@ -16,14 +16,14 @@ matvec, dot = rotations.matvec, rotations.dot
 
 @dataclass
 class Casts:
-    """Rays of all worlds, (num_worlds, n, ...), world frame.
+    """Rays of all worlds, in the world frame, (num_worlds, n, ...).
 
     Attributes:
         origin: start points of the rays, m.
         direction: unit vectors.
         distance: distance to the first surface, or the sensor's range if the ray hits nothing, m.
-        normal: outward unit normal of the surface that the ray hits, zeros if the ray hits nothing.
-        shape: index of the shape that the ray hits, -1 if the ray hits nothing.
+        normal: outward unit normal of the surface that the ray hits, or zeros if the ray hits nothing.
+        shape: index of the shape that the ray hits, or -1 if the ray hits nothing.
     """
 
     origin: Array

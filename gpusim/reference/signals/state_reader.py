@@ -1,17 +1,18 @@
-"""Signals at the time t of a state, without a trial substep: poses, velocities, coordinates and their rates.
+"""Signals at the time t of a state, without a trial substep: poses, velocities, coordinates and coordinate rates.
 
-The state stores velocities of three half steps: v1 at t - h1/2, and before it v2 and v3. A kick applies the forces
-between two half steps, over the time H. The mean accelerations of the last two kicks are (v1 - v2)/H1 and (v2 - v3)/H2.
-For constant steps h, these accelerations belong to the times t - h and t - 2 h. The reader extrapolates the
-accelerations to t - h1/4 and uses the result to advance v1 to t. The error of the velocity at t is of second order. The
-reader advances momenta in the same way.
+The state stores the velocities at the last three half steps: v1 at t - h1/2, v2 before v1, and v3 before v2. A kick
+applies the forces between two half steps. It covers the time H. The mean accelerations of the last two kicks are (v1 -
+v2)/H1 and (v2 - v3)/H2. For constant steps h, these accelerations belong to the times t - h and t - 2 h. The reader
+extrapolates the accelerations to t - h1/4 and uses the result to advance v1 to t. The error of the velocity at t is of
+second order. The reader advances momenta in the same way.
 
-The reader does not extrapolate an impact. If the two accelerations differ in direction, or by several times in
-magnitude, v1 stays unchanged. If the change is small relative to the velocity, v1 always advances. Contacts take two
-steps to stop a body. So if an acceleration jumps up, stage drift stores v3 = v2, and v1 stays unchanged for two steps.
+The reader does not extrapolate an impact. If the two accelerations have different directions or very different
+magnitudes, the reader returns v1. If the change is small relative to the velocity, the reader always advances v1.
+Contacts take two steps to stop a body. So if an acceleration increases suddenly, stage drift stores v3 = v2, and the
+reader returns v1 for two steps.
 
-After a start, the reader knows only one kick. In this case, the reader uses the acceleration of this kick, unless the
-start velocities violated joints, stops or contacts (H2 = -1).
+After a start, the reader knows only one kick, and uses the acceleration of this kick. There is one exception: if the
+start velocities violated joints, stops or contacts (H2 = -1), the reader returns v1.
 """
 
 from __future__ import annotations
@@ -47,15 +48,15 @@ from gpusim.typing import Array
 
 matvec, cross, dot = rotations.matvec, rotations.cross, rotations.dot
 SPRING = 4.0
-"""An acceleration counts as a jump if it grows by more than this factor from one kick to the next."""
+"""An acceleration counts as an impact if it increases by more than this factor from one kick to the next."""
 SMALL = 0.02
 """The reader always advances a velocity if the advance is below this share of the velocity."""
 ROUGH = 0.5
-"""The reader does not extrapolate a sensor's acceleration that changes by more than this share in a step."""
+"""The reader does not extrapolate the acceleration at a site if it changes by more than this share in a step."""
 
 
 def carried_velocities(state: dict[str, Array], semi_implicit: bool, bodies: Any) -> Array:
-    """Return linear velocities (m/s) and angular momenta (kg m2/s), advanced to t, (num_worlds, n, 6)."""
+    """Return linear velocities (m/s) and angular momenta (kg m2/s) at t, (num_worlds, n, 6)."""
     last = np.concatenate([state[name][:, bodies] for name in ("linear_velocity", "angular_momentum")], axis=-1)
     v1: Array = last.astype(np.float64)
     if semi_implicit:
@@ -89,9 +90,9 @@ class StateReader:
     Args:
         model, coordinates: model of the simulation, and its coordinate table.
         semi_implicit: whether velocities are already at t.
-        state: returns the state to read.
+        state: function that returns the state to read.
         parameters: arrays of fields.PARAMETER_FIELDS, by name.
-        control: returns the commands, (num_worlds, controls).
+        control: function that returns the commands, (num_worlds, controls).
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class StateReader:
 
     @property
     def control(self) -> Array:
-        """Return the commands as actuators use them: after limits, factor and offset, (num_worlds, controls)."""
+        """Return the commands after limits, factor and offset, as actuators use them, (num_worlds, controls)."""
         return self.model.acting(self._control())
 
     def broadcast(self, array: Array) -> Array:
@@ -163,7 +164,7 @@ class StateReader:
         return np.asarray(np.matmul(self.rotation(self.sites["body"][i]), frame))
 
     def ray_lines(self, i: Array) -> tuple[Array, Array]:
-        """Return the origins (m) and the directions of the rays ``i``, world frame, (num_worlds, n, 3) each."""
+        """Return origins (m) and directions of the rays ``i`` in the world frame, (num_worlds, n, 3) each."""
         site, axes = self.rays["ray_site"][i], self.site_axes(self.rays["ray_site"][i])
         return (
             np.asarray(self.site_position(site) + matvec(axes, self.rays["ray_origin"][i])),
@@ -173,7 +174,7 @@ class StateReader:
     # Coordinates, by index.
 
     def points(self, i: Any) -> tuple[Array, Array, Array]:
-        """Return the arms of both joint points, and the vector between these points, world frame (m)."""
+        """Return the arms of both joint points, and the vector between these points, in the world frame (m)."""
         c, x = self.coordinates.columns, self.state["position"]
         a, b = c["body_a"][i], c["body_b"][i]
         arm_a, arm_b = matvec(self.rotation(a), c["arm_a"][i]), matvec(self.rotation(b), c["arm_b"][i])
@@ -185,9 +186,9 @@ class StateReader:
         return matvec(self.rotation(c["owner"][i]), c["axis"][i])
 
     def turn_direction(self, i: Any) -> Array:
-        """Return the directions of rotation rates, world frame, (num_worlds, n, 3).
+        """Return the directions that give the rates of rotational coordinates, in the world frame, (num_worlds, n, 3).
 
-        The dot product of a direction and the relative angular velocity is the rate (model/euler_angles.py).
+        The rate is the dot product of the direction and the relative angular velocity (model/euler_angles.py).
         """
         c, kind = self.coordinates.columns, self.coordinates.columns["kind"][i]
         far = np.where(c["owner"][i] == c["body_a"][i], c["body_b"][i], c["body_a"][i])
@@ -195,12 +196,12 @@ class StateReader:
         return euler_angles.direction(self.axis(i), matvec(self.rotation(far), c["other"][i]), component)
 
     def turn_axis(self, i: Any) -> Array:
-        """Return the axes about which coordinates rotate or along which they move, world frame, (num_worlds, n, 3)."""
+        """Return the axes of the rotations or translations of coordinates, in the world frame, (num_worlds, n, 3)."""
         middle = (self.coordinates.columns["kind"][i] == KINDS[MIDDLE_TURN])[:, None]
         return np.where(middle, self.turn_direction(i), self.axis(i))
 
     def frame_rotation(self, i: Any) -> Array:
-        """Return rotations from the parent's to the child's joint frame: quaternions, w >= 0, (num_worlds, n, 4)."""
+        """Return quaternions from the parent's to the child's joint frame, with w >= 0, (num_worlds, n, 4)."""
         c, q = self.coordinates.columns, self.state["orientation"]
         a = rotations.quaternion_product(q[:, c["body_a"][i]], c["frame_a"][i][None])
         b = rotations.quaternion_product(q[:, c["body_b"][i]], c["frame_b"][i][None])
@@ -215,7 +216,7 @@ class StateReader:
         return euler_angles.wrapped(t, axis, ref_a, ref_b, k)
 
     def _angles(self, k: Array) -> Array:
-        """Return angles counted over full turns up to the current poses, rad."""
+        """Return joint angles at the current poses, counted over full rotations (rad)."""
         from gpusim.reference.joints.elements import TWO_PI
 
         wrapped = self.wrapped_angles(k)
@@ -307,5 +308,5 @@ class StateReader:
         return next(g for g in self.groups if g.type.name == kind)
 
     def command_before(self, group: Group, name: str) -> Array:
-        """Return the commands of an actuator group over the last step, (num_worlds, n)."""
+        """Return the commands of an actuator group in the last step, (num_worlds, n)."""
         return self.state["command_before"][:, group.control[name]]

@@ -1,17 +1,17 @@
-"""Writes of poses and velocities in many worlds: a list of operations that every world executes in order.
+"""Writes of poses and velocities in many worlds. A write is a list of operations that every world executes in order.
 
-The operations write the poses of bodies first. Joint coordinates from parent to child, velocities of bodies, and joint
-rates follow. A write of joint coordinates moves the subtree of the joint's child rigidly, and rotates the velocities of
-this subtree. A write of joint rates changes the velocities of the subtree as if the subtree were one rigid body. The
-NumPy backend calls :func:`run` for all chosen worlds. The kernels (cuda_kernels/signals/writes.cuh) execute the same
-operations.
+The operations write the poses of bodies first. They then write joint coordinates (from parent to child), velocities of
+bodies, and joint rates. The subtree of a joint contains its child and all bodies below the child. A write of joint
+coordinates moves this subtree rigidly, and rotates its velocities. A write of joint rates changes the velocities of the
+subtree as if it were one rigid body. The NumPy backend calls :func:`run` for all chosen worlds. The kernels
+(cuda_kernels/signals/writes.cuh) execute the same operations.
 
-Written values hold at the time t, but the state stores velocities half a step before t. So the operations first advance
-the velocities of written bodies to t. After the write, the operations convert these velocities back to the half step:
-v(t - h'/2) = v - (h'/2) a, with the last step h' and the last acceleration a. For a body with a written pose, a is the
-acceleration of free fall. The operations never extrapolate impacts (state_reader.py). The state of all other bodies
-stays the same, bit for bit. Only a write of the poses of all dynamic bodies replaces all velocities at half steps by
-velocities at t.
+Written values are values at the time t, but the state stores velocities half a step before t. So the operations first
+advance the velocities of written bodies to t. After the write, the operations convert these velocities back to the half
+step: v(t - h'/2) = v - (h'/2) a. h' is the last step, and a is the last acceleration. For a body with a written pose, a
+is the acceleration of free fall. The operations never extrapolate impacts (state_reader.py). The state of all other
+bodies stays the same, bit for bit. There is one exception: if a write sets the poses of all dynamic bodies, the state
+stores the velocities at t for all bodies.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OPERATIONS = (
 """Names of the operations by number. Each operation has two indices and a column of values."""
 CODES = {name: number for number, name in enumerate(OPERATIONS)}
 REMEMBERED = 21
-"""Numbers that a write stores for each body: previous pose, changes of velocities, impact flags."""
+"""Number of values that a write stores for each body: previous pose, changes of velocities, impact flags."""
 IMPACT = 3.0
 """A velocity change counts as an impact if it exceeds this factor times the change in free fall."""
 Operation = tuple[str, int, int, int]
@@ -47,9 +47,10 @@ _COUNTED = [KINDS[kind] for kind in COUNTED]
 
 @dataclass(frozen=True)
 class Target:
-    """Target of a write: ``what`` is "position", "orientation", "linear" or "angular" of body ``index``.
+    """Target of a write: a quantity of the body or joint ``index``.
 
-    For joint ``index``, ``what`` is "coordinates", "quaternion", "pose" or "rates".
+    For a body, ``what`` is "position", "orientation", "linear" or "angular". For a joint, ``what`` is "coordinates",
+    "quaternion", "pose" or "rates".
     """
 
     what: str
@@ -63,7 +64,7 @@ _OF_JOINT = {"coordinates": "PLACE", "quaternion": "PLACE_TURN", "pose": "PLACE_
 
 
 def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
-    """Return the operations, (n, 4), that write ``targets``: pairs of a target and the first column of its values."""
+    """Return the operations that write ``targets``, (n, 4). A target comes with the first column of its values."""
     model = now.model
 
     def of_bodies(*what: str) -> list[Operation]:
@@ -109,7 +110,10 @@ def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
 
 
 def _lifted(now: StateReader, moved: set[int], sped: set[int]) -> tuple[list[Operation], list[Operation]]:
-    """Return the first and the last operations, which convert between velocities at t and at the half step."""
+    """Return the first and the last operations of a write.
+
+    They convert between velocities at t and at the half step.
+    """
     bodies, axis_bodies = now.model.bodies, _axis_bodies(now)
     free = {i for i, body in enumerate(bodies) if not body.kinematic}
     if free and free <= moved:
@@ -137,7 +141,10 @@ def _axis_bodies(now: StateReader) -> list[set[int]]:
 
 
 def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
-    """Return the bodies below joints, from parent to child, as (written joint or -1, body, parent body)."""
+    """Return the bodies below joints, from parent to child.
+
+    Each entry is (joint, body, parent body). ``joint`` is -1 if the write does not set the body's joint.
+    """
     own = {model.joints[j].child: j for j in reversed(joints)}
     hanging = _hanging(model, own)
     moved: dict[int, tuple[int, int, int]] = {}
@@ -163,8 +170,8 @@ def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
 def _hanging(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int, int]]]:
     """Return the children of each body, as pairs (joint, child body).
 
-    Each body is the child of at most one joint: its joint in ``written``, else its first joint that sets the pose, else
-    its first joint. For a weld from :func:`_fittings`, the parent body is a child of the weld's child body.
+    Each body is the child of at most one joint. This is its joint in ``written``, else its first joint that sets the
+    pose, else its first joint. For a weld from :func:`_fittings`, the parent body is a child of the weld's child body.
     """
     fittings = _fittings(model)
     carriers = dict(written)
@@ -182,9 +189,9 @@ def _hanging(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int,
 
 
 def _fittings(model: Model) -> set[int]:
-    """Return the welds whose parent body has no other joint.
+    """Return the welds whose parent body is dynamic and has no other joint.
 
-    The parent is dynamic, and the child has another parent.
+    The child body of such a weld also has another parent.
     """
     parents = [spec.parent for spec in model.joints if spec.child != WORLD]
     children = [spec.child for spec in model.joints]
@@ -198,7 +205,7 @@ def _fittings(model: Model) -> set[int]:
 
 
 def _subtree(model: Model, hanging: dict[int, list[tuple[int, int]]], joint: int) -> list[int]:
-    """Return the joint's child and all bodies below it, from parent to child, without the joint's parent."""
+    """Return the child of a joint and all bodies below this child, from parent to child, without the joint's parent."""
     found = {model.joints[joint].child: None}
     for body in (queue := list(found)):
         for _, child in hanging.get(body, ()):
@@ -209,14 +216,14 @@ def _subtree(model: Model, hanging: dict[int, list[tuple[int, int]]], joint: int
 
 
 def run(now: StateReader, operations: Array, values: Array, worlds: Array) -> None:
-    """Execute operations in the chosen ``worlds``, (n,), with ``values`` (n, columns)."""
+    """Execute operations in the chosen ``worlds``, (n,). ``values`` contains the written values, (n, columns)."""
     writer = _Writer(now, values, worlds)
     for code, i, j, column in operations.tolist():
         getattr(writer, OPERATIONS[code].lower())(i, j, column)
 
 
 class _Writer:
-    """NumPy versions of the operations over all chosen worlds. i and j are the two indices of an operation."""
+    """NumPy versions of the operations, for all chosen worlds. i and j are the two indices of an operation."""
 
     def __init__(self, now: StateReader, values: Array, worlds: Array) -> None:
         self.now, self.values, self.worlds, self.state = now, values, worlds, now.state
@@ -261,7 +268,7 @@ class _Writer:
         return np.concatenate([self._get("linear_velocity", body), self._get("angular_momentum", body)], axis=-1)
 
     def _was_struck(self, body: int, now: Array) -> Array:
-        """Return whether an impact changed the velocity or the angular momentum of a body in the last step, (n, 6).
+        """Return whether an impact changed the velocity or angular momentum of a body in the last step, (n, 6).
 
         An impact changes a velocity by more than IMPACT times the change in free fall. The state reader does not
         extrapolate such a change.
@@ -287,8 +294,8 @@ class _Writer:
     def let_down(self, i: int, j: int, column: int) -> None:
         """Convert the velocities of body i, and their history, back to the half step.
 
-        j = 0: subtract the change that :meth:`lift` stored. j = 1: subtract the change in free fall, but nothing after
-        an impact. j = 2: subtract the change in free fall, even after an impact.
+        If j is 0, subtract the change that :meth:`lift` stored. If j is 1, subtract the change in free fall, except
+        after an impact. If j is 2, subtract the change in free fall, even after an impact.
         """
         times = ("step_before", "kick_before", "kick_before_last")
         h, kick, older = (self.state[name][self.worlds][:, None] for name in times)
@@ -307,7 +314,7 @@ class _Writer:
         self._set("velocity_before_last", i, before - np.maximum(older, 0.0) * pull)
 
     def _free_fall(self, i: int) -> Array:
-        """Return gravity plus applied force per mass, and applied torque, (n, 6)."""
+        """Return the acceleration due to gravity and the applied force, and the applied torque, (n, 6)."""
         p = self.now.parameters
         own = (p[name][:, i] for name in ("applied_force", "applied_torque"))
         alone = (p[name][:, i, None] for name in ("gravity_scale", "mass"))
@@ -318,7 +325,7 @@ class _Writer:
         return np.broadcast_to(pull, (len(self.worlds), 6))
 
     def axis_rate(self, i: int, j: int, column: int) -> None:
-        """Add j times the coordinate's rate at t to the stored rates of an axis row.
+        """Add j times the coordinate's rate at t to the stored rates of axis row i.
 
         j is -1 before the write and 1 after the write. So the two calls together add the change of the rate.
         """
@@ -342,7 +349,10 @@ class _Writer:
         self._set("position", i, self.values[:, column : column + 3] + self._center_offset(i))
 
     def body_orientation(self, i: int, j: int, column: int) -> None:
-        """Rotate the body about its frame's origin to the written orientation. The angular velocity does not change."""
+        """Rotate the body to the written orientation, about the origin of its frame.
+
+        The angular velocity does not change.
+        """
         origin = self._get("position", i) - self._center_offset(i)
         omega = self.now.twist([i])[self.worlds, 0, 3:]
         self._set("orientation", i, rotations.normalized(self.values[:, column : column + 4]))
@@ -354,7 +364,7 @@ class _Writer:
         self._set("linear_velocity", i, self.values[:, column : column + 3])
 
     def body_angular(self, i: int, j: int, column: int) -> None:
-        """Write the angular velocity, world frame."""
+        """Write the angular velocity in the world frame."""
         self._set("angular_momentum", i, self._momentum(i, self.values[:, column : column + 3]))
 
     def remember(self, i: int, j: int, column: int) -> None:
@@ -363,7 +373,7 @@ class _Writer:
         self.change = np.zeros((*self.before["position"].shape[:2], 6))
 
     def place(self, i: int, j: int, column: int) -> None:
-        """Write j coordinates of a joint, from coordinate i on."""
+        """Write j coordinates of a joint. The first is coordinate i."""
         t = self.table
         turn = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(self.worlds), 4))
         after, shift = turn, np.zeros((len(self.worlds), 3))
@@ -407,7 +417,8 @@ class _Writer:
     def _place(self, i: int, turn: Array, shift: Array) -> None:
         """Write the child's pose.
 
-        ``turn`` is its orientation, and ``shift`` the vector between the joint points, in parent axes.
+        ``turn`` is the orientation of the child, and ``shift`` is the vector between the joint points, both in parent
+        axes.
         """
         a, b, count = int(self.table["body_a"][i]), int(self.table["body_b"][i]), len(self.worlds)
         q = rotations.normalized(rotations.quaternion_product(self._get("orientation", a), turn))
@@ -416,7 +427,7 @@ class _Writer:
         self._move(b, q, point - arm)
 
     def _move(self, b: int, q: Array, center: Array) -> None:
-        """Write a new pose. Velocities rotate with it."""
+        """Write a new pose, and rotate the velocities with the body."""
         old = self.before["orientation"][:, b]
         q = np.where(np.sum(q * old, axis=-1, keepdims=True) < 0.0, -q, q)
         spin = rotations.quaternion_product(q, rotations.quaternion_conjugate(old))
@@ -437,9 +448,9 @@ class _Writer:
         )
 
     def rate(self, i: int, j: int, column: int) -> None:
-        """Write j rates of a joint, from coordinate i on.
+        """Write j rates of a joint. The first is the rate of coordinate i.
 
-        The child's velocity gets the change of the parent's velocity, as if both were one rigid body. The function then
+        The child's velocity first changes with the parent's velocity, as if both were one rigid body. The function then
         adds the change of the rates along the joint's axes.
         """
         numbers = np.arange(i, i + j)
@@ -471,7 +482,7 @@ class _Writer:
                 self._set("angular_momentum", b, momentum)
 
     def wrap_angle(self, i: int, j: int, column: int) -> None:
-        """Set a joint angle from the poses, between -pi and pi."""
+        """Set a joint angle from the poses, between -pi and pi (rad)."""
         self.state["angle"][self.worlds, i] = self.now.wrapped_angles(np.array([i]))[self.worlds, 0]
 
     def set_angle(self, i: int, j: int, column: int) -> None:

@@ -1,4 +1,4 @@
-"""Constraints of one color, which the solver solves together, and the matrices for their block solves."""
+"""Constraints of one color, and the matrices for their block solves. The solver solves these constraints together."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from gpusim.typing import Array
 class ColorBatch:
     """Constraints of one color, or the constraints without a color (overflow), in the current substep.
 
-    Shapes: ``bodies`` (n, slots), Jacobians (worlds, n, block, slots * 6). ``load`` (n, slots) is the number of parts
-    into which the mass of each slot's body is split. ``mass_jacobian`` includes this split. ``load`` is None if the
-    constraints have a color, because the bodies are then not split.
+    ``bodies`` is (n, slots), and Jacobians are (worlds, n, block, slots * 6). ``load`` is for mass splitting of the
+    overflow: the number of parts into which the mass of each slot's body is split, (n, slots). ``mass_jacobian``
+    includes this split. ``load`` is None if the constraints have a color.
     """
 
     constraints: Array
@@ -31,7 +31,8 @@ class ColorBatch:
     axes: list[AxisStep]
     coupled: CoupledRows
     gamma: Array
-    """(worlds, n, block) compliances of axis rows in the block of the rigid rows, 0 for other rows (soft_rows.py)."""
+    """(worlds, n, block) compliances of the axis rows in the block of the rigid rows (soft_rows.py). 0 for other
+    rows."""
 
 
 @dataclass
@@ -39,7 +40,7 @@ class CoupledRows:
     """Coupled laws of a batch of constraints.
 
     ``k`` is the index of each law's constraint in the batch, and ``number`` is the index of each law in the model.
-    ``rows`` (n, block) marks the used rows. ``product`` is J M^-1 J^T. ``inverse`` is (product + compliance)^-1.
+    ``rows`` is True for used rows, (n, block). ``product`` is J M^-1 J^T. ``inverse`` is (product + compliance)^-1.
     """
 
     k: Array
@@ -76,11 +77,11 @@ class CoupledRows:
 
 @dataclass
 class AxisStep:
-    """One axis row for each of several constraints in a batch.
+    """One axis row for each of n constraints in a batch.
 
-    ``impulse`` (worlds, n, block) is a unit impulse of the row, plus the impulses that keep the constraint's rigid rows
-    solved. ``impulse`` changes the velocities of the bodies by ``motion`` (worlds, n, slots * 6), and the velocity of
-    the row by ``response``.
+    ``impulse`` is a unit impulse of the row, plus the impulses that keep the constraint's rigid rows solved, (worlds,
+    n, block). ``impulse`` changes the velocities of the bodies by ``motion``, (worlds, n, slots * 6). It changes the
+    velocity of the row by ``response``.
     """
 
     k: Array

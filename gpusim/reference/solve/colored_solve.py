@@ -2,12 +2,12 @@
 
 No two constraints of one color share a dynamic body, so the solver solves all constraints of a color at once. The
 solver handles one color after another (Gauss-Seidel). Within a constraint, the solver solves the rigid rows as one
-block, then each axis row by its law in closed form.
+block, and then each axis row by its law.
 
 The overflow contains the constraints without a color. Each sweep starts with the overflow. The solver solves all
 overflow constraints from the same velocities (Jacobi) with mass splitting (Tonge, Benevolenski and Voroshilov 2012). If
-a body has n overflow constraints, each of them acts on a part with 1/n of the body's mass. The body then moves by the
-mean of its parts. Mass splitting conserves momentum and prevents overshoot. After the joints, each sweep solves the
+a body has n overflow constraints, each constraint acts on a part with 1/n of the body's mass. The body then moves by
+the mean of its parts. Mass splitting conserves momentum and prevents overshoot. After the joints, each sweep solves the
 contacts (contact_solve.py).
 """
 
@@ -37,7 +37,7 @@ LEAST_SHARE, FULL_SHARE_BELOW = 0.2, 1e-3
 
 
 def solve(w: StepBuffers) -> None:
-    """Fill ``solved``, ``twist`` and ``rate_next``."""
+    """Compute ``solved``, ``twist`` and ``rate_next``."""
     curvature(w)
     w.active = np.ones((w.num_worlds, 1), bool)
     w.response = np.zeros_like(w.rate)
@@ -54,10 +54,10 @@ def solve(w: StepBuffers) -> None:
 
 
 def warm_start(w: StepBuffers) -> None:
-    """Build the batches of the constraints that sweeps solve.
+    """Build the batches of the swept constraints, and apply their initial impulses.
 
-    Apply the impulses of the last substep, times the ratio of the kick times of this substep and the last one. A kick
-    time is the time over which a kick applies forces.
+    The initial impulses are those of the last substep, scaled by the ratio of the kick times of this and the last
+    substep. A kick time is the time over which a kick applies forces.
     """
     w.batches = _batches(w)
     for batch in w.batches:
@@ -74,13 +74,13 @@ def warm_start(w: StepBuffers) -> None:
 
 
 def resume(w: StepBuffers, worlds: Array) -> None:
-    """Solve ``worlds`` (bool, (num_worlds,)), whose bounds or contacts have changed, from the current solution."""
+    """Continue to solve worlds whose bounds or contacts have changed. ``worlds`` is a mask, (num_worlds,)."""
     w.active = worlds[:, None]
     _run_sweeps(w, ~worlds)
 
 
 def _run_sweeps(w: StepBuffers, done: Array) -> None:
-    """Sweep until all worlds converge or ``iterations`` is reached. Mark converged worlds in ``done``."""
+    """Sweep until all worlds converge, at most ``iterations`` times. Mark converged worlds in ``done``."""
     for sweep in range(w.config.iterations):
         if 0 < sweep <= REFITS:
             _find_rate_next(w)
@@ -121,7 +121,7 @@ def _sweep_batches(w: StepBuffers, batches: list[ColorBatch], mode: Array) -> Ar
 
 
 def sweep_joints(w: StepBuffers, live: Array) -> Array:
-    """Sweep once over the joints of ``live`` worlds. Return the greatest impulse change, 0 for other worlds."""
+    """Sweep once over the joints of ``live`` worlds. Return their greatest impulse change, and 0 for other worlds."""
     before, w.active = (w.solved, w.twist), live[:, None]
     change = _sweep_batches(w, w.batches, w.mode)
     pick = live[:, None, None]
@@ -130,7 +130,7 @@ def sweep_joints(w: StepBuffers, live: Array) -> Array:
 
 
 def residual(w: StepBuffers) -> Array:
-    """Return the greatest residual (m/s or rad/s) of the rows that sweeps solve, in each world.
+    """Return the greatest residual of the swept rows in each world (m/s or rad/s).
 
     The residual of a soft row is the velocity change that solves only this row.
     """
@@ -162,7 +162,7 @@ def _row_errors(w: StepBuffers) -> Array:
 
 
 def _swept(w: StepBuffers) -> Array:
-    """Return (constraints,) True for constraints that sweeps solve."""
+    """Return a mask of the constraints that sweeps solve, (constraints,)."""
     return w.topology.swept if w.config.direct else np.ones(w.topology.num_constraints, bool)
 
 
@@ -174,7 +174,7 @@ def _rigid_mask(w: StepBuffers) -> Array:
 
 
 def _batches(w: StepBuffers) -> list[ColorBatch]:
-    """Return the overflow, if any, then the colors in order."""
+    """Return the batch of the overflow, if any, and then the batches of the colors."""
     t = w.topology
     sets = t.coloring_for(w.config.max_colors)
     rigid = _rigid_mask(w)
@@ -232,7 +232,7 @@ def _wide(blocks: Array) -> Array:
 
 
 def _axis_steps(w: StepBuffers, batch: ColorBatch, product: Array) -> list[AxisStep]:
-    """Return the first axis rows of all members as one step, then the second ones, and so on."""
+    """Return the axis rows in steps. Step k contains the k-th axis row of every constraint that has one."""
     owner, place = w.layout.axis_constraint, w.layout.axis_place
     position = np.full(w.topology.num_constraints, -1)
     position[batch.constraints] = np.arange(batch.constraints.size)
@@ -245,7 +245,7 @@ def _axis_steps(w: StepBuffers, batch: ColorBatch, product: Array) -> list[AxisS
 
 
 def _axis_step(w: StepBuffers, batch: ColorBatch, product: Array, k: Array, place: Array, axis: Array) -> AxisStep:
-    """Eliminate the rigid rows of each constraint from its axis row (Schur complement)."""
+    """Eliminate the rigid rows of each constraint from the constraint's axis row (Schur complement)."""
     alone = product[:, k, place, place]
     coupled = np.where(batch.rigid[k], product[:, k, place], 0.0)
     impulse = -matvec(batch.inverse[:, k], coupled)
@@ -289,9 +289,10 @@ def _sweep_batch(w: StepBuffers, batch: ColorBatch, mode: Array) -> Array:
 
 
 def _body_changes(w: StepBuffers, batch: ColorBatch, impulse: Array) -> Array:
-    """Return the velocity changes of the whole bodies for impulses (worlds, n, block) of a batch, (worlds, bodies, 6).
+    """Return the velocity changes of bodies due to impulses of a batch, (worlds, bodies, 6).
 
-    A split body moves by the mean of its n parts. Sums run in ascending order of the constraints and their slots.
+    ``impulse`` is (worlds, n, block). A split body moves by the mean of its parts. Sums run in ascending order of the
+    constraints and their slots.
     """
     moved = matvec(batch.mass_jacobian.swapaxes(-1, -2), impulse).reshape(w.num_worlds, *batch.bodies.shape, 6)
     if batch.load is not None:
@@ -330,7 +331,7 @@ def correct_positions(w: StepBuffers) -> None:
 
 
 def split_impulse_velocity(w: StepBuffers, moved: Array) -> Array:
-    """Correct a share of the position errors by split impulses: sweeps that change the displacement ``moved``."""
+    """Correct a share of the position errors by split impulses. The sweeps change the displacement ``moved``."""
     t = w.topology
     flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
     flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]
@@ -342,7 +343,7 @@ def split_impulse_velocity(w: StepBuffers, moved: Array) -> Array:
 
 
 def follow(w: StepBuffers, moved: Array) -> None:
-    """Sweep once over the displacement ``moved``, (num_worlds, bodies, 6), in place, to satisfy the rigid rows."""
+    """Sweep once to make the displacement ``moved`` satisfy the rigid rows, in place, (num_worlds, bodies, 6)."""
     _sweep_displacement(w, moved, np.zeros_like(w.solved))
 
 

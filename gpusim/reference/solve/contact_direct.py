@@ -1,26 +1,25 @@
-"""Contacts with the direct solver, which solves them between the forward and the backward solve of the joint rows.
+"""Contacts with the direct solver: sweeps between the forward and the backward solve of the joint rows.
 
-The joint rows have the matrix A = J M^-1 J^T + gamma = S^-1 L D L^T S^-1 (factor.py). C_n v is the relative twist of
-manifold n about its center. For each manifold, the solver computes
+The joint rows have the matrix A = J M^-1 J^T + gamma = S^-1 L D L^T S^-1 (factor.py). v are the velocities of the
+bodies. C_n v is the relative twist of manifold n at the manifold's center. For each manifold, the solver computes
 
-    Y_n = L^-1 S J M^-1 C_n^T,   Z_n = D^-1 Y_n,   R_n = C_n M^-1 C_n^T - Y_n^T Z_n,
+    Y_n = L^-1 S J M^-1 C_n^T,   Z_n = D^-1 Y_n,   R_n = C_n M^-1 C_n^T - Y_n^T Z_n.
 
-R_n is the response of the manifold to a wrench, with the reaction of all joints. In each pass, the solver first does
-the forward solve x = D^-1 L^-1 S r of the residual r. The solver then sweeps the contacts:
+R_n is the response of the manifold to a wrench, including the reactions of all joints. In each pass, the solver first
+does the forward solve x = D^-1 L^-1 S r of the residual r. The solver then sweeps the contacts:
 
     t = C_n v + Y_n^T x;  solve the points with the response R_n: wrench f;  v += M^-1 C_n^T f,  x -= Z_n f
 
-The solver then does the backward solve, p += S L^-T x, v += M^-1 J^T S L^-T x. So one sweep finds the impulse of a foot
-that supports the whole robot. In each world, the solver handles manifolds on bodies with joints one after another. Y_n
-and Z_n are nonzero only on the path from the manifold's bodies to the root of the elimination tree. The arrays in this
-file have all rows. The kernels visit only the rows of the path (model/paths.py). Without joints, the sweeps solve only
-the contacts.
+The solver then does the backward solve: p += S L^-T x, v += M^-1 J^T S L^-T x. p are the joint impulses. So one sweep
+finds the impulse on a foot that carries the whole robot. In each world, the solver handles manifolds on bodies with
+joints one after another. Y_n and Z_n are nonzero only on the path from the manifold's bodies to the root of the
+elimination tree. The arrays in this file contain all rows. The kernels use only the rows of the path (model/paths.py).
 
-If joints lock a contact point, its response is only round-off. So each contact point gets the compliance
-``max(0, F - W)`` along the normal and ``max(F - min(W, least eigenvalue of K), TANGENT_FLOOR tr(K)/2)`` along the
-tangents. W is the response along the normal with all joints, and K is the (2, 2) response along the tangents. F =
-min(POINT_FLOOR f, max(m, POINT_LEAST f)), where f is the response along the normal without joints. m is the sum of
-1/(total mass) over the two touching mechanisms. Tires get a compliance only along the normal.
+If joints lock a contact point, the response of the point is only round-off. So each contact point gets a compliance. It
+is ``max(0, F - W)`` along the normal, and ``max(F - min(W, least eigenvalue of K), TANGENT_FLOOR tr(K)/2)`` along the
+tangents. W is the response along the normal with all joints, and K is the (2, 2) response along the tangents. F is
+min(POINT_FLOOR f, max(m, POINT_LEAST f)). f is the response along the normal without joints. m is the sum of 1/(total
+mass) over the two touching mechanisms. Tires get a compliance only along the normal.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ RESPONDING = ("response", "mass", "moved", "floor", "push_yield", "path_y", "pat
 
 
 def respond_articulated(w: StepBuffers, worlds: Array) -> None:
-    """Compute the responses of articulated manifolds in ``worlds`` (bool, (num_worlds,)) after a factorization."""
+    """Compute the responses of articulated manifolds after a factorization. ``worlds`` is a mask, (num_worlds,)."""
     if w.touch is None:
         return
     w.condensed_fits &= ~worlds
@@ -72,23 +71,23 @@ def _respond(w: StepBuffers, m: Manifolds) -> None:
 
 
 def _turns_matter(m: Manifolds) -> Array:
-    """Return whether the response to rotation matters, bool (n,).
+    """Return whether a manifold needs the response to torques, (n,).
 
-    Rotation does not matter for a manifold with a single point that transfers no torques.
+    A manifold with a single point that transmits no torques does not need this response.
     """
     patch = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU
     return np.asarray((m.points > 1) | patch | contact_tire.tires(m) | (m.spinning > 0.0) | (m.rolling > 0.0))
 
 
 def _loaded(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the response of each point without joints, (n, 4), with an upper limit from the mass of the mechanisms."""
+    """Return the response of each point without joints, limited by the mass of the mechanisms, (n, 4)."""
     real, free = w.real.type, m.mass[..., 0]
     system = w.broadcast(w.system_inverse_mass)[m.world[:, None], m.body].sum(axis=1)[:, None]
     return np.minimum(free, np.maximum(real(1.0 / POINT_FLOOR) * system, real(POINT_LEAST / POINT_FLOOR) * free))
 
 
 def _joint_velocity(w: StepBuffers, m: Manifolds, motion: Array) -> Array:
-    """Return the velocities of the joint rows for motions (n, 2, 6) of the manifolds' bodies, for all worlds."""
+    """Return the velocities of the joint rows of all worlds, due to motions of the manifolds' bodies (n, 2, 6)."""
     moved = np.zeros_like(w.twist)
     world = np.broadcast_to(m.world[:, None], m.body.shape)
     moved[world[m.moves], m.body[m.moves]] = motion[m.moves]
@@ -112,9 +111,9 @@ def _add_floors(m: Manifolds, free: Array) -> None:
 
 
 def sweep_contacts(w: StepBuffers, worlds: Array, most: Array | int) -> None:
-    """Sweep contacts and joints until ``worlds`` converge, at most ``most`` (num_worlds,) times.
+    """Sweep contacts and joints until ``worlds`` converge. ``most`` is the maximum number of sweeps, (num_worlds,).
 
-    With directly solved joints, ``w.delta`` is x after the forward solve, (num_worlds, constraints, block).
+    With directly solved joints, ``w.delta`` must contain x after the forward solve, (num_worlds, constraints, block).
     """
     swept = bool(w.topology.swept.any())
     if w.touch is None and not swept:
@@ -145,7 +144,7 @@ def sweep_contacts(w: StepBuffers, worlds: Array, most: Array | int) -> None:
 
 
 def _solve_condensed(w: StepBuffers, live: Array, worlds: Array) -> Array:
-    """Solve the contacts of some worlds by Newton's method. Return the ``live`` worlds that remain unsolved."""
+    """Solve the contacts of ``worlds`` by Newton's method. Return the ``live`` worlds that remain unsolved."""
     if not worlds.any():
         return live
     solved, left, load = contact_newton.solve(w, worlds)

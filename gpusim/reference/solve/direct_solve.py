@@ -1,22 +1,24 @@
-"""Stage solve, direct: all joint rows at once. Limits, friction and saturation use active-set switching (modes).
+"""Stage solve with the direct solver, which solves all joint rows at once.
 
     (J v + b) + (gamma + eps A_ii) p = target,   v = v_kicked + M^-1 J^T p
 
-b is the curvature bias. Each pass recomputes the nonlinear laws at the new velocities, and also b after the modes have
-settled. The pass then corrects p with the same factor. The solver factors a world again if an axis row changes its
+b is the curvature bias. Limits, friction and saturation use active-set switching: each axis row has a mode (modes.py).
+Each pass recomputes the nonlinear laws at the new velocities. After the modes have settled, it also recomputes b (a
+*refresh*). The pass then corrects p with the same factor. The solver factors a world again if an axis row changes its
 mode, or if a compliance changes by more than 20 %. The results of a world do not depend on other worlds, bit for bit.
 
-Refreshing the bias may diverge. The *guard* stores the result of the first pass, its error of the rigid rows, and the
-energy E_1 = r x of the next correction x = A^-1 r. The guard checks the error and the energy after the next refresh.
+Refreshes may diverge. The *guard* stores the result of the first pass, the error of the rigid rows, and the energy E_1
+= r x. r is the residual and x = A^-1 r is the next correction. The guard checks the error and the energy after the next
+refresh.
 
-Large rotations: if the second refresh does not shrink the error, the passes end with the result of the first pass. A
+Large rotations: if the second refresh does not reduce the error, the passes end with the result of the first pass. A
 later step then corrects the position errors.
 
-Singular poses: each refresh may multiply errors along weak directions by g > 1. If the energy E_2 is not well below
-E_1, the guard discards the impulses of the joints and restarts with the factor of A + 20 g lambda diag(A). The
-equations do not change. g = sqrt(E_2/E_1), and lambda = (r_2 diag(A)^-1 r_2)/E_2 measures how weak the directions are.
-Joints may open along the weak directions in this step. The next step closes these joints. Passes that still diverge
-restart with 20 times the damping. The position correction uses the same factor.
+Singular poses: each refresh may multiply errors along weak directions by g > 1. E_2 is the energy after the next
+refresh. If E_2 is not well below E_1, the guard discards the impulses of the joints and restarts with the factor of A +
+20 g lambda diag(A). The equations do not change. g = sqrt(E_2/E_1), and lambda = (r_2 diag(A)^-1 r_2)/E_2 measures how
+weak the directions are. Joints may open along the weak directions in this step. The next step closes these joints.
+Passes that still diverge restart with 20 times the damping. The position correction uses the same factor.
 
 Between the forward and the backward solve, the solver sweeps the contacts (contact_direct.py) and the joints of groups
 with the colored solver (builder/joint_groups.py). Swept joints share no dynamic body with the directly solved joints.
@@ -93,7 +95,7 @@ class Rows:
         self.floor = LEAST_SLOPE[w.real] / self.response
 
     def fill(self, w: StepBuffers, mode: Array) -> None:
-        """Write the axis rows: sticking and stopped rows are rigid, all other rows are compliant."""
+        """Write the axis rows. Sticking and stopped rows are rigid, and all other rows are compliant."""
         impulse, slope = w.law.total(mode)
         contact = mode & CONTACT_BITS
         rigid = contact >= STICK
@@ -115,7 +117,7 @@ class Rows:
         return residual
 
     def change(self, w: StepBuffers, residual: Array, own: Array) -> Array:
-        """Return the greatest velocity change that would solve a single row (m/s or rad/s), (num_worlds,)."""
+        """Return the greatest residual that a row can reduce by its own impulse (m/s or rad/s), (num_worlds,)."""
         return np.asarray(np.abs(residual * (own / (own + self.gamma)) * w.topology.row_used).max(axis=(1, 2)))
 
     def rigid_error(self, w: StepBuffers, residual: Array) -> Array:
@@ -144,11 +146,11 @@ class Passes:
 
     @property
     def active(self) -> Array:
-        """Return the worlds that still have passes left."""
+        """Return a mask of the worlds that still have passes left."""
         return self.left > 0
 
     def end(self, w: StepBuffers, error: Array, change: Array) -> None:
-        """End the passes of worlds whose bias matches the velocities and whose rows have no residual.
+        """End the passes of worlds whose rows have no residual and whose bias matches the velocities.
 
         For all other worlds, decide whether the guard stores the solution, restores it, or checks the energy.
         """
@@ -165,12 +167,12 @@ class Passes:
     def guard(self, w: StepBuffers, energy: Array, plain: Array) -> None:
         """Store the solution of the first pass.
 
-        If refreshes diverge, restore that solution or remove the joint impulses.
+        If refreshes diverge, restore this solution or remove the joint impulses.
 
         Args:
             w: work arrays of the substep.
             energy: energy r x of this correction, (num_worlds,).
-            plain: the same energy with diag(A) in place of A, (num_worlds,).
+            plain: energy with diag(A) instead of A, (num_worlds,).
         """
         now, damping = (w.twist, w.solved, w.bias.copy()), w.factor_damping  # the bias is refreshed in place
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -208,7 +210,7 @@ class Passes:
             self.refreshes[straight] = self.most_refreshes[straight]
 
     def _release(self, w: StepBuffers) -> None:
-        """Remove the impulses of joints, except those that sweeps solve."""
+        """Remove the impulses of joints, except swept joints."""
         worlds = self.released
         impulse = np.where(worlds[:, None, None] & ~w.topology.swept[:, None], w.solved, w.real.type(0.0))
         w.solved = w.solved - impulse
@@ -217,13 +219,13 @@ class Passes:
         self.since[worlds], self.refreshes[worlds], self.hold[worlds], self.left[worlds] = 0, 0, True, self.most[worlds]
 
     def restart(self, worlds: Array) -> None:
-        """Reset the counters of worlds that were factored again."""
+        """Reset the counters of worlds that the solver factors again."""
         self.switches[worlds] += 1
         self.since[worlds] = 0
         self.left[worlds] = self.most[worlds]
 
     def plan_bias(self, worlds: Array) -> None:
-        """Decide whether the next pass of ``worlds`` (bool, (num_worlds,)) keeps the curvature bias.
+        """Decide whether the next pass keeps the curvature bias. ``worlds`` is a mask of the worlds to decide for.
 
         The solver refreshes the bias only after the modes have settled. The number of refreshes in a solve is limited.
         """
@@ -231,7 +233,10 @@ class Passes:
         self.refreshes += worlds & (self.since > 0)
 
     def resume(self, worlds: Array) -> None:
-        """Correct ``worlds`` again from their current solution. The curvature bias of all worlds stays unchanged."""
+        """Allow more passes for ``worlds``, from their current solution.
+
+        The curvature bias of all worlds stays unchanged.
+        """
         self.left = np.where(worlds, RELAX_PASSES, 0)
         self.since[worlds] = 0
         self.refreshes[:] = self.most_refreshes
@@ -244,14 +249,14 @@ def _motion(w: StepBuffers) -> Array:
 
 
 def _work(w: StepBuffers, velocity: Array, momentum: Array, twist: Array) -> Array:
-    """Return the product of momenta with a twist, summed over bodies, (num_worlds,)."""
+    """Return the product of momenta and a twist, summed over bodies, (num_worlds,)."""
     linear = rotations.dot(velocity[..., :3], twist[..., :3]) * w.broadcast(w.parameters["mass"])
     angular = rotations.dot(momentum, twist[..., 3:])
     return _total(np.where(w.topology.dynamic, linear + angular, 0.0).astype(np.float64))
 
 
 def _gains(w: StepBuffers, motion: Array) -> Array:
-    """Return the worlds with loops in which the solve adds too much energy, bool, (num_worlds,)."""
+    """Return a mask of the worlds with loops in which the solve adds too much energy, (num_worlds,)."""
     t = w.topology
     if not t.loops.any():
         return np.zeros(w.num_worlds, bool)
@@ -263,7 +268,7 @@ def _gains(w: StepBuffers, motion: Array) -> Array:
 
 
 def _choose(worlds: Array, these: Array, others: Array) -> Array:
-    """Return ``these`` for some worlds (bool, (num_worlds,)) and ``others`` for the other worlds."""
+    """Return ``these`` for the worlds of a mask, and ``others`` for all other worlds. The mask is (num_worlds,)."""
     return np.where(worlds.reshape(-1, *(1,) * (these.ndim - 1)), these, others)
 
 
@@ -281,7 +286,7 @@ class System:
 
 
 def solve(w: StepBuffers) -> None:
-    """Fill ``solved``, ``twist`` and ``rate_next``, and keep the factor for stage positions."""
+    """Compute ``solved``, ``twist`` and ``rate_next``, and keep the factor for stage positions."""
     t = w.topology
     blocks = products(t, w.jacobian, w.mass_jacobian)
     own = diagonal(t, blocks)
@@ -319,7 +324,7 @@ def solve(w: StepBuffers) -> None:
 
 
 def _predict_bias(w: StepBuffers) -> None:
-    """In worlds with fast rotors, set the bias from the impulses of the last substep (rotors.py)."""
+    """Set the bias from the impulses of the last substep, in worlds with fast rotors (rotors.py)."""
     touching = w.touch.touching if w.touch is not None else np.zeros(w.num_worlds, bool)
     w.spinning, angles = rotors.find_spinning(w, touching | w.topology.swept.any())
     measure_spins(w, angles)
@@ -334,7 +339,7 @@ def _predict_bias(w: StepBuffers) -> None:
 
 
 def resume(w: StepBuffers, worlds: Array) -> None:
-    """Solve ``worlds`` (bool, (num_worlds,)), whose bounds or contacts have changed, from the current solution."""
+    """Continue to solve worlds whose bounds or contacts have changed. ``worlds`` is a mask, (num_worlds,)."""
     system: System = w.direct
     system.passes.resume(worlds)
     system.rows.fill(w, system.mode)
@@ -371,7 +376,7 @@ def _refresh_bias(w: StepBuffers, hold: Array) -> None:
 
 
 def _correct(w: StepBuffers, system: System, residual: Array) -> Array:
-    """Correct the impulses once. Return the corrected worlds, bool, (num_worlds,)."""
+    """Correct the impulses once. Return a mask of the corrected worlds, (num_worlds,)."""
     passes, response = system.passes, system.own + system.rows.gamma
     y, x = w.factor.forward(residual[..., None])
     w.delta = x[..., 0]
@@ -398,13 +403,13 @@ def _correct(w: StepBuffers, system: System, residual: Array) -> Array:
 
 
 def _total(energy: Array) -> Array:
-    """Return the sum of each world, (num_worlds,), in an order that does not depend on the number of worlds."""
+    """Return the sum for each world, (num_worlds,). The order of the sum does not depend on the number of worlds."""
     parts = energy.reshape(len(energy), -1)
     return np.asarray(np.add.accumulate(parts, axis=1)[:, -1]) if parts.shape[1] else np.zeros(len(parts))
 
 
 def _refit(w: StepBuffers, system: System) -> Array:
-    """Refit laws and modes to the newest velocities. Return the worlds to factor again, bool, (num_worlds,)."""
+    """Update laws and modes with the newest velocities. Return a mask of the worlds to factor again, (num_worlds,)."""
     rows, mode, passes = system.rows, system.mode, system.passes
     before = w.rate_next
     _find_rate_next(w)
@@ -428,9 +433,9 @@ def _find_rate_next(w: StepBuffers) -> None:
 
 
 def _start_modes(w: StepBuffers, mode: Array, response: Array) -> None:
-    """Set the last modes as initial guess.
+    """Choose the initial modes. Most rows keep their last mode.
 
-    Rows whose active limit was removed, or whose friction was added or removed, get new modes.
+    A row gets a new mode if its active limit was removed, or if its friction was added or removed.
     """
     if not w.law.switches:
         mode[:] = 0
@@ -448,8 +453,9 @@ def _start_modes(w: StepBuffers, mode: Array, response: Array) -> None:
 def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
     """Move rows that left their piece of the law to the adjacent piece.
 
-    Return the worlds in which a mode changed. Switching all rows at once is fast but may cycle. So after many switches,
-    a world makes only the first move of the first row. This rule always terminates (least-index rule, Murty 1974).
+    Return a mask of the worlds in which a mode changed. Switching all rows at once is fast but may cycle. So after many
+    switches, a world makes only the first move of the first row. This rule always terminates (least-index rule, Murty
+    1974).
     """
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)
@@ -472,7 +478,7 @@ def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
 
 
 def _wanted_modes(w: StepBuffers, system: System) -> Array:
-    """Return the modes that follow from the impulse and rate of each axis, (num_worlds, axes)."""
+    """Return the modes that follow from the impulse and rate of each axis row, (num_worlds, axes)."""
     further = system.passes.switches - CAREFUL_AFTER
     impulse = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
     touching = w.touch.touching if w.touch is not None else False

@@ -1,4 +1,4 @@
-"""Stage drift: compute positions from the solved velocities, orientations by the midpoint rule, and angular momenta."""
+"""Stage drift: update positions and orientations with the solved velocities. Orientations use the midpoint rule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 FAST_TURN = 1.0
-"""Joints that rotate faster than this (rad per substep) advance their angle by their rate."""
+"""Stage drift advances the angle of joints that rotate faster than this (rad per substep), to count full rotations."""
 
 
 def drift(w: StepBuffers) -> None:
@@ -58,9 +58,9 @@ def _keep_velocities(w: StepBuffers) -> None:
 
 
 def _starts_with_jump(w: StepBuffers) -> Array:
-    """Return the worlds whose start velocities violate rigid rows, stops or contacts.
+    """Return a mask of the worlds whose start velocities violate rigid rows, stops or contacts, (num_worlds,).
 
-    The first kick changes these velocities by a jump, which state_reader.py does not extrapolate.
+    The first kick changes these velocities by a jump. state_reader.py does not extrapolate this jump.
     """
     jumps: Array = np.zeros(w.num_worlds, bool)
     first = w.h_prev[:, 0] <= 0.0
@@ -93,7 +93,10 @@ def _held_rows(w: StepBuffers) -> Array:
 
 
 def _row_jumps(w: StepBuffers, least: Array) -> Array:
-    """Return the rows whose speed before the kick exceeds a share of their bodies' speeds, (num_worlds, rows)."""
+    """Return a mask of the rows whose speed before the kick is not small, (num_worlds, rows).
+
+    A speed is small if it is below a share of the bodies' speeds.
+    """
     parts = (slice(0, 3), slice(3, 6))
     speeds = [rotations.norm(w.twist_before[..., k]) + rotations.norm(w.twist[..., k]) for k in parts]
     sides = sum(
@@ -106,7 +109,7 @@ def _row_jumps(w: StepBuffers, least: Array) -> Array:
 
 
 def _turn_angles(w: StepBuffers) -> None:
-    """Advance the angles of fast joints by their rate, to count full rotations correctly."""
+    """Advance the angles of fast joints, to count full rotations correctly."""
     t, angle = w.topology.angle, w.state.arrays["angle"]
     if t.axis.size:
         rate = (w.twist[:, t.body_b, 3:] - w.twist[:, t.body_a, 3:]).astype(np.float64)
@@ -115,12 +118,12 @@ def _turn_angles(w: StepBuffers) -> None:
 
 
 def _turning_rate(w: StepBuffers) -> Array:
-    """Return the angular velocities at the midpoint of the step, from the solved velocities."""
+    """Return the angular velocities at the midpoint of the step."""
     return midpoint_rate(w, w.twist) if w.twist[..., 3:].any() else w.twist[..., 3:]
 
 
 def store_velocities(w: StepBuffers) -> None:
-    """Store the velocities at the half step. The impulses change the angular momentum by I d(omega)."""
+    """Store the velocities at the half step, and the other results of the solve."""
     state = w.state.arrays
     state["linear_velocity"][:] = w.twist[..., :3]
     state["angular_momentum"][:] = w.momentum_kicked + momentum_change(w)
@@ -134,7 +137,7 @@ def store_velocities(w: StepBuffers) -> None:
 
 
 def momentum_change(w: StepBuffers) -> Array:
-    """Return I (omega - omega_kicked), the angular momentum from the impulses (kg m2/s), world frame."""
+    """Return the angular momentum due to the impulses, I (omega - omega_kicked), in the world frame (kg m2/s)."""
     change = w.twist[..., 3:] - w.twist_kicked[..., 3:]
     body = rotations.matvec(w.rotation_real.swapaxes(-1, -2), change)
     return rotations.matvec(w.rotation_real, rotations.matvec(w.inertia, body))

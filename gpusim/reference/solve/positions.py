@@ -1,11 +1,11 @@
 """Stage positions: correct the position errors of rigid constraint rows after the drift. Velocities do not change.
 
-The direct solver computes dx = -M^-1 J^T A^-1 C for all rows in every substep, with the factor of the velocity solve. C
-contains the position errors. The correction is linear: a rotation by theta leaves an error of about L theta^2. L is the
-model's typical lever arm (limits.py). Near a singular pose of a loop, a tiny error would cause a large rotation that
-opens the joints. So the solver scales corrections of loops to ``theta^2 <= error / L`` (a trust region). The solver
-then repeats the correction with a new factor of the rigid rows, because the old factor may be inaccurate at the
-corrected pose.
+In every substep, the direct solver computes dx = -M^-1 J^T A^-1 C for all rows, with the factor of the velocity solve.
+C contains the position errors. The correction is linear, so after a rotation by theta, an error of about L theta^2
+remains. L is the model's usual lever (limits.py). Near a singular pose of a loop, a tiny error would cause a large
+rotation that opens the joints. So the solver scales corrections of loops to ``theta^2 <= error / L`` (a trust region).
+The solver then repeats the correction with a new factor of the rigid rows, because the old factor may be inaccurate at
+the corrected pose.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def correct_direct(w: StepBuffers) -> None:
 
 
 def _close_loops(w: StepBuffers) -> None:
-    """Correct each world while its errors shrink."""
+    """Correct each world until its errors do not decrease any more."""
     state, real = w.state.arrays, w.real.type
     closing = np.ones(w.num_worlds, bool)
     before = np.full(w.num_worlds, np.inf, w.real)
@@ -62,7 +62,7 @@ def _close_loops(w: StepBuffers) -> None:
 
 
 def _greatest_error(w: StepBuffers, errors: Array) -> Array:
-    """Return the greatest error (rad), (num_worlds,). Gaps are divided by the typical lever arm (limits.py)."""
+    """Return the greatest error (rad), (num_worlds,). Gaps are divided by the usual lever (limits.py)."""
     gaps = (w.layout.row_kinds == ROW_GAP).reshape(errors.shape[1:])
     lever = w.real.type(w.accuracy_limits["usual_lever"])
     return np.asarray(np.where(gaps, np.abs(errors) / lever, np.abs(errors)).max(axis=(1, 2)))
@@ -77,7 +77,7 @@ def _trusted_share(w: StepBuffers, error: Array, change: Array) -> Array:
 
 
 def row_errors(w: StepBuffers) -> Array:
-    """Return the current position errors of all constraint rows, (num_worlds, constraints, block), 0 for axis rows."""
+    """Return the position errors of all rows, (num_worlds, constraints, block). They are 0 for axis rows."""
     t = w.topology
     w.rotation = rotations.matrix_from_quaternion(w.state.arrays["orientation"])
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
@@ -96,7 +96,7 @@ def row_errors(w: StepBuffers) -> Array:
 def split_impulse_velocity(w: StepBuffers) -> Array:
     """Return the displacement of split impulses.
 
-    The displacement corrects the share SPLIT_SHARE of the position errors before the drift.
+    The displacement corrects the share SPLIT_SHARE of the position errors at the start of the substep.
     """
     t = w.topology
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))

@@ -1,13 +1,13 @@
-"""Stage relax: compute the velocities of the bodies after the drift.
+"""Stage relax: solve the velocities again after the drift.
 
-During the drift, the contact rows allow an approach speed of ``gap/h``, so that a landing body ends on the surface.
+Before the drift, the contact rows allow an approach speed of ``gap/h``, so that a landing body ends on the surface.
 Touching points have a small compliance (contact_rows.py). After the drift, this stage makes the rows rigid and solves
-again, starting from the last solution.
+again, from the last solution.
 
-Impacts: a point reaches the surface with the normal velocity u_i < 0 (contact_laws.py, ``impact_speed``). At the end of
-the step, a point with a normal impulse leaves with the velocity ``-e u_i`` (e: restitution). So the point's velocity at
-the half step is ``-e u_i - a h/2``, with the acceleration a along the normal. The stage uses this velocity at the half
-step as the bias of the point. For an axis that a limit has stopped, the stage sets the bound of the velocity in the
+Impacts: a point reaches the surface with the normal velocity u_i < 0 (contact_laws.py, ``impact_speed``). e is the
+restitution. At the end of the step, a point with a normal impulse leaves the surface with the velocity ``-e u_i``. So
+the point's velocity at the half step is ``-e u_i - a h/2``. a is the acceleration along the normal. The stage uses this
+velocity as the bias of the point. For an axis row that a limit has stopped, the stage sets the velocity bound in the
 same way. So the energy after an impact does not depend on the step size. Positions do not change.
 """
 
@@ -49,7 +49,7 @@ def _resolve(w: StepBuffers, worlds: Array) -> None:
 def _find_axis_impacts(w: StepBuffers) -> Array:
     """Set the velocity bounds of axes that bounce off a limit to the speed after the impact.
 
-    Return the worlds with such axes.
+    Return a mask of the worlds with such axes, (num_worlds,).
     """
     none = np.zeros(w.num_worlds, bool)
     if not w.bounces or not w.topology.axis_row.size:
@@ -77,9 +77,9 @@ def _find_axis_impacts(w: StepBuffers) -> Array:
 
 
 def _relax_points(w: StepBuffers) -> Array:
-    """Set the rows of all rigid contact points for the time after the drift.
+    """Set the rows of all rigid contact points for the solve after the drift.
 
-    Return the worlds in which a row changes.
+    Return a mask of the worlds in which a row changes, (num_worlds,).
     """
     worlds = np.zeros(w.num_worlds, bool)
     if w.touch is None:

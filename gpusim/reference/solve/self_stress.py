@@ -1,7 +1,7 @@
 """Self-stress of loops: impulses of linearly dependent constraint rows that cancel each other.
 
-Self-stress moves no body. But sensors would report it, and the geometric stiffness would count it as tension. The
-product A^-1 A p with the regularized factor does not contain self-stress.
+Self-stress moves no body. But sensors would report self-stress, and the geometric stiffness would count it as tension.
+:func:`drop` computes A^-1 A p for the impulses p, with the regularized factor. The result does not contain self-stress.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SELF_STRESS = {np.dtype(np.float64): 1e-3, np.dtype(np.float32): 0.1}
 
 
 def redundant(w: StepBuffers) -> Array:
-    """Return the worlds whose loops may have dependent rows, bool, (num_worlds,).
+    """Return a mask of the worlds whose loops may have dependent rows, (num_worlds,).
 
     These are worlds with a weak pivot, or all worlds if no axis row is in a loop.
     """
@@ -28,7 +28,7 @@ def redundant(w: StepBuffers) -> Array:
 
 
 def drop(w: StepBuffers, worlds: Array) -> Array:
-    """Remove the self-stress from ``w.solved`` in ``worlds`` (bool, (num_worlds,)) with dependent rows.
+    """Remove the self-stress from ``w.solved`` in worlds with dependent rows. ``worlds`` is a mask, (num_worlds,).
 
     Returns:
         The change of the impulses, (num_worlds, constraints, block).

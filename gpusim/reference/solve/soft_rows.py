@@ -1,15 +1,16 @@
-"""Block solve of coupled soft axis rows of a joint, together with the rigid rows of the joint, in the colored solver.
+"""Block solve of soft axis rows together with the rigid rows of the same joint, in the colored solver.
 
 A row of law ``p = P - D u`` has the compliance gamma = 1/D. A is J M^-1 J^T of the axis rows, after elimination of the
-rigid rows. If the solver solves one row after another, each sweep multiplies the error of two axis rows i and j by
+rigid rows. If the solver solves one row after another, each sweep multiplies the error of two axis rows i and j by this
+factor:
 
-    A_ij^2 / ((A_ii + gamma_i) (A_jj + gamma_j)),
+    A_ij^2 / ((A_ii + gamma_i) (A_jj + gamma_j))
 
-The factor is close to 1 for a heavy arm on a stiff bushing. If the factor exceeds COUPLED_SHARE, the axis rows join the
-block of the rigid rows. The block has the inverse N = (A + gamma)^-1 over all these rows and solves the linear laws of
-the joined rows. After this block solve, the solver solves each axis row by its own law (limits, friction, clamps) as
-usual. The other rows of the block follow by their linear laws: a unit impulse of row i causes the impulses N_ri / N_ii
-of rows r. The response of row i is 1/N_ii - gamma_i.
+For a heavy arm on a stiff bushing, the factor is close to 1, so convergence is slow. If the factor exceeds
+COUPLED_SHARE, the axis rows join the block of the rigid rows. The inverse of the block is N = (A + gamma)^-1 over all
+these rows. The block solve uses the linear laws of the joined rows. After the block solve, the solver solves each axis
+row by its own law (limits, friction, clamps) as usual. The other rows of the block follow their linear laws: a unit
+impulse of row i causes the impulses N_ri / N_ii of rows r. The response of row i is 1/N_ii - gamma_i.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Arr
     Args:
         w: work arrays of the substep.
         batch: the constraints. The function replaces the inverses and axis steps of the batch.
-        block: matrix whose inverse the batch has, (worlds, n, block, block).
+        block: matrix whose inverse is in the batch, (worlds, n, block, block).
         product: J M^-1 J^T of all rows, (worlds, n, block, block).
     """
     gamma = _compliances(w, batch, product)
@@ -55,13 +56,19 @@ def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Arr
 
 
 def least_response(w: StepBuffers, response: Array, alone: Array) -> Array:
-    """Return the responses of axis rows, at least a small share of ``alone``, the responses without the rigid rows."""
+    """Return the responses of axis rows, but at least a small share of ``alone``.
+
+    ``alone`` contains the responses without the rigid rows.
+    """
     least = np.maximum(LEAST_RESPONSE[w.real] * alone, np.finfo(w.real).tiny * 1e6)
     return np.maximum(response, least).astype(w.real)
 
 
 def _compliances(w: StepBuffers, batch: ColorBatch, product: Array) -> Array:
-    """Return the compliances of the rows that join, 0 for the others, (worlds, n, block)."""
+    """Return the compliances of the rows that join the block, (worlds, n, block).
+
+    The compliances of other rows are 0.
+    """
     n = batch.constraints.size
     gamma = np.zeros((w.num_worlds, n, w.topology.block), w.real)
     if len(batch.axes) < 2:
@@ -87,7 +94,7 @@ def _compliances(w: StepBuffers, batch: ColorBatch, product: Array) -> Array:
 
 
 def _eliminate(w: StepBuffers, batch: ColorBatch, step: AxisStep, product: Array, held: Array, joins: Array) -> None:
-    """Recompute the unit impulse, motion and response of an axis row with the joined soft rows of its joint."""
+    """Recompute the unit impulse, motion and response of an axis row, including the joint's joined soft rows."""
     k, place = step.k, step.place
     number = np.arange(k.size)
     own = batch.inverse[:, k, place, place]
@@ -108,7 +115,7 @@ def _eliminate(w: StepBuffers, batch: ColorBatch, step: AxisStep, product: Array
 
 
 def linear_error(w: StepBuffers, batch: ColorBatch, speed: Array, impulse: Array, mode: Array) -> Array:
-    """Return the residual of the linear laws of the joined rows at the row velocities ``speed``, (worlds, n, block)."""
+    """Return the residuals of the joined rows' linear laws at row velocities ``speed``, (worlds, n, block)."""
     error = np.zeros_like(speed)
     if not (batch.gamma > 0.0).any():
         return error

@@ -1,4 +1,4 @@
-"""Factors of the direct solver for some of the worlds."""
+"""Factorizations of the direct solver for chosen worlds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpusim.typing import Array
 
 
 def factor_worlds(w: StepBuffers, blocks: Array, gamma: Array, own: Array, worlds: Array) -> Factor:
-    """Factor ``worlds``. Worlds with a weak pivot get a softer diagonal for the rest of the substep."""
+    """Factor ``worlds``. If a world has a weak pivot, soften the diagonal of this world for the rest of the substep."""
     blocks, gamma, own = _softened(w, blocks)[worlds], gamma[worlds], own[worlds]
 
     def factored(at: Array) -> Factor:
@@ -27,13 +27,13 @@ def factor_worlds(w: StepBuffers, blocks: Array, gamma: Array, own: Array, world
 
 
 def factor_rigid_rows(w: StepBuffers, worlds: Array, moved: bool) -> None:
-    """Factor ``worlds`` (bool, (num_worlds,)) without axis rows, for stage positions.
+    """Factor chosen worlds without axis rows, for stage positions.
 
     With axis rows, friction, limits or stiff springs would keep the rigid rows from closing a gap in a loop.
 
     Args:
         w: work arrays of the substep.
-        worlds: worlds to factor.
+        worlds: mask of the worlds to factor, (num_worlds,).
         moved: whether to use the current poses.
     """
     at, system = np.flatnonzero(worlds), w.direct
