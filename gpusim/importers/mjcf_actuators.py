@@ -101,7 +101,8 @@ def _add(context: Context, a: int) -> None:
         _add_on_joint(context, a, at.index, at.axis, _joint_limit(context, target))
     elif kind == "tendon" and target in context.tendons:
         flags = context.field("tendon_actfrclimited", np.zeros(m.ntendon))
-        limit = context.limited(flags[target], m.tendon_actfrcrange[target] if flags[target] else (0, 0))
+        gear = m.actuator_gear[a][0]  # the range of a tendon limits the force before the gear, that of a joint after it
+        limit = context.limited(flags[target], gear * m.tendon_actfrcrange[target] if flags[target] else (0, 0))
         _add_on_joint(context, a, context.tendons[target], 0, limit, context.offsets.get(target, 0.0))
     else:
         place = {"joint": "on a ball or free joint", "tendon": "on a tendon that is left out", "body": "adhesion"}

@@ -38,7 +38,7 @@ FORCES = {
     "spring between two sites": tendon(sites("sa", "sb"), "stiffness='40' damping='0.5'"),
     "rope over a point": tendon(sites("sa", "g", "sb"), "stiffness='40' springlength='0 0.9'"),
     "pulley": tendon(sites("sa", "g") + "<pulley divisor='2'/>" + sites("g", "sb"), "stiffness='60' damping='1'"),
-    "two sites of one body": tendon(sites("g", "sa") + "<site site='sb'/>", "stiffness='20' armature='0.2'"),
+    "armature": tendon(sites("g", "sa"), "stiffness='20' armature='0.2'"),
 }
 
 
@@ -48,6 +48,14 @@ def test_tendons_pull_as_in_mujoco(name):
     assert load_mjcf(text)[1].exact
     ours, theirs = positions_after(text)
     np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
+def test_armature_over_several_branches_is_reported():
+    """MuJoCo's mass matrix has no entries for two joints on different branches."""
+    for path, exact in ((("sa", "sb"), False), (("g", "sa"), True)):
+        report = load_mjcf(mjcf(ARM + GROUND, tendon(sites(*path), "armature='0.2'")))[1]
+        assert report.exact is exact
+        assert ("tendon 't': armature over several branches" in facts(report, "motion")) is not exact
 
 
 def test_constant_part_of_a_tendon_counts():
@@ -194,11 +202,13 @@ ACTUATORS = {
     "fixed tendon": "<motor name='u' tendon='f' gear='0.7'/>",
     "spatial tendon": "<motor name='u' tendon='t' gear='-2'/>",
     "position of a tendon with a part on one body": "<position name='u' tendon='c' kp='20' kv='1' gear='2'/>",
+    "tendon with a range, which limits the force before the gear": "<motor name='u' tendon='r' gear='-2'/>",
     "site": "<motor name='u' site='sa' gear='1 0.3 0 0 0 0'/>",
 }
 TENDONS = (
     "<tendon><fixed name='f'><joint joint='a' coef='1'/><joint joint='b' coef='-1'/></fixed>"
-    f"<spatial name='t'>{sites('g', 'sa')}</spatial><spatial name='c'>{sites('g', 'h', 'sa')}</spatial></tendon>"
+    f"<spatial name='t'>{sites('g', 'sa')}</spatial><spatial name='c'>{sites('g', 'h', 'sa')}</spatial>"
+    "<fixed name='r' actuatorfrcrange='-0.2 0.3'><joint joint='a' coef='2'/></fixed></tendon>"
 )
 
 
