@@ -125,8 +125,14 @@ class Context:
 
     def name(self, kind: str, index: int) -> str:
         """Return an element's name in the file, or else its ``kind`` (as in mjtObj, such as "BODY") and number."""
-        found = self.mj.mj_id2name(self.m, getattr(self.mj.mjtObj, f"mjOBJ_{kind}"), index)
-        return found or f"{kind.lower()}{index}"
+        number = getattr(self.mj.mjtObj, f"mjOBJ_{kind}")
+        found = self.mj.mj_id2name(self.m, number, index)
+        if found:
+            return str(found)
+        found = f"{kind.lower()}{index}"
+        while self.mj.mj_name2id(self.m, number, found) >= 0:
+            found += "_"
+        return found
 
     def label(self, space: str, text: str) -> str:
         """Return a label for a name: without dots and spaces, and unused in the builder's name space ``space``."""

@@ -50,6 +50,12 @@ def test_tendons_pull_as_in_mujoco(name):
     np.testing.assert_allclose(ours, theirs, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["stiffness", "damping"])
+def test_tendons_with_only_a_nonlinear_part_are_reported(name):
+    report = load_mjcf(mjcf(ARM + GROUND, tendon(sites("g", "sa"), f"{name}='0 5'")))[1]
+    assert f"tendon 't': {name}poly that is not linear" in facts(report, "motion")
+
+
 def test_armature_over_several_branches_is_reported():
     """MuJoCo's mass matrix has no entries for two joints on different branches."""
     for path, exact in ((("sa", "sb"), False), (("g", "sa"), True)):
@@ -93,6 +99,7 @@ EQUALITIES = {
     "locked joint": f"<joint joint1='a' polycoef='0.0 0 0 0 0' {STIFF}/>",
     "connect": f"<connect body1='one' body2='three' anchor='0 0 0.2' {STIFF}/>",
     "weld": f"<weld body1='one' body2='three' {STIFF}/>",
+    "weld of a point": f"<weld body1='one' body2='three' torquescale='0' {STIFF}/>",
     "connect of sites": f"<connect site1='sa' site2='s3' {STIFF}/>",
 }
 
@@ -106,7 +113,7 @@ def test_equality_constraints_hold_as_in_mujoco(name):
     np.testing.assert_allclose(ours, theirs, atol=3e-3 if "joint" in name else 1e-3)
 
 
-@pytest.mark.parametrize("name", ["connect", "weld", "connect of sites"])
+@pytest.mark.parametrize("name", ["connect", "weld", "weld of a point", "connect of sites"])
 def test_switchable_constraints_are_released_and_closed_as_in_mujoco(name):
     three = solid("<freejoint/><site name='s3' pos='0.2 0 0'/>", name="three", pos="0 0 0.1", off=False)
     constraint = EQUALITIES[name].replace(" ", " name='e' ", 1)
@@ -234,6 +241,11 @@ def test_commands_start_as_the_keyframe_says():
     assert float(np.ravel(sim.control["p"])[0]) == 0.4
     ours, theirs = positions_after(text, 0.3, pose="k")
     np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
+def test_actuators_without_names_do_not_take_the_names_of_others():
+    _, report = load_mjcf(mjcf(ARM, "<actuator><motor name='actuator1' joint='a'/><motor joint='b'/></actuator>"))
+    assert [info.command for info in report.commands.values()] == ["actuator1", "actuator1_"]
 
 
 def test_a_site_motor_without_ctrl_gives_no_force():

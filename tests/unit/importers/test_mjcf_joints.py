@@ -168,6 +168,24 @@ def test_drag_is_that_of_mujoco():
     assert row["passive_4"] < 3e-5
 
 
+def test_drag_of_a_round_body_has_the_axes_of_mujocos_box():
+    """Equal moments leave the axes open, but the drag of a box depends on them."""
+    capsule = "<joint pos='-1 0 0' axis='0 1 0'/><geom type='capsule' size='0.1' fromto='0.1 0 0 0.3 0.2 0.1'/>"
+    ours, theirs = positions_after(mjcf(f"<body name='b'>{capsule}</body>", option=FLUID))
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_springs_and_dampers_that_are_not_linear_are_reported():
+    body = "<joint name='j' type='{}' {}/>"
+    for kind in ("hinge", "ball", "free"):
+        _, report = load_mjcf(mjcf(solid(body.format(kind, "stiffness='1 2'"))))
+        assert "joint 'j': stiffness that grows with the angle" in facts(report, "motion")
+        off = "><flag spring='disable'/></option><option"
+        _, report = load_mjcf(mjcf(solid(body.format(kind, "stiffness='1 2' damping='1 2'")), option=off))
+        assert "joint 'j': damping that grows with the speed" in facts(report, "motion")
+        assert "stiffness" not in facts(report, "motion")
+
+
 def test_drag_of_welded_parts_and_ellipsoids_is_not_exact():
     part = "<body name='part' pos='0.3 0 0'><geom size='0.1' mass='1'/></body>"
     _, report = load_mjcf(mjcf(solid(hinge() + part), option=FLUID))
