@@ -172,7 +172,7 @@ def test_drag_of_a_round_body_has_the_axes_of_mujocos_box():
     """Equal moments leave the axes open, but the drag of a box depends on them."""
     capsule = "<joint pos='-1 0 0' axis='0 1 0'/><geom type='capsule' size='0.1' fromto='0.1 0 0 0.3 0.2 0.1'/>"
     ours, theirs = positions_after(mjcf(f"<body name='b'>{capsule}</body>", option=FLUID))
-    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    np.testing.assert_allclose(ours, theirs, atol=1e-4)
 
 
 def test_springs_and_dampers_that_are_not_linear_are_reported():
