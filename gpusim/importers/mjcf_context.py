@@ -119,6 +119,10 @@ class Context:
         passive = getattr(bits, "mjDSBL_PASSIVE", 0)  # springs and dampers together, before MuJoCo 3.4
         return any(int(self.m.opt.disableflags) & int(getattr(bits, f"mjDSBL_{name}", passive)) for name in names)
 
+    def all_passive_off(self) -> bool:
+        """Return True if the model disables springs and dampers. MuJoCo then leaves out drag and gravcomp too."""
+        return self.off("SPRING") and self.off("DAMPER")
+
     def field(self, name: str, default: Any = 0.0) -> Any:
         """Return a field of the model, or ``default`` if this version of MuJoCo lacks the field."""
         return getattr(self.m, name, default)

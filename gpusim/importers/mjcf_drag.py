@@ -11,7 +11,7 @@ def add_drag(context: Context) -> None:
     """Add drag to all dynamic bodies if the model has a fluid."""
     m, builder = context.m, context.builder
     density, viscosity = float(m.opt.density), float(m.opt.viscosity)
-    if not density and not viscosity:
+    if context.all_passive_off() or not (density or viscosity):
         return
     fluid = context.field("geom_fluid", np.zeros((m.ngeom, 1)))
     ellipsoids = {int(m.geom_bodyid[g]) for g in range(m.ngeom) if np.ravel(fluid[g])[0] > 0.0}

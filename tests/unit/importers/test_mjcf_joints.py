@@ -168,6 +168,15 @@ def test_drag_is_that_of_mujoco():
     assert row["passive_4"] < 3e-5
 
 
+def test_models_without_springs_and_dampers_have_no_drag_and_no_gravity_compensation():
+    text = mjcf(
+        solid("<joint axis='0 1 0' pos='-1 0 0'/>").replace("<body", "<body gravcomp='1'"),
+        option=f"{FLUID}><flag spring='disable' damper='disable'/></option><option",
+    )
+    ours, theirs = positions_after(text, 0.2)
+    np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
 def test_drag_of_a_round_body_has_the_axes_of_mujocos_box():
     """Equal moments leave the axes open, but the drag of a box depends on them."""
     capsule = "<joint pos='-1 0 0' axis='0 1 0'/><geom type='capsule' size='0.1' fromto='0.1 0 0 0.3 0.2 0.1'/>"
