@@ -40,6 +40,9 @@ CASES = {
         "".join(hinge(n, a, "range='-60 60'") for n, a in (("a", "1 0 0"), ("b", "0 1 0"), ("c", "0 0 1")))
     ),
     "skew hinges": solid(hinge("a", "1 0 0.3") + hinge("b", "0 1 0.5")),
+    "four skew joints": solid(
+        hinge("a", "1 0 0.3") + slide("s", "1 1 0") + hinge("b", "0 1 0.5") + hinge("c", "0.3 0 1")
+    ),
     "a hinge before a slide": solid(hinge("a", "0 0 1") + slide("s")),
     "hinges with refs": solid(hinge("a", "1 0 0", "ref='0.3'") + hinge("b", "0 1 0", "ref='-0.5'")),
     "ball with damping and spring": solid("<joint type='ball' name='ball' damping='0.02' stiffness='1.5'/>"),
