@@ -260,6 +260,28 @@ def test_a_force_and_a_torque_of_one_actuator_are_reported():
     assert "actuator 'u': a force and a torque" in facts(report, "motion")
 
 
+WRENCHES = {
+    "force on a free joint": ("<freejoint name='f'/>", "joint='f' gear='3 1 4 0 0 0'"),
+    "torque on a free joint": ("<freejoint name='f'/>", "joint='f' gear='0 0 0 0.3 0.1 0.2'"),
+    "torque on a free joint in the world": ("<freejoint name='f'/>", "jointinparent='f' gear='0 0 0 0.3 0.1 0.2'"),
+    "torque on a ball joint": ("<joint type='ball' name='f' pos='0.1 1 0'/>", "joint='f' gear='0.3 0.1 0.2'"),
+    "torque in the parent": ("<joint type='ball' name='f' pos='0.1 1 0'/>", "jointinparent='f' gear='0.3 0.1 0.2'"),
+    "force on a site with a range": ("<freejoint/>", "site='s' gear='3 1 4 0 0 0' forcerange='-0.5 0.7'"),
+    "range above zero": ("<freejoint/>", "site='s' gear='0 0 4 0 0 0' forcerange='0.5 0.7' ctrlrange='0 0.1'"),
+}
+
+
+@pytest.mark.parametrize("name", WRENCHES)
+def test_wrenches_act_as_in_mujoco(name):
+    joint, motor = WRENCHES[name]
+    body = solid(f"{joint}<site name='s' pos='0.1 0.2 0' euler='10 50 0'/>")
+    turned = body.replace("<body", "<body euler='20 30 40'")
+    text = mjcf(turned, f"<actuator><motor name='u' {motor}/></actuator>")
+    assert load_mjcf(text)[1].exact
+    ours, theirs = positions_after(text, 0.3, ctrl=[1.6], step=5e-5)
+    np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
 @pytest.mark.parametrize("bias", ["0 -20 -1", "2 0 0", "0 0 -1"])
 def test_commands_without_gain_have_no_effect(bias):
     actuator = f"<general name='u' joint='a' gainprm='0' biastype='affine' biasprm='{bias}'/>"
