@@ -65,8 +65,8 @@ class Drag(ActuatorType):
             turn = Transform.from_matrix(axes)
             size = np.sqrt(np.maximum(6.0 / body.mass * (moments.sum() - 2.0 * moments), 0.0))
         own = {f"size_{c}": float(size[k]) for k, c in enumerate(_XYZ)}
-        own |= {f"turn_{c}": float(turn.rotation[k]) for k, c in enumerate("xyzw")}
-        return replace(spec, params=spec.params | own)
+        turned = {f"turn_{c}": float(turn.rotation[k]) for k, c in enumerate("xyzw")}
+        return replace(spec, params=turned | spec.params | own)
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a property of the fluid, or a size, is negative."""

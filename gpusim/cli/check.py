@@ -189,8 +189,8 @@ def _section(name: str, findings: Sequence[Finding], empty: str) -> list[str]:
 
 
 def _compared(found: Comparison) -> list[str]:
-    parts = [("poses", found.poses, ""), ("mass matrix", found.mass_matrix, ""), ("motion", found.motion, " m")]
-    numbers = [f"{name} within {value:.2g}{unit}" for name, value, unit in parts if value is not None]
+    parts = [("poses", found.poses), ("mass matrix", found.mass_matrix), ("motion", found.motion)]
+    numbers = [f"{name} within {value:.2g}" for name, value in parts if value is not None]
     verdict = "different" if found.failures else "equal" if numbers else "not compared"
     lines = [f"against mujoco: {verdict}, {', '.join([f'{found.bodies} bodies', *numbers])}"]
     return [*lines, *(f"  {text}" for text in found.failures), *(f"  skipped {text}" for text in found.skipped)]

@@ -29,7 +29,7 @@ TINY = 1e-200
 WATER_DENSITY = 1000.0
 MASSLESS_SHARE = 0.01
 """Mass of a massless body, as a fraction of the mean mass of the bodies with mass. Light links use ``LIGHT``."""
-LIGHT = 8e-7
+LIGHT = 2e-7
 """Mass of a light link (a body between two joints), as a fraction of the mass of the next body in the tree."""
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.description.specs import WORLD
-from gpusim.importers.mjcf_context import SLIDE, Context, vector
+from gpusim.importers.mjcf_context import FREE, SLIDE, Context, frame, vector
 from gpusim.importers.mjcf_muscles import add_muscle, is_muscle, unknown_muscle
 from gpusim.importers.report import CommandInfo
 
@@ -99,12 +99,15 @@ def _add(context: Context, a: int) -> None:
     elif kind in ("joint", "jointinparent") and m.jnt_type[target] >= SLIDE:
         at = context.coordinates[target]
         _add_on_joint(context, a, at.index, at.axis, _joint_limit(context, target))
+    elif kind in ("joint", "jointinparent") and context.homes[int(m.body_parentid[m.jnt_bodyid[target]])][0] == WORLD:
+        _add_on_free(context, a, target, kind == "jointinparent")
     elif kind == "tendon" and target in context.tendons:
         flags = context.field("tendon_actfrclimited", np.zeros(m.ntendon))
-        limit = context.limited(flags[target], m.tendon_actfrcrange[target] if flags[target] else (0, 0))
+        gear = m.actuator_gear[a][0]  # the range of a tendon limits the force before the gear, that of a joint after it
+        limit = context.limited(flags[target], gear * m.tendon_actfrcrange[target] if flags[target] else (0, 0))
         _add_on_joint(context, a, context.tendons[target], 0, limit, context.offsets.get(target, 0.0))
     else:
-        place = {"joint": "on a ball or free joint", "tendon": "on a tendon that is left out", "body": "adhesion"}
+        place = {"joint": "on a ball joint of two bodies", "tendon": "on a tendon that is left out", "body": "adhesion"}
         what = place.get("joint" if kind == "jointinparent" else kind, f"transmission '{kind}'")
         context.lost("motion", "ACTUATOR", a, what, "left out")
 
@@ -171,15 +174,23 @@ def _add_on_joint(
     _map(context, a, context.name("ACTUATOR", a), command, factor, offset)
 
 
-def _map(context: Context, a: int, name: str, command: str, factor: float = 1.0, offset: float = 0.0) -> None:
-    """Give a command the units, the range and the starting value of MuJoCo's ctrl."""
+def _map(
+    context: Context,
+    a: int,
+    name: str,
+    command: str,
+    factor: float = 1.0,
+    offset: float = 0.0,
+    clip: tuple[float, float] = (-math.inf, math.inf),
+) -> None:
+    """Give a command the units, the range (within ``clip``) and the starting value of MuJoCo's ctrl."""
     m, k = context.m, _control(context, a)
     if factor == 0.0:
         context.lost("info", "ACTUATOR", a, "gain 0", "its ctrl has no effect")
         context.builder.set_command_map(command, 1.0, 0.0, offset - 1e-9, offset + 1e-9, initial=offset)
         return
     clamped = m.actuator_ctrllimited[k] and not context.off("CLAMPCTRL")
-    lower, upper = context.limited(clamped, m.actuator_ctrlrange[k])
+    lower, upper = (min(max(x, clip[0]), clip[1]) for x in context.limited(clamped, m.actuator_ctrlrange[k]))
     if lower == upper:
         lower, upper = lower - 1e-9, upper + 1e-9
     start = min(max(float(context.now.ctrl[k]), lower), upper)
@@ -210,33 +221,63 @@ def _control(context: Context, a: int) -> int:
 
 
 def _add_on_site(context: Context, a: int, site: int) -> None:
-    """Add a force or a torque at a site, or both, with MuJoCo's ctrl as command."""
-    m, builder, gear = context.m, context.builder, context.m.actuator_gear[a]
+    """Add a force or a torque at a site, or both."""
     body, place = context.site(site)
-    bias = m.actuator_biasprm[a] if _enum(context, "mjtBias", m.actuator_biastype[a]) == "affine" else np.zeros(3)
-    if m.actuator_trnid[a][1] >= 0:
+    if context.m.actuator_trnid[a][1] >= 0:
         context.lost("motion", "ACTUATOR", a, "a site with a reference site", "left out")
         return
-    if np.any(bias[:3]):
-        context.lost("motion", "ACTUATOR", a, "a servo on a site", "left out")
+    gear = context.m.actuator_gear[a]
+    force, torque = place.rotate(gear[:3]), place.rotate(gear[3:])
+    _add_wrench(context, a, body, {"force": (force, "body"), "torque": (torque, "body")}, vector(place.position))
+
+
+def _add_on_free(context: Context, a: int, j: int, in_parent: bool) -> None:
+    """Add a force or a torque on a free joint, or a torque on a ball joint, between a body and the world."""
+    m, b, gear = context.m, int(context.m.jnt_bodyid[j]), context.m.actuator_gear[a]
+    body, axes = context.homes[b][0], "world" if in_parent else "body"
+    if m.jnt_type[j] == FREE:
+        _add_wrench(context, a, body, {"force": (gear[:3], "world"), "torque": (gear[3:], axes)})
+        return
+    zero = context.homes[int(m.body_parentid[b])][1] * frame(m.body_pos[b], m.body_quat[b])
+    _add_wrench(context, a, body, {"torque": (zero.rotate(gear[:3]) if in_parent else gear[:3], axes)})
+
+
+def _add_wrench(
+    context: Context, a: int, body: int, wrench: dict[str, tuple[Any, str]], point: tuple[float, ...] = (0.0, 0.0, 0.0)
+) -> None:
+    """Add a force at a point of a body, a torque, or both, with MuJoCo's ctrl as command.
+
+    Args:
+        context: state of the import.
+        a: index of the actuator.
+        body: index of the body in the builder.
+        wrench: vector and frame ("world" or "body") of the force and of the torque, for a force of 1 of the actuator.
+        point: point of application in the body's frame, m.
+    """
+    m, builder = context.m, context.builder
+    if _enum(context, "mjtBias", m.actuator_biastype[a]) == "affine" and np.any(m.actuator_biasprm[a][:3]):
+        context.lost("motion", "ACTUATOR", a, "a servo on a site, or on a ball or free joint", "left out")
         return
     if body == WORLD or builder.bodies[body].kinematic:
         context.lost("info", "ACTUATOR", a, "a force on a body that forces do not move", "left out")
         return
-    gain = float(m.actuator_gainprm[a][0])
-    if m.actuator_forcelimited[a]:
-        context.lost("motion", "ACTUATOR", a, "a force range of an actuator on a site", "no limit")
+    gain, clip = float(m.actuator_gainprm[a][0]), (-math.inf, math.inf)
+    if m.actuator_forcelimited[a] and gain:
+        if _enum(context, "mjtDyn", m.actuator_dyntype[a]) == "none":
+            clip = context.limited(True, m.actuator_forcerange[a] / gain)
+        else:
+            context.lost("motion", "ACTUATOR", a, "a force range and an activation", "no limit of the force")
     name = context.name("ACTUATOR", a)
-    parts = [part for part, values in (("force", gear[:3]), ("torque", gear[3:])) if np.any(values)]
+    parts = [part for part, (values, _) in wrench.items() if np.any(values)]
     if len(parts) > 1:
         fix = f"give {name} and {name}_torque the same command"
         context.lost("motion", "ACTUATOR", a, "a force and a torque", "two commands", fix)
     for part in parts:
         suffix = "" if part == parts[0] else f"_{part}"
         label = context.label("actuator", name + suffix)
-        turned = vector(place.rotate(gain * (gear[:3] if part == "force" else gear[3:])))
+        values, axes = wrench[part]
         if part == "force":
-            builder.add_force(body, turned, vector(place.position), frame="body", label=label)
+            builder.add_force(body, vector(gain * values), point, frame=axes, label=label)
         else:
-            builder.add_torque(body, turned, frame="body", label=label)
-        _map(context, a, name + suffix, label)
+            builder.add_torque(body, vector(gain * values), frame=axes, label=label)
+        _map(context, a, name + suffix, label, clip=clip)

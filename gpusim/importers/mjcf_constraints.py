@@ -64,8 +64,14 @@ def _ends(context: Context, e: int) -> tuple[End, End]:
     return (a, place_a * frame(data[3:6], data[6:10])), (b, place_b * shift(data[:3]))
 
 
+def _holds_rotation(context: Context, e: int) -> bool:
+    """Return True for a weld, except a weld with ``torquescale`` 0, which holds a point only."""
+    m = context.m
+    return bool(m.eq_type[e] == context.mj.mjtEq.mjEQ_WELD and m.eq_data[e][10] != 0.0)
+
+
 def _add_ends(context: Context, e: int) -> None:
-    m, builder = context.m, context.builder
+    builder = context.builder
     (a, frame_a), (b, frame_b) = _ends(context, e)
     bodies = [body for body in (a, b) if body != WORLD]
     if a == b or all(builder.bodies[body].kinematic for body in bodies):
@@ -74,7 +80,7 @@ def _add_ends(context: Context, e: int) -> None:
     if b == WORLD:
         (a, frame_a), (b, frame_b) = (b, frame_b), (a, frame_a)
     label = context.label("joint", context.name("EQUALITY", e))
-    weld = m.eq_type[e] == context.mj.mjtEq.mjEQ_WELD
+    weld = _holds_rotation(context, e)
     if any(builder.bodies[body].kinematic for body in bodies):
         _add_soft(context, e, a, b, frame_a, frame_b, weld, label)
         return
@@ -91,8 +97,8 @@ def _add_latch(context: Context, e: int, active: bool) -> None:
     if b == WORLD:
         (a, frame_a), (b, frame_b) = (b, frame_b), (a, frame_a)
     label = context.label("joint", context.name("EQUALITY", e))
-    weld = context.m.eq_type[e] == context.mj.mjtEq.mjEQ_WELD
-    context.builder.add_latch(a, b, frame_a, frame_b, attached=active, rotation=bool(weld), label=label)
+    weld = _holds_rotation(context, e)
+    context.builder.add_latch(a, b, frame_a, frame_b, attached=active, rotation=weld, label=label)
     if not active:
         effect, fix = "an open latch", f'close it by sim.write("joint.{label}.attached", 1.0)'
         context.lost("info", "EQUALITY", e, f"a {'weld' if weld else 'connect'} that is not active", effect, fix)

@@ -119,14 +119,24 @@ class Context:
         passive = getattr(bits, "mjDSBL_PASSIVE", 0)  # springs and dampers together, before MuJoCo 3.4
         return any(int(self.m.opt.disableflags) & int(getattr(bits, f"mjDSBL_{name}", passive)) for name in names)
 
+    def all_passive_off(self) -> bool:
+        """Return True if the model disables springs and dampers. MuJoCo then leaves out drag and gravcomp too."""
+        return self.off("SPRING") and self.off("DAMPER")
+
     def field(self, name: str, default: Any = 0.0) -> Any:
         """Return a field of the model, or ``default`` if this version of MuJoCo lacks the field."""
         return getattr(self.m, name, default)
 
     def name(self, kind: str, index: int) -> str:
         """Return an element's name in the file, or else its ``kind`` (as in mjtObj, such as "BODY") and number."""
-        found = self.mj.mj_id2name(self.m, getattr(self.mj.mjtObj, f"mjOBJ_{kind}"), index)
-        return found or f"{kind.lower()}{index}"
+        number = getattr(self.mj.mjtObj, f"mjOBJ_{kind}")
+        found = self.mj.mj_id2name(self.m, number, index)
+        if found:
+            return str(found)
+        found = f"{kind.lower()}{index}"
+        while self.mj.mj_name2id(self.m, number, found) >= 0:
+            found += "_"
+        return found
 
     def label(self, space: str, text: str) -> str:
         """Return a label for a name: without dots and spaces, and unused in the builder's name space ``space``."""

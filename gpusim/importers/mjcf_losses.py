@@ -49,9 +49,12 @@ def _joints(context: Context) -> None:
 
 
 def _tendons(context: Context) -> None:
-    """Report soft limits, margins of limits, and soft dry friction of tendons."""
-    m = context.m
+    """Report soft limits, margins of limits, soft dry friction and branching armature of tendons."""
+    m, armature = context.m, context.field("tendon_armature", np.zeros(context.m.ntendon))
     for t in context.tendons:
+        if armature[t] and _branches(context, t):
+            effect = "it also couples the branches, in MuJoCo not"
+            context.lost("motion", "TENDON", t, "armature over several branches of the tree", effect)
         if m.tendon_frictionloss[t] and is_soft(m.tendon_solref_fri[t], m.tendon_solimp_fri[t]):
             context.lost("contact", "TENDON", t, "its own solref or solimp of the friction", "dry friction is rigid")
         if not m.tendon_limited[t]:
@@ -116,21 +119,30 @@ def compensates(context: Context, j: int) -> bool:
     """Return whether gravity compensation counts as actuator force of a joint (``actuatorgravcomp``)."""
     below = context.carried(int(context.m.jnt_bodyid[j]))
     on = context.field("jnt_actgravcomp", np.zeros(context.m.njnt))[j]
-    return bool(on) and bool(np.any(context.m.body_gravcomp[below]))
+    return bool(on and np.any(context.m.body_gravcomp[below]) and not context.all_passive_off())
 
 
 def driven(context: Context, a: int) -> tuple[set[int], int]:
     """Return the joints that an actuator drives, and the index of its tendon, or -1 without a tendon."""
     m, kinds, target = context.m, context.mj.mjtTrn, int(context.m.actuator_trnid[a][0])
-    kind, wraps = kinds(int(m.actuator_trntype[a])), context.mj.mjtWrap
+    kind = kinds(int(m.actuator_trntype[a]))
     if kind in (kinds.mjTRN_JOINT, kinds.mjTRN_JOINTINPARENT):
         return {target}, -1
     if kind == kinds.mjTRN_SITE:
         return _above(context, int(m.site_bodyid[target])), -1
-    joints: set[int] = set()
-    if kind != kinds.mjTRN_TENDON:
-        return joints, -1
-    for i in range(m.tendon_adr[target], m.tendon_adr[target] + m.tendon_num[target]):
+    return (_pulled(context, target), target) if kind == kinds.mjTRN_TENDON else (set(), -1)
+
+
+def _branches(context: Context, t: int) -> bool:
+    """Return whether the joints that a tendon pulls are on several branches of the tree."""
+    joints = _pulled(context, t)
+    return bool(joints - _above(context, max((int(context.m.jnt_bodyid[j]) for j in joints), default=0)))
+
+
+def _pulled(context: Context, t: int) -> set[int]:
+    """Return the joints between the world and everything to which a tendon is attached."""
+    m, wraps, joints = context.m, context.mj.mjtWrap, set[int]()
+    for i in range(m.tendon_adr[t], m.tendon_adr[t] + m.tendon_num[t]):
         element, wrap = int(m.wrap_objid[i]), wraps(int(m.wrap_type[i]))
         if wrap == wraps.mjWRAP_JOINT:
             joints.add(element)
@@ -138,7 +150,7 @@ def driven(context: Context, a: int) -> tuple[set[int], int]:
             joints |= _above(context, int(m.site_bodyid[element]))
         elif wrap != wraps.mjWRAP_PULLEY:
             joints |= _above(context, int(m.geom_bodyid[element]))
-    return joints, target
+    return joints
 
 
 def _above(context: Context, b: int) -> set[int]:

@@ -27,27 +27,24 @@ _RGBA, _WIDTH = (0.5, 0.5, 0.5, 1.0), 0.003
 
 
 def add_springs(context: Context) -> None:
-    """Add the springs of hinges and slides."""
+    """Add the springs of hinges and slides. Report springs and dampers of all joints that are not linear."""
     m = context.m
-    if context.off("SPRING"):
-        return
+    poly = context.field("dof_dampingpoly", np.zeros(m.nv))
     for j, at in context.coordinates.items():
-        if m.jnt_type[j] in (FREE, BALL):
+        if not context.off("DAMPER") and np.any(poly[m.jnt_dofadr[j]]):
+            context.lost("motion", "JOINT", j, "damping that grows with the speed", "its constant part only")
+        if context.off("SPRING"):
             continue
         if np.any(context.field("jnt_stiffnesspoly", np.zeros(m.njnt))[j]):
             context.lost("motion", "JOINT", j, "stiffness that grows with the angle", "its constant part only")
         if np.any(context.field("jnt_springyield", np.zeros(m.njnt))[j]):
             context.lost("motion", "JOINT", j, "spring that yields", "it does not yield")
-        if m.jnt_stiffness[j]:
+        if m.jnt_stiffness[j] and m.jnt_type[j] not in (FREE, BALL):
             rest = float(m.qpos_spring[m.jnt_qposadr[j]])
             label = context.label("actuator", f"{context.joint_labels[j]}_spring")
             context.builder.add_torsion_spring(
                 at.index, float(m.jnt_stiffness[j]), rest_angle=rest, axis=at.axis, label=label
             )
-    poly = context.field("dof_dampingpoly", np.zeros(m.nv))
-    for j in context.coordinates:
-        if not context.off("DAMPER") and np.any(poly[m.jnt_dofadr[j]]):
-            context.lost("motion", "JOINT", j, "damping that grows with the speed", "its constant part only")
 
 
 def add_gravity_compensation(context: Context) -> None:
@@ -96,7 +93,7 @@ def _acts(context: Context, t: int) -> bool:
         for a in range(context.actuators)
     )
     held = any(m.eq_type[e] == mj.mjtEq.mjEQ_TENDON and t in (m.eq_obj1id[e], m.eq_obj2id[e]) for e in range(m.neq))
-    numbers = ("stiffness", "damping", "frictionloss", "armature", "limited")
+    numbers = ("stiffness", "stiffnesspoly", "damping", "dampingpoly", "frictionloss", "armature", "limited")
     return driven or held or any(np.any(context.field(f"tendon_{n}", np.zeros(m.ntendon))[t]) for n in numbers)
 
 

@@ -42,8 +42,9 @@ def report_unread(root: Node, world: Scope, report: ImportReport) -> None:
     ignored: Counter[str] = Counter()
     for node in nodes:
         _count(node, ignored)
-        for plugin in node.all("plugin"):
-            _plugin(plugin, report)
+        for owner in (node, *node.all("include")):
+            for plugin in owner.all("plugin"):
+                _plugin(plugin, report)
         for tag in ("actor", "road", "projector"):
             for found in node.all(tag):
                 report.add("look", found.title, f"is {'an' if tag == 'actor' else 'a'} {tag}", "left out")

@@ -72,7 +72,7 @@ def load_urdf(
 
     The importer repairs impossible masses and inertias, and adds a finding for each repair.
 
-    * A parent body without mass, inertia and collision shapes gets 8e-7 of the mass of its heaviest child.
+    * A parent body without mass, inertia and collision shapes gets 2e-7 of the mass of its heaviest child.
     * Other bodies without mass get 1 % of the mean mass of the bodies with mass.
     * A sphere of water replaces an inertia that is zero, or below a millionth of the inertia of an osmium ball of the
       same mass.

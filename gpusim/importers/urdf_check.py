@@ -8,6 +8,9 @@ from __future__ import annotations
 import math
 import re
 
+import numpy as np
+from scipy.spatial.transform import Rotation
+
 from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.urdf_xml import Document, Element, title
 
@@ -26,6 +29,7 @@ def check_document(document: Document) -> None:
     Raises:
         ModelError: a rule is broken. The message names the file, the line, the element, the rule and the fix.
     """
+    _convert_quaternions(document)
     links = _named(document, "link")
     joints = _named(document, "joint")
     for link in links.values():
@@ -34,6 +38,21 @@ def check_document(document: Document) -> None:
         _check_joint(document, joint, links)
         _check_mimic(document, joint, joints)
     _clean_names(document, links, joints)
+
+
+def _convert_quaternions(document: Document) -> None:
+    """Replace ``quat_xyzw`` of origins (URDF 1.2) by roll, pitch and yaw."""
+    owners = (document.robot, *(element for _, element in document.collisions + document.visuals))
+    for origin in (origin for owner in owners for origin in owner.iter("origin")):
+        if origin.get("quat_xyzw") is None:
+            continue
+        if origin.get("rpy") is not None:
+            raise document.source.error("an <origin> has both rpy and quat_xyzw; keep one", origin)
+        quaternion = numbers(document, origin, "quat_xyzw", 4)
+        if not np.linalg.norm(quaternion) > _AXIS_TOLERANCE:
+            raise document.source.error("an <origin> has a zero quat_xyzw; write 0 0 0 1 for no rotation", origin)
+        angles = Rotation.from_quat(quaternion).as_euler("xyz")
+        origin.set("rpy", " ".join(repr(float(angle)) for angle in angles))
 
 
 def _named(document: Document, kind: str) -> dict[str, Element]:

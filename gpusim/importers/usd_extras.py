@@ -85,6 +85,7 @@ def _is_idle(key: str, value: Any) -> bool:
     return bool(np.all((numbers == 0.0) | np.isneginf(numbers)))
 
 
+_PHYSICS = ("physx", "mjc", "newton", "physics:")
 _SETTINGS, _ALONE = "settings", ("", "it is not read")
 _NAMED = 3
 
@@ -126,8 +127,11 @@ def _prims(names: list[str]) -> str:
 
 
 def report_unread(stage: UsdStage) -> None:
-    """Add findings about attributes of PhysX, MuJoCo and Newton that the importer did not read, one for each effect."""
-    unread = _Unread()
+    """Add findings about attributes of PhysX, MuJoCo and Newton that the importer did not read, one for each effect.
+
+    The importer and usd-core's physics parser read values of the default time. A finding names prims without them.
+    """
+    unread, animated = _Unread(), dict[str, str]()
     for prim in stage.prims():
         path, name = str(prim.GetPath()), prim.GetName()
         schemas = stage.schemas(prim)
@@ -140,9 +144,14 @@ def report_unread(stage: UsdStage) -> None:
                 stage.report.add("motion", f"prim '{name}'", f"has {schema}", "it is left out")
         for attribute in prim.GetAuthoredAttributes():
             key = attribute.GetName()
-            if (path, key) in stage.used or not key.startswith(("physx", "mjc", "newton", "physics:")):
+            if key.startswith(("xformOp:", *_PHYSICS)) and attribute.GetNumTimeSamples() and attribute.Get() is None:
+                animated[path] = name
+            if (path, key) in stage.used or not key.startswith(_PHYSICS):
                 continue
             value = attribute.Get()
             if value is not None and not _is_idle(key, value):
                 unread.add(path, name, key, value)
     unread.write(stage)
+    if animated:
+        what, fix = "values at times only, without a default value", "give default values"
+        stage.report.add("motion", _prims(list(animated.values())), what, "they are not read", fix)

@@ -131,9 +131,13 @@ def _sizes(kind: str, item: Any, unit: float) -> tuple[Any, ...]:
 
 
 def _check_scale(stage: UsdStage, path: str, kind: str, item: Any) -> None:
+    matrix = stage.matrix(path)[:3, :3]
+    scale = np.linalg.norm(matrix, axis=0)
+    if np.abs(np.triu(matrix.T @ matrix, 1)).max() > 1e-3 * scale.max() ** 2:
+        what = "is sheared, since prims above it have unequal scales"
+        stage.report.add("contact", f"collider '{path}'", what, "its shape has right angles", "use a mesh")
     if kind in ("CubeShape", "PlaneShape"):
         return
-    scale = np.linalg.norm(stage.matrix(path)[:3, :3], axis=0)
     round_axes = [k for k in range(3) if kind == "SphereShape" or "XYZ"[k] != item.axis.name]
     values = scale[round_axes]
     if np.ptp(values) > 1e-3 * values.max():

@@ -253,6 +253,30 @@ def test_comparison_without_names(tmp_path: Path) -> None:
     assert found.motion is not None and found.motion < 1e-5
 
 
+def test_motion_of_a_body_about_its_own_origin_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mujoco")
+    file = tmp_path / "pendulum.xml"
+    body = '<body><joint axis="1 0 0" damping="0.1"/><geom size="0.1" pos="0 1 0"/></body>'
+    file.write_text(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
+    monkeypatch.setattr(compare, "_bare", _undamped)
+    assert [text[:6] for text in compare_with_mujoco(file).failures] == ["motion"]
+
+
+def _undamped(builder: ModelBuilder) -> ModelBuilder:
+    builder.joints[0].params["damping"] = 0.0 * builder.joints[0].params["damping"]
+    return builder
+
+
+def test_comparison_without_a_tree_coordinate_is_skipped(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    file = tmp_path / "rope.xml"
+    arm = '<body><joint/><geom size="0.1" pos="0 1 0"/><site name="b" pos="0 1 0"/></body><site name="a" pos="0 0 2"/>'
+    rope = '<tendon><spatial armature="0.1"><site site="a"/><site site="b"/></spatial></tendon>'
+    file.write_text(f"<mujoco><worldbody>{arm}</worldbody>{rope}</mujoco>")
+    found = compare_with_mujoco(file)
+    assert found.poses is None and found.skipped[0].startswith("poses, mass matrix and motion: joint 'tendon0'")
+
+
 @pytest.mark.parametrize("what", ["poses", "mass matrix", "motion"])
 def test_differences_from_mujoco_are_found(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("mujoco")

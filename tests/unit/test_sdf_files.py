@@ -135,6 +135,8 @@ def test_includes(models):
     assert "wheel_1::hub" in places(twice, asset_dirs=[models])
     changed = text.replace("<name>left</name>", "<experimental:params/>")
     assert "experimental:params" in findings(load_sdf(changed, asset_dirs=[models])[1], "motion")[0]
+    lifted = text.replace("<name>left</name>", '<plugin filename="lift-drag" name="p"/>')
+    assert "lift-drag" in findings(load_sdf(lifted, asset_dirs=[models])[1], "motion")[0]
     static = text.replace("<name>left</name>", "<name>left</name><static>true</static>")
     assert list(places(static, asset_dirs=[models])) == ["car", "wheel::hub", "wheel::rim"]
 

@@ -51,6 +51,8 @@ BROKEN = {
     "two numbers": (arm('<axis xyz="0 1"/>' + LIMIT), "xyz 0 1 3"),
     "word as a number": (arm('<origin xyz="0 0 up"/>' + LIMIT), "3"),
     "NaN origin": (arm('<origin rpy="0 0 nan"/>' + LIMIT), "4 <origin> 'elbow' rpy 0"),
+    "rpy and a quaternion": (arm('<origin rpy="0 0 1" quat_xyzw="0 0 0 1"/>' + LIMIT), "<origin> rpy quat_xyzw"),
+    "zero quaternion": (arm('<origin quat_xyzw="0 0 0 0"/>' + LIMIT), "<origin> quat_xyzw"),
     "semicolons": (arm('<origin xyz="0; 0; 1"/>' + LIMIT), "4 <origin> 'elbow' xyz 0"),
     "decimal commas": (arm('<origin xyz="0,5 0 1"/>' + LIMIT), "xyz 0 5 1 3"),
     "no limit": (arm("", "revolute"), "'elbow' <limit>"),

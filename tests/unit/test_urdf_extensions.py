@@ -35,6 +35,22 @@ def material_of(builder, label):
     return next(shape.material for shape in builder.shapes if shape.label == label)
 
 
+def test_quaternions_of_origins():
+    turned, plain = (
+        '<origin xyz="0 0 1" quat_xyzw="0 0.6 0 0.8"/>',
+        f'<origin xyz="0 0 1" rpy="0 {2 * np.arcsin(0.6)} 0"/>',
+    )
+    box = BOX.replace("<collision>", "<collision>{}")
+    found = [
+        load_urdf(robot(link("base", SOLID + box.format(o)), link("tip", SOLID), joint("j", "base", "tip", "fixed", o)))
+        for o in (turned, plain)
+    ]
+    (a, _), (b, _) = found
+    np.testing.assert_allclose(a.bodies[0].com, b.bodies[0].com, atol=1e-14)
+    np.testing.assert_allclose(a.bodies[0].inertia, b.bodies[0].inertia, atol=1e-14)
+    np.testing.assert_allclose(a.shapes[0].xform.matrix(), b.shapes[0].xform.matrix(), atol=1e-14)
+
+
 def test_friction_of_gazebo_and_of_pybullet():
     gazebo = '<gazebo reference="tip"><mu1>0.3</mu1><mu2>0.3</mu2></gazebo>'
     builder, report = load_urdf(arm(gazebo))

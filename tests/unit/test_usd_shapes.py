@@ -326,3 +326,19 @@ def test_attributes_with_the_same_effect_share_a_finding():
     _, report = load_usd(usd(solid("a", prim("Sphere", "s", lines, apis=COLLIDER))))
     what = "physxRigidBody:maxAngularVelocity = 7, physxRigidBody:maxLinearVelocity = 5 are not used"
     assert [f.sentence for f in report.findings] == [f"prim 's': {what}; speeds are not limited"]
+
+
+def test_sheared_colliders_are_reported():
+    turn = (math.cos(0.4), 0, 0, math.sin(0.4))
+    for scale, sheared in (((1, 2, 1), True), ((2, 2, 1), False)):
+        box = body("a", prim("Cube", "c", apis=COLLIDER, turn=turn), scale=scale)
+        _, report = load_usd(usd(box))
+        assert ("collider '/World/a/c': is sheared" in report.summary()) is sheared
+
+
+def test_poses_without_a_default_value_are_reported():
+    """The physics parser of usd-core reads default values only."""
+    moved = solid("a", at=(0, 0, 5)).replace("translate = (0, 0, 5)", "translate.timeSamples = {0: (0, 0, 5)}")
+    _, report = load_usd(usd(moved))
+    (found,) = (f for f in report.findings if f.severity == "motion")
+    assert found.sentence == "prim 'a': values at times only, without a default value; they are not read; " + found.fix

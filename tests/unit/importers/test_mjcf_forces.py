@@ -38,7 +38,7 @@ FORCES = {
     "spring between two sites": tendon(sites("sa", "sb"), "stiffness='40' damping='0.5'"),
     "rope over a point": tendon(sites("sa", "g", "sb"), "stiffness='40' springlength='0 0.9'"),
     "pulley": tendon(sites("sa", "g") + "<pulley divisor='2'/>" + sites("g", "sb"), "stiffness='60' damping='1'"),
-    "two sites of one body": tendon(sites("g", "sa") + "<site site='sb'/>", "stiffness='20' armature='0.2'"),
+    "armature": tendon(sites("g", "sa"), "stiffness='20' armature='0.2'"),
 }
 
 
@@ -48,6 +48,20 @@ def test_tendons_pull_as_in_mujoco(name):
     assert load_mjcf(text)[1].exact
     ours, theirs = positions_after(text)
     np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["stiffness", "damping"])
+def test_tendons_with_only_a_nonlinear_part_are_reported(name):
+    report = load_mjcf(mjcf(ARM + GROUND, tendon(sites("g", "sa"), f"{name}='0 5'")))[1]
+    assert f"tendon 't': {name}poly that is not linear" in facts(report, "motion")
+
+
+def test_armature_over_several_branches_is_reported():
+    """MuJoCo's mass matrix has no entries for two joints on different branches."""
+    for path, exact in ((("sa", "sb"), False), (("g", "sa"), True)):
+        report = load_mjcf(mjcf(ARM + GROUND, tendon(sites(*path), "armature='0.2'")))[1]
+        assert report.exact is exact
+        assert ("tendon 't': armature over several branches" in facts(report, "motion")) is not exact
 
 
 def test_constant_part_of_a_tendon_counts():
@@ -85,6 +99,7 @@ EQUALITIES = {
     "locked joint": f"<joint joint1='a' polycoef='0.0 0 0 0 0' {STIFF}/>",
     "connect": f"<connect body1='one' body2='three' anchor='0 0 0.2' {STIFF}/>",
     "weld": f"<weld body1='one' body2='three' {STIFF}/>",
+    "weld of a point": f"<weld body1='one' body2='three' torquescale='0' {STIFF}/>",
     "connect of sites": f"<connect site1='sa' site2='s3' {STIFF}/>",
 }
 
@@ -98,7 +113,7 @@ def test_equality_constraints_hold_as_in_mujoco(name):
     np.testing.assert_allclose(ours, theirs, atol=3e-3 if "joint" in name else 1e-3)
 
 
-@pytest.mark.parametrize("name", ["connect", "weld", "connect of sites"])
+@pytest.mark.parametrize("name", ["connect", "weld", "weld of a point", "connect of sites"])
 def test_switchable_constraints_are_released_and_closed_as_in_mujoco(name):
     three = solid("<freejoint/><site name='s3' pos='0.2 0 0'/>", name="three", pos="0 0 0.1", off=False)
     constraint = EQUALITIES[name].replace(" ", " name='e' ", 1)
@@ -194,11 +209,13 @@ ACTUATORS = {
     "fixed tendon": "<motor name='u' tendon='f' gear='0.7'/>",
     "spatial tendon": "<motor name='u' tendon='t' gear='-2'/>",
     "position of a tendon with a part on one body": "<position name='u' tendon='c' kp='20' kv='1' gear='2'/>",
+    "tendon with a range, which limits the force before the gear": "<motor name='u' tendon='r' gear='-2'/>",
     "site": "<motor name='u' site='sa' gear='1 0.3 0 0 0 0'/>",
 }
 TENDONS = (
     "<tendon><fixed name='f'><joint joint='a' coef='1'/><joint joint='b' coef='-1'/></fixed>"
-    f"<spatial name='t'>{sites('g', 'sa')}</spatial><spatial name='c'>{sites('g', 'h', 'sa')}</spatial></tendon>"
+    f"<spatial name='t'>{sites('g', 'sa')}</spatial><spatial name='c'>{sites('g', 'h', 'sa')}</spatial>"
+    "<fixed name='r' actuatorfrcrange='-0.2 0.3'><joint joint='a' coef='2'/></fixed></tendon>"
 )
 
 
@@ -226,6 +243,11 @@ def test_commands_start_as_the_keyframe_says():
     np.testing.assert_allclose(ours, theirs, atol=1e-4)
 
 
+def test_actuators_without_names_do_not_take_the_names_of_others():
+    _, report = load_mjcf(mjcf(ARM, "<actuator><motor name='actuator1' joint='a'/><motor joint='b'/></actuator>"))
+    assert [info.command for info in report.commands.values()] == ["actuator1", "actuator1_"]
+
+
 def test_a_site_motor_without_ctrl_gives_no_force():
     builder, report = load_mjcf(mjcf(ARM, "<actuator><motor name='u' site='sa' gear='0 0 9 0 2 0'/></actuator>"))
     assert list(report.commands) == ["u", "u_torque"]
@@ -236,6 +258,28 @@ def test_a_site_motor_without_ctrl_gives_no_force():
 def test_a_force_and_a_torque_of_one_actuator_are_reported():
     _, report = load_mjcf(mjcf(ARM, "<actuator><motor name='u' site='sa' gear='0 0 9 0 2 0'/></actuator>"))
     assert "actuator 'u': a force and a torque" in facts(report, "motion")
+
+
+WRENCHES = {
+    "force on a free joint": ("<freejoint name='f'/>", "joint='f' gear='3 1 4 0 0 0'"),
+    "torque on a free joint": ("<freejoint name='f'/>", "joint='f' gear='0 0 0 0.3 0.1 0.2'"),
+    "torque on a free joint in the world": ("<freejoint name='f'/>", "jointinparent='f' gear='0 0 0 0.3 0.1 0.2'"),
+    "torque on a ball joint": ("<joint type='ball' name='f' pos='0.1 1 0'/>", "joint='f' gear='0.3 0.1 0.2'"),
+    "torque in the parent": ("<joint type='ball' name='f' pos='0.1 1 0'/>", "jointinparent='f' gear='0.3 0.1 0.2'"),
+    "force on a site with a range": ("<freejoint/>", "site='s' gear='3 1 4 0 0 0' forcerange='-0.5 0.7'"),
+    "range above zero": ("<freejoint/>", "site='s' gear='0 0 4 0 0 0' forcerange='0.5 0.7' ctrlrange='0 0.1'"),
+}
+
+
+@pytest.mark.parametrize("name", WRENCHES)
+def test_wrenches_act_as_in_mujoco(name):
+    joint, motor = WRENCHES[name]
+    body = solid(f"{joint}<site name='s' pos='0.1 0.2 0' euler='10 50 0'/>")
+    turned = body.replace("<body", "<body euler='20 30 40'")
+    text = mjcf(turned, f"<actuator><motor name='u' {motor}/></actuator>")
+    assert load_mjcf(text)[1].exact
+    ours, theirs = positions_after(text, 0.3, ctrl=[1.6], step=5e-5)
+    np.testing.assert_allclose(ours, theirs, atol=1e-4)
 
 
 @pytest.mark.parametrize("bias", ["0 -20 -1", "2 0 0", "0 0 -1"])

@@ -40,6 +40,9 @@ CASES = {
         "".join(hinge(n, a, "range='-60 60'") for n, a in (("a", "1 0 0"), ("b", "0 1 0"), ("c", "0 0 1")))
     ),
     "skew hinges": solid(hinge("a", "1 0 0.3") + hinge("b", "0 1 0.5")),
+    "four skew joints": solid(
+        hinge("a", "1 0 0.3") + slide("s", "1 1 0") + hinge("b", "0 1 0.5") + hinge("c", "0.3 0 1")
+    ),
     "a hinge before a slide": solid(hinge("a", "0 0 1") + slide("s")),
     "hinges with refs": solid(hinge("a", "1 0 0", "ref='0.3'") + hinge("b", "0 1 0", "ref='-0.5'")),
     "ball with damping and spring": solid("<joint type='ball' name='ball' damping='0.02' stiffness='1.5'/>"),
@@ -168,6 +171,33 @@ def test_drag_is_that_of_mujoco():
     check_passive(model, "fluid", np.random.default_rng(3), row)
     assert row["passive"] < 1e-4
     assert row["passive_4"] < 3e-5
+
+
+def test_models_without_springs_and_dampers_have_no_drag_and_no_gravity_compensation():
+    text = mjcf(
+        solid("<joint axis='0 1 0' pos='-1 0 0'/>").replace("<body", "<body gravcomp='1'"),
+        option=f"{FLUID}><flag spring='disable' damper='disable'/></option><option",
+    )
+    ours, theirs = positions_after(text, 0.2)
+    np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
+def test_drag_of_a_round_body_has_the_axes_of_mujocos_box():
+    """Equal moments leave the axes open, but the drag of a box depends on them."""
+    capsule = "<joint pos='-1 0 0' axis='0 1 0'/><geom type='capsule' size='0.1' fromto='0.1 0 0 0.3 0.2 0.1'/>"
+    ours, theirs = positions_after(mjcf(f"<body name='b'>{capsule}</body>", option=FLUID))
+    np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
+def test_springs_and_dampers_that_are_not_linear_are_reported():
+    body = "<joint name='j' type='{}' {}/>"
+    for kind in ("hinge", "ball", "free"):
+        _, report = load_mjcf(mjcf(solid(body.format(kind, "stiffness='1 2'"))))
+        assert "joint 'j': stiffness that grows with the angle" in facts(report, "motion")
+        off = "><flag spring='disable'/></option><option"
+        _, report = load_mjcf(mjcf(solid(body.format(kind, "stiffness='1 2' damping='1 2'")), option=off))
+        assert "joint 'j': damping that grows with the speed" in facts(report, "motion")
+        assert "stiffness" not in facts(report, "motion")
 
 
 def test_drag_of_welded_parts_and_ellipsoids_is_not_exact():
