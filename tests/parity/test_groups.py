@@ -74,7 +74,7 @@ def test_random_machines(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("seed", SEEDS[:2])
 def test_work_in_float32(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Products with constants in double are in double, as for one world."""
-    make_room(monkeypatch, 8)  # one build for both
+    make_room(monkeypatch, 8)  # one build for both seeds
     same_bits(machine_model(seed), dtype="float32", fast=True)
 
 
@@ -138,6 +138,7 @@ def test_a_world_that_fails_leaves_its_group() -> None:
 @pytest.mark.parametrize("flags", [("-mavx2",), ()], ids=["avx2", "plain"])
 def test_other_processors(flags: tuple[str, ...], options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Without AVX-512 groups are of four worlds, and masks are vectors; the bits are the same."""
+    make_room(monkeypatch, 8, coupled=not options)  # the builds of test_random_machines and test_work_in_float32
     expected = states(machine_model(3), steps=20, **options)["fused"].state.arrays
     monkeypatch.setattr(compile_native, "_vector_flags", lambda: flags)
     monkeypatch.setattr(native_backend, "_LIBRARIES", {})
@@ -154,7 +155,8 @@ def lanes(worlds: int, model: Model, **options: Any) -> int:
 
 
 @pytest.mark.nightly
-def test_fast_worlds_get_groups() -> None:
+def test_fast_worlds_get_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_room(monkeypatch, 8)  # the build of test_work_in_float32
     assert lanes(32, machine_model(0), dtype="float32", fast=True) == compile_native.vector_bytes() // 8
 
 
