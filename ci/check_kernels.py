@@ -14,15 +14,16 @@ rounded up.
 
 ptxas runs at its lowest optimization level. With ``--full`` it runs at the level that users get, which takes several
 times as long. The table then has the true resources of each kernel: registers, static shared memory, stack and spills.
-(``ci/gpu_check.sh`` reports these resources for the installed GPU.) The exit code is 1 if a variant does not compile,
-contains an instruction that is not allowed, or exceeds its limits. It is also 1 if NVRTC 12 is missing, unless
-``--allow-missing`` is given. The check uses NVRTC 12 because 13 has dropped sm_70. It also looks at the PTX that NVRTC
-13.0 makes of NEXT_VARIANTS for NEXT_ARCH.
+The exit code is 1 if a variant does not compile, contains an instruction that is not allowed, or exceeds its limits. It
+is also 1 if NVRTC 12 is missing, unless ``--allow-missing`` is given. The check uses NVRTC 12 because 13 has dropped
+sm_70. It also looks at the PTX that NVRTC 13.0 makes of NEXT_VARIANTS for NEXT_ARCH. The user's cache folder keeps the
+results, so a build without changes is not compiled again.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import multiprocessing
 import re
@@ -33,7 +34,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -47,7 +48,7 @@ from gpusim.backends.codegen.kernel_sources import gpu_sources  # noqa: E402
 from gpusim.backends.codegen.variants import OUTER  # noqa: E402
 from gpusim.backends.cuda.compile import compile_cubin, nvrtc_options  # noqa: E402
 from gpusim.backends.cuda.nvrtc import Nvrtc, NvrtcMissingError, load_nvrtc  # noqa: E402
-from gpusim.compile_cache import CompileError  # noqa: E402
+from gpusim.compile_cache import CompileError, cached, digest, found  # noqa: E402
 from gpusim.errors import GpusimError, UnknownNameError, unknown_name  # noqa: E402
 
 # NVRTC 12.9 optimizes differently from this one on. As a virtual architecture it only yields PTX.
@@ -70,6 +71,9 @@ MAX_JOBS = 2
 FAULTS_SHOWN = 5
 # ptxas spends its time on registers. The front end's PTX does not change. ptxas accepts the option from 12.8 on.
 FAST, FAST_FROM = "--ptxas-options=--Ofast-compile=min", (12, 8)
+
+# Folder of the cache, and the code that decides about a result.
+FOLDER, CODE = "checked", [Path(__file__), *(ROOT / "ci" / "ptx" / name for name in ("reader.py", "forms.py"))]
 
 # Linker of the CUDA toolkit, to check that the driver can link the parts.
 LINKER = "nvlink"
@@ -175,33 +179,44 @@ def read_resources(log: str) -> list[Kernel]:
 
 
 def compile_job(job: Job) -> Result:
-    """Compile one variant for one architecture. Errors are stored in the result."""
-    result = Result(job.variant, job.arch)
-    begin = time.perf_counter()
+    """Compile a variant for an architecture, unless the cache has its result: the cache keeps those without errors."""
+    result, begin = Result(job.variant, job.arch), time.perf_counter()
     try:
-        sources = gpu_sources(job.main, job.generated)
-        nvrtc = load_nvrtc(job.nvrtc)
-        # source lines in the PTX change no instruction
-        extra = ["--ptxas-options=-v", *(["-lineinfo"] if job.forms else [])]
-        extra += [*job.options, *([FAST] if not job.full and nvrtc.version >= FAST_FROM else [])]
-        if job.arch.startswith("compute_"):
-            options = [*nvrtc_options(job.defines, job.arch), *job.options, "-lineinfo"]
-            result.error = reported_forms(read_module(_ptx(nvrtc, job.main, sources, options)), job.outer)
-        else:
-            compiled = compile_cubin(nvrtc, job.main, sources, job.defines, job.arch, extra=extra)
-            result.kernels = read_resources(compiled.log)
-            result.spills = sum(map(int, _FIGURES["spills"].findall(compiled.log)))
-            result.cubin = compiled.cubin or b"" if job.options else b""
-            if not result.kernels and not job.options:
-                raise CompileError(f"{job.main} holds no kernel: mark one with GPUSIM_KERNEL")
-            if job.forms:
-                module = read_module(compiled.ptx)
-                result.error = reported_forms(module, job.outer)
-                count_accesses(module, result)
+        sources, nvrtc = gpu_sources(job.main, job.generated), load_nvrtc(job.nvrtc)
+        inputs = [nvrtc.name, *nvrtc_options(job.defines, job.arch), repr(replace(job, generated={}))]
+        inputs += [*itertools.chain(*sorted(sources.items())), *(path.read_text(encoding="utf-8") for path in CODE)]
+        name = f"{FOLDER}/{digest(inputs)}.json"
+        if (kept := found(name)) is not None:
+            content = json.loads(kept.read_text(encoding="utf-8"))
+            kernels = [Kernel(**kernel) for kernel in content["kernels"]]
+            return Result(**content | {"kernels": kernels, "cubin": bytes.fromhex(content["cubin"])})
+        _compile(job, sources, nvrtc, result)
+        result.seconds = time.perf_counter() - begin
+        if not result.error:
+            cached(name, lambda _: json.dumps(asdict(result) | {"cubin": result.cubin.hex()}).encode())
     except GpusimError as error:
         result.error = str(error)
-    result.seconds = time.perf_counter() - begin
     return result
+
+
+def _compile(job: Job, sources: dict[str, str], nvrtc: Nvrtc, result: Result) -> None:
+    # source lines in the PTX change no instruction
+    extra = ["--ptxas-options=-v", *(["-lineinfo"] if job.forms else [])]
+    extra += [*job.options, *([FAST] if not job.full and nvrtc.version >= FAST_FROM else [])]
+    if job.arch.startswith("compute_"):
+        options = [*nvrtc_options(job.defines, job.arch), *job.options, "-lineinfo"]
+        result.error = reported_forms(read_module(_ptx(nvrtc, job.main, sources, options)), job.outer)
+        return
+    compiled = compile_cubin(nvrtc, job.main, sources, job.defines, job.arch, extra=extra)
+    result.kernels = read_resources(compiled.log)
+    result.spills = sum(map(int, _FIGURES["spills"].findall(compiled.log)))
+    result.cubin = compiled.cubin or b"" if job.options else b""
+    if not result.kernels and not job.options:
+        raise CompileError(f"{job.main} holds no kernel: mark one with GPUSIM_KERNEL")
+    if job.forms:
+        module = read_module(compiled.ptx)
+        result.error = reported_forms(module, job.outer)
+        count_accesses(module, result)
 
 
 def _ptx(nvrtc: Nvrtc, main: str, sources: dict[str, str], options: list[str]) -> str:

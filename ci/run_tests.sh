@@ -37,16 +37,18 @@ fi
 say "install gpusim[test,docs] from this checkout (editable)"
 "$venv/bin/python" -m pip install --quiet --editable ".[test,docs]"
 
+# these take one process each, so they run next to the checks that follow
+{
+    "$venv/bin/python" ci/ptx/count.py && "$venv/bin/python" ci/ptx/check.py --nvrtc 13 --only "hydraulic_lift fused"
+} >"$venv/ptx.log" 2>&1 &
+ptx=$!
+
 say "ruff check"
 "$venv/bin/python" -m ruff check .
 
 say "the builder's stub is what the code gives"
 "$venv/bin/python" ci/builder_stub.py --check
 "$venv/bin/python" ci/machine_schema.py --check
-
-# one process, so the checks that follow use the other core
-"$venv/bin/python" ci/ptx/count.py >"$venv/count.log" 2>&1 &
-counting=$!
 
 say "mypy"
 "$venv/bin/python" -m mypy
@@ -57,18 +59,17 @@ say "layers and circles of imports"
 say "documentation site"
 "$venv/bin/python" -m mkdocs build --strict --quiet
 
-say "instructions and memory requests of the GPU's code"
-status=0
-wait "$counting" || status=$?
-cat "$venv/count.log"
-((status == 0))
-
 say "kernels for every GPU generation (NVRTC 12 and 13; needs no GPU)"
 "$venv/bin/python" ci/check_kernels.py
 
+say "instructions and memory requests of the GPU's code, and its bits with NVRTC 13"
+status=0
+wait "$ptx" || status=$?
+cat "$venv/ptx.log"
+((status == 0))
+
 say "the GPU's code on the CPU: races, unwritten memory, bits"
 "$venv/bin/python" ci/ptx/check.py
-"$venv/bin/python" ci/ptx/check.py --nvrtc 13 --only "hydraulic_lift fused"
 
 if (($#)); then
     say "pytest $*"

@@ -12,6 +12,7 @@ from gpusim import Model, ModelBuilder, ModelError, Simulation, SolverConfig
 from gpusim.actuators import PACKAGE_KINDS
 from gpusim.backends.codegen.group_source import group_header
 from gpusim.backends.codegen.simd_source import wide_arrays, wide_phases, wide_text
+from gpusim.backends.codegen.variants import ROOM_SLOTS
 from gpusim.backends.native import backend as native_backend
 from gpusim.backends.native import compile as compile_native
 from gpusim.scene import load_scene
@@ -21,7 +22,7 @@ from gpusim.solver.schedule import FLAGS
 from gpusim.typing import Array
 from tests.message_snapshot import naming
 
-from .bits import differing
+from .bits import differing, make_room
 from .machines import SEEDS, machine_model, scatter
 from .test_singular import STEPS as SINGULAR_STEPS
 from .test_singular import four_bar
@@ -63,15 +64,17 @@ def same_bits(model: Model, **options: Any) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", SEEDS)
-def test_random_machines(seed: int) -> None:
+def test_random_machines(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """All joints, loops, couplings, limits and actuators; one seed in four has geometric stiffness."""
+    make_room(monkeypatch, 8, coupled=True, above=ROOM_SLOTS)  # one build for those of long sums, of circuits or not
     same_bits(machine_model(seed), dtype="float32" if seed % 3 == 1 else "float64")
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", SEEDS[:2])
-def test_work_in_float32(seed: int) -> None:
+def test_work_in_float32(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Products with constants in double are in double, as for one world."""
+    make_room(monkeypatch, 8)  # one build for both seeds
     same_bits(machine_model(seed), dtype="float32", fast=True)
 
 
@@ -84,8 +87,9 @@ def test_fast_contacts() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("substeps", [1, 2])
-def test_contacts_and_bouncing_limits(substeps: int) -> None:
+def test_contacts_and_bouncing_limits(substeps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Contacts are swept world by world, between phases of all worlds."""
+    make_room(monkeypatch, 12)  # the build of krt100m's worlds
     b = leg()
     b.add_shape_sphere(0, radius=0.05)
     same_bits(b.finalize(), steps=40, config=SolverConfig(joint_solver="direct", substeps=substeps), threads=2)
@@ -135,6 +139,7 @@ def test_a_world_that_fails_leaves_its_group() -> None:
 @pytest.mark.parametrize("flags", [("-mavx2",), ()], ids=["avx2", "plain"])
 def test_other_processors(flags: tuple[str, ...], options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Without AVX-512 groups are of four worlds, and masks are vectors; the bits are the same."""
+    make_room(monkeypatch, 8, coupled=not options)  # the builds of test_random_machines and test_work_in_float32
     expected = states(machine_model(3), steps=20, **options)["fused"].state.arrays
     monkeypatch.setattr(compile_native, "_vector_flags", lambda: flags)
     monkeypatch.setattr(native_backend, "_LIBRARIES", {})
@@ -151,7 +156,8 @@ def lanes(worlds: int, model: Model, **options: Any) -> int:
 
 
 @pytest.mark.nightly
-def test_fast_worlds_get_groups() -> None:
+def test_fast_worlds_get_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_room(monkeypatch, 8)  # the build of test_work_in_float32
     assert lanes(32, machine_model(0), dtype="float32", fast=True) == compile_native.vector_bytes() // 8
 
 

@@ -21,6 +21,8 @@ from gpusim.shapes.placing import ALL_GROUPS
 from tests.builds import optimize_less
 from tests.message_snapshot import naming
 
+from .bits import make_room
+
 pytestmark = pytest.mark.native
 
 
@@ -95,6 +97,7 @@ def start(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, **config: ob
     options = SolverConfig(dt=1e-3, **config)  # type: ignore[arg-type]
     with monkeypatch.context() as own:
         if defines:
+            make_room(own, 12)  # one build for more scenes
             add_defines(defines, own)
             optimize_less(own)
         return Simulation(model, backend="native", threads=threads, launch="fused", config=options)

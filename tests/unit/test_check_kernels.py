@@ -19,6 +19,8 @@ from gpusim.backends.cuda.nvrtc import Nvrtc, NvrtcMissingError, load_nvrtc
 
 from .gpu_kernel import GPU_KERNEL, OFFSET, WRONG
 
+pytestmark = pytest.mark.usefixtures("cache")
+
 
 @pytest.fixture(scope="module")
 def check_kernels() -> ModuleType:
@@ -60,6 +62,28 @@ def test_the_check_prints_a_table(
     for arch in ("sm_70", "sm_75", "sm_80", "sm_90", "sm_100", "sm_120"):
         assert re.search(rf"{arch} +[\d.]+  twice +\d+ +0 +0 +0 +0 +0\n", out), out
     assert "7 of 7 compiled" in out, "compute_100 too, which has no kernels"
+
+
+def test_a_build_is_compiled_once(check_kernels: ModuleType, nvrtc_12: Nvrtc, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Per text, macro, option and architecture. A build with an error is compiled again."""
+    seen: list[str] = []
+    plain = check_kernels.compile_cubin
+
+    def compile_cubin(*given: Any, **options: Any) -> Any:
+        seen.append(given[1])
+        return plain(*given, **options)
+
+    monkeypatch.setattr(check_kernels, "compile_cubin", compile_cubin)
+    first, again = (check_kernels.compile_all([variant("plain")], ["sm_80", "sm_90"], 1) for _ in range(2))
+    assert first == again and first[0].kernels and len(seen) == 2
+    others = [variant("plain"), variant("plain", **{"part/offset.cuh": GPU_KERNEL["part/offset.cuh"] + "\n"})]
+    others[0].defines = {name: "7" for name in OFFSET}
+    assert len(check_kernels.compile_all(others, ["sm_90"], 1)) == 2 and len(seen) == 4
+    check_kernels.compile_all([variant("plain")], ["sm_90"], 1, full=True)
+    assert len(seen) == 5
+    for count in (6, 7):
+        (result,) = check_kernels.compile_all([variant("wrong", **{"part/offset.cuh": WRONG})], ["sm_90"], 1)
+        assert result.error and len(seen) == count
 
 
 def test_the_ptx_of_newer_cards_is_looked_at(

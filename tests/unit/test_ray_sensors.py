@@ -63,7 +63,7 @@ def wall(**sensor: Any) -> ModelBuilder:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_native_sees_what_numpy_sees(seed: int) -> None:
     model = zoo(seed, 1500).finalize()
-    sims = [Simulation(model, backend=backend) for backend in ("numpy", "native")]
+    sims = [Simulation(model, backend=backend, launch="fused") for backend in ("numpy", "native")]
     for what in ("", ".point", ".normal", ".shape"):
         one, other = (sim.read(f"sensor.all{what}") for sim in sims)
         np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-12)

@@ -11,6 +11,7 @@ import gpusim
 from gpusim.backends.native import team as trials
 from gpusim.backends.native.team import Team
 from gpusim.bench.piles import pile
+from tests.parity.bits import make_room
 
 
 def stepped(team: Team, seconds: float, cost: Callable[[int], float]) -> list[int]:
@@ -55,6 +56,7 @@ def test_threads_leave_a_busy_computer_and_return() -> None:
 @pytest.mark.native
 def test_trials_keep_the_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step has another number of threads."""
+    make_room(monkeypatch, 8, coupled=True)  # the build of parity/test_bits_heaps.py
     monkeypatch.setattr(trials, "TRIAL", 1)
     monkeypatch.setattr(trials, "FIRST", 0.0)
     monkeypatch.setattr(trials, "LONGEST", 0.0)
@@ -63,7 +65,9 @@ def test_trials_keep_the_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     for threads in (1, 4):
         config = gpusim.SolverConfig(dt=4e-3, joint_solver="colored")
         model = pile(5, 4).finalize()
-        sim = gpusim.Simulation(model, backend="native", launch="staged", threads=threads, config=config)
+        sim = gpusim.Simulation(
+            model, backend="native", dtype="float32", launch="staged", threads=threads, config=config
+        )
         for _ in range(40):
             sizes.add(sim.backend.team)  # type: ignore[attr-defined]
             sim.step()

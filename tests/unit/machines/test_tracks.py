@@ -12,6 +12,7 @@ from gpusim import EnergyAudit, ModelBuilder, Simulation, SolverConfig, Transfor
 from gpusim import machines as m
 from gpusim.machines.track_parts import GREASED
 from gpusim.machines.tracks import BUSHING
+from tests.parity.bits import make_room
 
 from .crawler import PITCH, TEETH, Tracks, crawler, drive, small, weight
 
@@ -224,7 +225,8 @@ def rolled(tracks: Tracks, sim: Simulation, worlds: int, steps: int) -> Simulati
 
 @pytest.mark.nightly
 @pytest.mark.native
-def test_a_world_of_256_has_its_bits_alone() -> None:
+def test_a_world_of_256_has_its_bits_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_room(monkeypatch, 8, coupled=True)  # the builds of parity/test_bits_heaps.py
     tracks, model = small()
     config = SolverConfig(dt=2.5e-3, iterations=4)
     many = rolled(tracks, Simulation(model, num_worlds=256, backend="native", config=config), 256, 8)
