@@ -150,7 +150,8 @@ def signals() -> str:
         rows += [[f"`{start}.{name}`", unit, "trial", doc] for name, unit, doc in BRAKE_SIGNALS if kind.brakes]
         if rows:
             commands = ", ".join(f"`{c}`" for c in kind.commands) or "none"
-            text += f"### `{kind.name}`\n\nCommands: {commands}.\n\n" + table("signal | unit | access | what", rows) + "\n"
+            text += f"### `{kind.name}`\n\nCommands: {commands}.\n\n"
+            text += table("signal | unit | access | what", rows) + "\n"
     text += "## Block diagrams\n\nEvery wire of a diagram is a signal. [Block diagrams](../guides/block_diagrams.md) "
     text += "lists the names.\n"
     return text

@@ -161,27 +161,97 @@ GPUSIM_FN void seam_normal(const World& w, int m, int side, double* n) {
 GPUSIM_FN const double* seam_point(const World& w, int m, int side, int k) {
     return w.contact_anchor() + 6 * (4 * m + k) + 3 * side;
 }
-GPUSIM_SHARED bool seam_covers_pair(const World& w, int m, int side) {
-    double n[3];
-    seam_normal(w, m, side, n);
-    for (int k = 0; k < w.pair_points()[m]; ++k)
-        if (!seam_covers(w, w.pair_shapes()[2 * m + side], seam_point(w, m, side, k), n)) return false;
-    return true;
+GPUSIM_FN void seam_slope(const Shape& s, const double* y, double* n) {
+    SeamCell c;
+    seam_cell(s, y, c);
+    const double *low = s.points + c.row * c.columns + c.column, *up = low + c.columns, *along = c.v > c.u ? up : low;
+    const int side = c.v > c.u ? 0 : 1;
+    n[0] = (along[0] - along[1]) / s.size[2];
+    n[1] = (low[side] - up[side]) / s.size[3];
+    n[2] = 1.0;
+    const double length = norm3(n);
+    for (int k = 0; k < 3; ++k) n[k] = n[k] / length;
 }
-// Return whether neighbors of one of the shapes cover all points found.
-GPUSIM_SHARED bool covered_manifold(const World& w, int a, int b, const Manifold& found) {
+// Points of a manifold on a tile, and their outward normal.
+struct SeamPoints {
+    int count;
+    double x[12], n[3];
+};
+GPUSIM_FN int seam_highest(const SeamPoints& p, const double* n) {
+    int best = 0;
+    for (int k = 1; k < p.count; ++k)
+        if (dot3(p.x + 3 * k, n) > dot3(p.x + 3 * best, n)) best = k;
+    return best;
+}
+// Compute the normal of the tile's face at the points that is nearest to their normal.
+GPUSIM_SHARED void seam_face(const World& w, int tile, const SeamPoints& p, double* out) {
+    Shape s;
+    describe_shape(w, tile, s);
+    double n[3] = {0.0, 0.0, 1.0}, own[3];
+    turn_back3(w.shape_turn() + 9 * tile, p.n, own);
+    if (s.kind == SHAPE_HEIGHT_FIELD) {
+        seam_place(w, tile, p.x + 3 * seam_highest(p, p.n), own);
+        seam_slope(s, own, n);
+    } else if (s.kind == SHAPE_BOX) {
+        int best = abs_(own[1]) > abs_(own[0]) ? 1 : 0;
+        if (abs_(own[2]) > abs_(own[best])) best = 2;
+        for (int k = 0; k < 3; ++k) n[k] = k != best ? 0.0 : (own[k] < 0.0 ? -1.0 : 1.0);
+    } else if (s.kind == SHAPE_HULL) {
+        int best = 0;
+        for (int f = 1; f < s.num_faces; ++f)
+            if (dot3(s.face_normal + 3 * f, own) > dot3(s.face_normal + 3 * best, own)) best = f;
+        for (int k = 0; k < 3; ++k) n[k] = s.face_normal[3 * best + k];
+    }
+    turn3(w.shape_turn() + 9 * tile, n, out);
+}
+// Return what a tile's neighbors do to points. SEAM_FACE hides small angles, so look along a normal that leans more.
+GPUSIM_SHARED int seam_verdict(const World& w, int tile, const SeamPoints& p) {
+    double n[3], lean[3];
+    seam_face(w, tile, p, n);
+    subtract3(p.n, n, lean);
+    const double sine = norm3(lean);
+    const bool leans = sine > SEAM_LEAN && dot3(p.n, n) >= SEAM_CONE;
+    for (int k = 0; k < 3; ++k) n[k] = leans ? n[k] + SEAM_STEEP / sine * lean[k] : p.n[k];
+    const double level = dot3(p.x + 3 * seam_highest(p, n), n) - SEAM_LEAN * w.seam_reach()[tile];
+    const bool may_be_lower = leans || w.shape_kind()[tile] == SHAPE_HEIGHT_FIELD;
+    bool bare = false;
+    for (int k = 0; k < p.count; ++k) {
+        if (seam_covers(w, tile, p.x + 3 * k, n)) continue;
+        if (!(may_be_lower && dot3(p.x + 3 * k, n) < level)) return SEAM_STAYS;
+        bare = true;
+    }
+    return leans && bare ? SEAM_TURNS : SEAM_GOES;
+}
+GPUSIM_FN void seam_points(const World& w, int m, int side, SeamPoints& out) {
+    out.count = w.pair_points()[m];
+    for (int k = 0; k < out.count; ++k)
+        for (int j = 0; j < 3; ++j) out.x[3 * k + j] = seam_point(w, m, side, k)[j];
+    seam_normal(w, m, side, out.n);
+}
+GPUSIM_FN int seam_pair_verdict(const World& w, int m, int side) {
+    SeamPoints p;
+    seam_points(w, m, side, p);
+    return seam_verdict(w, w.pair_shapes()[2 * m + side], p);
+}
+// Replace a world normal by the normal of the tile's face.
+GPUSIM_FN void seam_turn(const World& w, int tile, int side, const SeamPoints& p, double* normal) {
+    seam_face(w, tile, p, normal);
+    turn3(w.rotation() + 9 * w.shape_body()[tile], normal, normal);
+    for (int k = 0; k < 3 && side == 1; ++k) normal[k] = -normal[k];
+}
+// Return whether neighbors of one of the shapes take away all points found. Replace a normal that leans.
+GPUSIM_SHARED bool covered_manifold(const World& w, int a, int b, Manifold& found) {
     for (int side = 0; side < 2; ++side) {
         const int tile = side ? b : a;
         if (w.seam_start()[tile] == w.seam_start()[tile + 1]) continue;
-        double n[3], x[3];
-        turn_back3(w.rotation() + 9 * w.shape_body()[tile], found.normal, n);
-        for (int k = 0; k < 3 && side == 1; ++k) n[k] = -n[k];
-        int k = 0;
-        for (; k < found.count; ++k) {
-            keep_anchor(w, tile, (side ? found.b : found.a) + 3 * k, x);
-            if (!seam_covers(w, tile, x, n)) break;
-        }
-        if (k == found.count) return true;
+        SeamPoints p;
+        p.count = found.count;
+        turn_back3(w.rotation() + 9 * w.shape_body()[tile], found.normal, p.n);
+        for (int k = 0; k < 3 && side == 1; ++k) p.n[k] = -p.n[k];
+        for (int k = 0; k < found.count; ++k) keep_anchor(w, tile, (side ? found.b : found.a) + 3 * k, p.x + 3 * k);
+        const int verdict = seam_verdict(w, tile, p);
+        if (verdict == SEAM_GOES) return true;
+        if (verdict == SEAM_TURNS) seam_turn(w, tile, side, p, found.normal);
     }
     return false;
 }
@@ -224,20 +294,18 @@ GPUSIM_SHARED bool seam_towers(const World& w, int m, int side, int k, int at) {
     }
     return false;
 }
-// Return, as bits, the points that are dropped because of neighbors of the shape of one side.
+// Return, as bits, the points that go and the normal that turns because of neighbors of the shape of one side.
 GPUSIM_FN int seam_goes(const World& w, int m, int side) {
     const int *pair = w.pair_shapes() + 2 * m, tile = pair[side], other = pair[1 - side];
-    bool met = false, covered = false;
-    int bits = 0;
+    int bits = 0, verdict = -1;
     for (int i = w.seam_start()[tile]; i < w.seam_start()[tile + 1]; ++i) {
         const int neighbor = w.seam()[i], first = seam_pair(w, neighbor, other), at = neighbor < other ? 0 : 1;
         const int end = first < 0 ? first : first + places_from(w.pair_shapes(), first, *w.pair_count());
         for (int k = first; k < end; ++k) {
             if (!(w.pair_points()[k] > 0)) continue;
-            if (!met) covered = seam_covers_pair(w, m, side);
-            met = true;
-            if (!covered) bits |= seam_shared(w, m, side, k, at);
-            else if ((k < m || !seam_covers_pair(w, k, at)) && !seam_towers(w, m, side, k, at)) return 15;
+            if (verdict < 0) verdict = seam_pair_verdict(w, m, side);
+            if (verdict != SEAM_GOES) bits |= verdict << side | seam_shared(w, m, side, k, at);
+            else if ((k < m || seam_pair_verdict(w, k, at) != SEAM_GOES) && !seam_towers(w, m, side, k, at)) return 15;
         }
     }
     return bits;
@@ -283,6 +351,17 @@ GPUSIM_FN void take_over(const World& w, int m) {
 GPUSIM_PHASE void drop_seam(const World& w, int m) {
     if (m >= *w.pair_count() || !w.pair_points()[m]) return;
     const int bits = w.pair_seam()[m], count = w.pair_points()[m];
+    for (int side = 0; side < 2; ++side) {
+        if (!(bits & SEAM_TURNS << side)) continue;
+        SeamPoints p;
+        seam_points(w, m, side, p);
+        double n[3];
+        seam_turn(w, w.pair_shapes()[2 * m + side], side, p, n);
+        for (int k = 0; k < 3; ++k) {
+            w.pair_bend()[3 * m + k] += real(n[k] - w.pair_normal()[3 * m + k]);
+            w.pair_normal()[3 * m + k] = n[k];
+        }
+    }
     int kept = 0;
     for (int k = 0; k < count && bits; ++k) {
         if (bits >> k & 1) continue;

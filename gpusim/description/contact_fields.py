@@ -60,7 +60,9 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("manifold", ("record_places", RECORD), "real", "-", "records of the manifolds (contact_record.cuh)"),
     Field("record_anchor", ("anchor_places", ANCHOR), "pose", "m", "anchors and normals of the records"),
     Field("pair_bend", ("pairs", 3), "real", "-", "turn of the normal since the last step"),
-    Field("pair_seam", ("seam_pairs",), "int", "-", "points that a surface of several tiles does not have, as bits"),
+    Field(
+        "pair_seam", ("seam_pairs",), "int", "-", "points to remove and normals to replace at seams of tiles, as bits"
+    ),
     Field("manifold_color", ("pairs",), "int", "-", "color; -1: overflow, -2: no contact, -3: on an articulated body"),
     Field(
         "color_first", ("color_places",), "int", "-", "first manifold of every color, then overflow, then articulated"

@@ -82,9 +82,9 @@ CONTACT_PHASES = (
     Phase(
         "drop_seam",
         "seam_pairs",
-        reads="pair_count pair_seam pair_shapes",
+        reads="pair_count pair_seam pair_shapes rotation",
         writes="contact_age contact_anchor contact_arm contact_feature contact_impulse contact_mode contact_slip "
-        "pair_force pair_normal pair_points pair_torque",
+        "pair_bend pair_force pair_normal pair_points pair_torque",
     ),
     Phase("clear_colors", "bodies", writes="body_colors body_parts"),
     Phase("color_pairs", reads="pair_count pair_shapes", writes="body_colors manifold_color pair_points touching"),

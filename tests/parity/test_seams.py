@@ -1,26 +1,34 @@
-"""Seams of tiles: NumPy and the kernels take the same points out, and launches and worlds give the same bits."""
+"""Seams of tiles: NumPy and the kernels change the same contacts, and launches and worlds give the same bits."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from gpusim import Simulation, SolverConfig
+from gpusim import Simulation, SolverConfig, Transform
 from gpusim.backends.numpy.backend import NumpyBackend
+from gpusim.reference.contacts.seams import SEAM_TURNS
 from gpusim.solver.step import find_contacts
 
 from ..unit.collide.kernels import kernel_manifolds  # noqa: F401
 from .contact_models import tiled
 
 pytestmark = pytest.mark.native
-DT, WORLDS, STEPS = 5e-3, 3, 40
+DT, WORLDS, STEPS = 5e-3, 3, 80
 
 
 def make(backend: str, launch: str = "auto", worlds: int = WORLDS, **config: object) -> Simulation:
-    """The tiles; worlds differ in the speed of what moves."""
-    sim = Simulation(
-        tiled()[0].finalize(), worlds, backend=backend, config=SolverConfig(dt=DT, **config), launch=launch  # type: ignore[arg-type]
-    )  # fmt: skip
+    """The tiles, and hulls and a cylinder that tip over on them; worlds differ in the speed of what moves."""
+    b, rng = tiled()[0], np.random.default_rng(5)
+    for k in range(4):
+        turn = rng.normal(size=4)
+        place = Transform((0.5 * k - 0.8, 0.25 * k - 0.6, 0.45), turn / np.linalg.norm(turn))
+        body = b.add_body(xform=place, linear_velocity=(-1.0, 0.5, -1.0))
+        if k:
+            b.add_shape_hull(body, rng.normal(size=(14, 3)) * (0.12, 0.08, 0.06))
+        else:
+            b.add_shape_cylinder(body, 0.08, 0.05)
+    sim = Simulation(b.finalize(), worlds, backend=backend, config=SolverConfig(dt=DT, **config), launch=launch)  # type: ignore[arg-type]
     sim.state.arrays["linear_velocity"][:, :, 0] *= 1.0 + 0.3 * np.arange(worlds)[:, None]
     sim.invalidate()
     return sim
@@ -32,7 +40,7 @@ def test_the_same_points_go() -> None:
     """From the same state in each step; crossings take whole manifolds out, and single points of soft laws."""
     reference, native = make("numpy"), make("native")
     assert isinstance(reference.backend, NumpyBackend)
-    whole = part = 0
+    whole = part = turned = 0
     for _ in range(STEPS):
         for name, array in reference.state.arrays.items():
             array[:] = native.state.arrays[name]
@@ -44,12 +52,14 @@ def test_the_same_points_go() -> None:
         touching = (np.arange(4) < points[..., None]) & listed[..., None]
         for name, mask in (("pair_points", listed), ("contact_feature", touching), ("pair_shapes", listed)):
             np.testing.assert_array_equal(mine[name][mask], theirs[name][mask], err_msg=name)
+        np.testing.assert_allclose(mine["pair_normal"][listed], theirs["pair_normal"][listed], atol=1e-9)
         np.testing.assert_allclose(mine["contact_anchor"][touching], theirs["contact_anchor"][touching], atol=1e-12)
         contacts = reference.backend.work.contacts
         assert contacts is not None
         whole += np.count_nonzero((contacts.pair_seam != 0) & (mine["pair_points"] == 0))
-        part += np.count_nonzero((contacts.pair_seam != 0) & (mine["pair_points"] > 0))
-    assert whole > 20 and part > 20
+        part += np.count_nonzero((contacts.pair_seam % SEAM_TURNS != 0) & (mine["pair_points"] > 0))
+        turned += np.count_nonzero(contacts.pair_seam >= SEAM_TURNS)
+    assert whole > 20 and part > 20 and turned > 5
 
 
 @pytest.mark.nightly

@@ -15,20 +15,24 @@ from gpusim.reference.collide.ground import CONE
 from gpusim.reference.collide.pairs import find_all_manifolds, runs
 from gpusim.reference.contacts import broad_phase
 from gpusim.reference.contacts.narrow_phase import FoundManifolds
-from gpusim.reference.contacts.seams import covers_all
+from gpusim.reference.contacts.seams import SEAM_GOES, SEAM_TURNS, face_normal, verdict
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 
 def _past_seam(w: StepBuffers, world: int, pair: Array, met: FoundManifolds, i: int) -> bool:
-    """Return whether neighbor tiles cover all contact points of pair ``i``."""
-    for side in (0, 1):
+    """Return whether neighbor tiles take away all contact points of pair ``i``. Replace a normal that leans."""
+    for side, sign in ((0, 1.0), (1, -1.0)):
         tile = int(pair[side])
         if w.model.contact.seams[tile]:
-            n = w.rotation[world, w.model.contact.body[tile]].T @ met.normal[i]
+            turn = w.rotation[world, w.model.contact.body[tile]]
+            n = sign * (turn.T @ met.normal[i])
             points = met.anchor[i, : met.count[i], 3 * side : 3 * side + 3]
-            if covers_all(w, tile, points, n if side == 0 else -n):
+            found = verdict(w, tile, points, n)
+            if found == SEAM_GOES:
                 return True
+            if found == SEAM_TURNS:
+                met.normal[i] = sign * (turn @ face_normal(w, tile, points, n))
     return False
 
 

@@ -9,6 +9,11 @@ neighbor tile covers it. ``judge`` marks these contacts after the narrow phase, 
   surface.
 * Near x, neighbors cover all points of the tile in the plane perpendicular to n.
 
+*Leaning normals.* An inner edge of the surface may also give the normal of a manifold with points inside the tile. For
+example, a hull tips over, and its lowest corner has passed the edge. Then the points on the edge are covered, and all
+other points are lower along the normal. If the normal leans by at most 10 degrees, the manifold stays with the normal
+of the tile's face. The points of a height field are approximate, so its other manifolds of this kind count as covered.
+
 A manifold is covered if all of its points are covered. ``judge`` marks a covered manifold if a neighbor touches the
 same shape in an uncovered manifold. There is one exception: the tile of the covered manifold rises steeply from the
 contact plane of the uncovered manifold, as a wall rises from a floor. If several manifolds cover each other, as at a
@@ -43,7 +48,14 @@ SEAM_LOOK = 4.0
 tolerance."""
 SEAM_FACE = 5e-3
 """Tolerance of this check, as a share of the distance."""
-CONSTANTS = {"SEAM_LEAN": SEAM_LEAN, "SEAM_LOOK": SEAM_LOOK, "SEAM_FACE": SEAM_FACE, "SEAM_CONE": SEAM_CONE}
+SEAM_STEEP = 0.1
+"""Sine of the angle by which to turn a leaning normal before the check, because SEAM_FACE hides smaller angles."""
+SEAM_STAYS, SEAM_GOES, SEAM_TURNS = 0, 1, 1 << POINTS
+"""Whether a manifold stays, goes, or gets a face's normal. pair_seam marks the last case for each side by a bit."""
+CONSTANTS = {
+    "SEAM_LEAN": SEAM_LEAN, "SEAM_LOOK": SEAM_LOOK, "SEAM_FACE": SEAM_FACE, "SEAM_STEEP": SEAM_STEEP,
+    "SEAM_CONE": SEAM_CONE, "SEAM_STAYS": SEAM_STAYS, "SEAM_GOES": SEAM_GOES, "SEAM_TURNS": SEAM_TURNS,
+}  # fmt: skip
 """Constants by their names in the kernels."""
 _DIAGONAL = float(np.sqrt(0.5))
 _ALL = (1 << POINTS) - 1
@@ -54,7 +66,7 @@ _POINT_NAMES = (
 
 
 def judge(w: StepBuffers) -> None:
-    """Set bits in pair_seam that mark the contact points to remove."""
+    """Fill pair_seam with bits that mark the contact points to remove and the normals to replace."""
     c, s = w.contacts, w.state.arrays
     assert c is not None
     seams = w.model.contact.seams
@@ -77,10 +89,15 @@ def _places(pair_shapes: Array, pair_points: Array) -> dict[tuple[int, int], lis
 
 
 def drop(w: StepBuffers) -> None:
-    """Remove the contact points that pair_seam marks."""
+    """Remove the contact points and replace the normals that pair_seam marks."""
     c, s = w.contacts, w.state.arrays
     assert c is not None
     for world, m in np.argwhere(c.pair_seam):
+        view = _View(w, int(world), {})
+        for side in (side for side in (0, 1) if c.pair_seam[world, m] & SEAM_TURNS << side):
+            n = view.face(m, side)
+            c.pair_bend[world, m] += n - s["pair_normal"][world, m]
+            s["pair_normal"][world, m] = n
         here = np.arange(s["pair_points"][world, m])
         kept = here[(c.pair_seam[world, m] >> here & 1) == 0]
         for name in _POINT_NAMES:
@@ -94,12 +111,31 @@ def drop(w: StepBuffers) -> None:
     _hand_over(w, c)
 
 
-def covers_all(w: StepBuffers, tile: int, points: Array, normal: Array) -> bool:
-    """Return whether a tile's neighbors cover all points.
+def verdict(w: StepBuffers, tile: int, points: Array, normal: Array) -> int:
+    """Return what a tile's neighbors do to points (n, 3) with the outward ``normal``, in the body's frame."""
+    face = face_normal(w, tile, points, normal)
+    lean = normal - face
+    sine = float(np.linalg.norm(lean))
+    leans = sine > SEAM_LEAN and normal @ face >= SEAM_CONE
+    n = face + SEAM_STEEP / sine * lean if leans else normal
+    level = points @ n
+    lower = level < level.max() - SEAM_LEAN * w.model.contact.seam_reach[tile]
+    bare = ~np.array([_covered(w, tile, x, n) for x in points])
+    if np.any(bare & ~(lower & (leans or isinstance(_shape(w, tile), HeightField)))):
+        return SEAM_STAYS
+    return SEAM_TURNS if leans and bare.any() else SEAM_GOES
 
-    Points (n, 3) and the outward ``normal`` are in the body frame.
-    """
-    return all(_covered(w, tile, x, normal) for x in points)
+
+def face_normal(w: StepBuffers, tile: int, points: Array, normal: Array) -> Array:
+    """Return the normal of the tile's face at points (n, 3) that is nearest to ``normal``, in the body's frame."""
+    t, shape = w.model.contact, _shape(w, tile)
+    turn = t.turn[tile].reshape(3, 3)
+    if isinstance(shape, HalfSpace):
+        return np.asarray(turn[:, 2])
+    if isinstance(shape, HeightField):
+        return np.asarray(turn @ _slope(shape, turn.T @ (points[np.argmax(points @ normal)] - t.center[tile])))
+    faces = shape.faces.normal
+    return np.asarray(turn @ faces[np.argmax(faces @ (turn.T @ normal))])
 
 
 def _hand_over(w: StepBuffers, c: ContactWork) -> None:
@@ -145,21 +181,28 @@ class _View:
         n = self.w.rotation[self.world, body].T @ self.s["pair_normal"][m]
         return np.asarray(n if side == 0 else -n)
 
-    def covered(self, m: int, side: int) -> bool:
-        """Return whether neighbors cover all points of a manifold."""
+    def face(self, m: int, side: int) -> Array:
+        """Return the normal of a face of the shape on one side, which replaces the normal of manifold m."""
         tile = int(self.s["pair_shapes"][m, side])
-        return covers_all(self.w, tile, self.points(m, side), self.normal(m, side))
+        n = face_normal(self.w, tile, self.points(m, side), self.normal(m, side))
+        n = self.w.rotation[self.world, self.w.model.contact.body[tile]] @ n
+        return np.asarray(n if side == 0 else -n)
+
+    def verdict(self, m: int, side: int) -> int:
+        """Return what the neighbors of the shape on one side do to manifold m."""
+        return verdict(self.w, int(self.s["pair_shapes"][m, side]), self.points(m, side), self.normal(m, side))
 
     def goes(self, m: int, side: int) -> int:
-        """Return bits that mark the points of manifold m to remove, due to neighbors of the shape on this side."""
+        """Return bits of what changes in manifold m because of the neighbors of the shape on this side."""
         pair = self.s["pair_shapes"][m]
         tile, other = int(pair[side]), int(pair[1 - side])
         neighbors = self.w.model.contact.seams[tile]
         near = [(n, k, int(n > other)) for n in neighbors for k in self.places.get(_ordered(n, other), [])]
-        if near and self.covered(m, side):
-            firm = [(k, at) for _, k, at in near if k < m or not self.covered(k, at)]
+        found = self.verdict(m, side) if near else SEAM_STAYS
+        if found == SEAM_GOES:
+            firm = [(k, at) for _, k, at in near if k < m or self.verdict(k, at) != SEAM_GOES]
             return 0 if all(self.towers(m, side, k, at) for k, at in firm) else _ALL
-        return int(np.bitwise_or.reduce([0, *(self.shared(m, side, *found) for found in near)]))
+        return int(np.bitwise_or.reduce([found << side, *(self.shared(m, side, *each) for each in near)]))
 
     def towers(self, m: int, side: int, k: int, at: int) -> bool:
         """Return whether the shape on one side rises by more than 45 degrees from the contact plane of manifold k."""
@@ -274,6 +317,17 @@ def _height(shape: HeightField, y: Array) -> float:
         return float(first + u * (far - up) + v * (up - first))
     right = h[row, column + 1]
     return float(first + u * (right - first) + v * (far - right))
+
+
+def _slope(shape: HeightField, y: Array) -> Array:
+    """Return the normal of the triangle below a point."""
+    at, (column, row) = _cell(shape, y)
+    h, upper = shape.heights, at[1] - row > at[0] - column
+    low, high = h[row, column : column + 2], h[row + 1, column : column + 2]
+    along = high if upper else low
+    across = (low[0], high[0]) if upper else (low[1], high[1])
+    n = np.array([(along[0] - along[1]) / shape.size[2], (across[0] - across[1]) / shape.size[3], 1.0])
+    return np.asarray(n / np.linalg.norm(n))
 
 
 def _corners_around(shape: HeightField, y: Array, space: float) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gpusim import ContactLaw, Material, ModelBuilder, Simulation, SolverConfig, Transform
+from gpusim.typing import Array
 from tests.analytic.contact import tiles
 
 
@@ -141,6 +142,49 @@ def test_an_edge_in_a_corner_stops(count: int, low: float) -> None:
     sim.step(500)
     assert sim.read("body.wedge.linear_velocity")[0] == pytest.approx([0, 0, 0], abs=1e-6)
     assert sim.read("body.wedge.position")[0] == pytest.approx([1.25, 0, 0], abs=1e-4)
+
+
+def tumble(kinds: str, rim: float) -> Array:
+    """Drop a hull in 64 poses and directions on tiles left of x = ``rim``, or on one box, and on a lower box behind.
+
+    Return the positions and velocities after 0.6 s, and the change of the horizontal velocities, each (64, n).
+    """
+    b = ModelBuilder()
+    b.add_shape_box(-1, (2.0, 3.0, 0.1), xform=Transform((rim + 2.0, 0, -0.15)), material=tiles.SMOOTH)
+    if kinds == "one":
+        b.add_shape_box(-1, (2.0, 3.0, 0.1), xform=Transform((rim - 2.0, 0, -0.1)), material=tiles.SMOOTH)
+    for k, kind in enumerate(kinds.split() * 24 if kinds != "one" else ()):
+        row, column = divmod(k, 8)
+        shift = 0.25 * (row % 2) if rim > 0.0 else 0.0
+        tiles.add_tile(b, kind, Transform((rim - 0.25 - 0.5 * column + shift, 2.0 * row - 2.0, 0)), 0.25, tiles.SMOOTH)
+    rng = np.random.default_rng(7)
+    b.add_shape_hull(b.add_body(), rng.normal(size=(14, 3)) * (0.12, 0.08, 0.06), material=tiles.SMOOTH)
+    sim = Simulation(b.finalize(), 64, backend="native", config=SolverConfig(dt=5e-3))
+    turn, way, s = rng.normal(size=(64, 4)), rng.uniform(0.0, 2.0 * np.pi, 64), sim.state.arrays
+    s["orientation"][:, 0] = turn / np.linalg.norm(turn, axis=1, keepdims=True)
+    s["position"][:, 0] = np.column_stack([rng.uniform(-0.5, 0.5, (64, 2)), np.full(64, 0.25)])
+    before = 1.5 * np.column_stack([np.cos(way), np.sin(way)])
+    s["linear_velocity"][:, 0, :2] = before
+    sim.invalidate()
+    sim.step(120)
+    after = sim.read_state()
+    velocity = after["linear_velocity"][:, 0]
+    return np.concatenate([after["position"][:, 0], velocity, velocity[:, :2] - before], axis=1)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("kinds", ["box", "height_field", "box hull height_field"])
+def test_a_hull_tips_over_on_staggered_tiles(kinds: str) -> None:
+    """The hull keeps its horizontal speed, because an edge inside the floor gives no normal."""
+    assert np.abs(tumble(kinds, 2.0)[:, 6:]).max() < 1e-3 * 1.5
+
+
+@pytest.mark.native
+def test_a_hull_tips_over_a_true_edge_of_tiles() -> None:
+    """Tiles collide at the rim of their floor as one box does, for hulls that fall off and for hulls that hit it."""
+    one, many = tumble("one", 0.0), tumble("box", 0.0)
+    assert np.count_nonzero(np.abs(one[:, 6]) > 0.01) > 10
+    assert np.abs(many - one).max() < 1e-2
 
 
 def parked(kinds: str, rows: tuple[float, ...], backend: str) -> float:
