@@ -2,8 +2,8 @@
 
 The commands of a step describe the path at the start of this step: position x, velocity v and acceleration a. The
 jerk j is the change of a since the last step, divided by the step. If x and v did not change as on a path with this
-jerk, j is 0. In a substep from s to s + h after the start, the coordinate q moves at the rate u*. u* is the mean rate of
-the path plus a correction over the remaining n substeps:
+jerk, j is 0. In a substep from s to s + h after the start, the coordinate q moves at the rate u*. u* is the mean rate
+of the path plus a correction over the remaining n substeps:
 
     u* = v + a (s + h/2) + j (s^2 + s h + h^2/3)/2 + (x + v s + a s^2/2 + j s^3/6 - q)/(n h)
 
