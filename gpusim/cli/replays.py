@@ -85,7 +85,7 @@ class Replay:
             )
 
     def operator(self, sim: Simulation, scene: Scene) -> Operator:
-        """Return an operator that replays the recording, beginning at the initial state of a simulation.
+        """Return an operator that replays the recording from the initial state of a simulation.
 
         Raises:
             ModelError: the simulation has another step size or other inputs than the recording.

@@ -18,7 +18,7 @@ from gpusim.typing import Array
 
 _UPRIGHT = 0.95
 _LOOP = 0.8
-"""Maximum height difference between two successive links of a loop, relative to half the lower link's length."""
+"""In a loop, maximum drop of a link below its parent, relative to the distance from its joint to its center of mass."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def height(model: Model, body: int, point: Array, up: Array) -> float:
 
 
 def _tree(model: Model) -> tuple[list[_Branch], set[int]]:
-    """Return the joint that leads from the world to each body, nearest bodies first, and the bodies in loops."""
+    """Return one branch per body, starting near the world, and the set of bodies in loops."""
     at: dict[int, list[JointSpec]] = {}
     for joint in model.joints:
         if joint_type(joint.kind).holds:

@@ -52,9 +52,9 @@ class Part:
 class Span:
     """Mesh of length 1 along z that is stretched along the line from point a to point b.
 
-    ``start`` and ``end`` are pairs (length, share). The mesh starts and ends at the distance length (m) + share * (line
-    length) from point a. By default, the mesh covers the whole line. With ``start`` = (-0.3, 1), it covers the last
-    0.3 m.
+    ``start`` and ``end`` are pairs (length, share). Each pair defines a distance from point a: length (m) + share *
+    (line length). The mesh reaches from the distance of ``start`` to the distance of ``end``. By default, the mesh
+    covers the whole line. With ``start`` = (-0.3, 1), it covers the last 0.3 m.
 
     Attributes:
         mesh: the mesh.
@@ -62,9 +62,9 @@ class Span:
         point_a, point_b: end points (3,) relative to the centers of mass, in body axes (m).
         radius: scale factor for the mesh's x and y coordinates (m).
         finish: color and surface finish.
-        owner: body index for the segmentation.
+        owner: index of the body to which segmentation images assign this span.
         path: index of the wrapped path that contains this span, -1 for none.
-        piece: index of the path's point at which the line starts, if the span is part of a path.
+        piece: index of the path point at which the line starts. Only spans of a path use this index.
     """
 
     mesh: MeshSource
@@ -87,7 +87,7 @@ def com_of(model: Model, body: int) -> Array:
 
 
 def world_place(model: Model, body: int, point: Array) -> Array:
-    """Return initial world positions (m) of one point or points (n, 3), given relative to a body's center of mass."""
+    """Convert points relative to a body's center of mass to initial world positions (m). Points are (3,) or (n, 3)."""
     return point if body == WORLD else model.bodies[body].xform.apply(point + com_of(model, body))
 
 

@@ -91,11 +91,11 @@ class Plan:
     com: Array
     """Center of mass (samples, 3), m."""
     pelvis: Array
-    """Position and yaw (rad), (samples, 4)."""
+    """Position (m) and yaw (rad) of the pelvis, (samples, 4)."""
     feet: dict[str, Array]
-    """Center of the sole and yaw of "l" and "r", (samples, 4)."""
+    """Foot "l" or "r" -> position of the sole's center (m) and yaw (rad), (samples, 4)."""
     bears: dict[str, Array]
-    """Whether a foot is on the ground, (samples,)."""
+    """Foot "l" or "r" -> 1 while the foot is on the ground, else 0, (samples,)."""
     height: float
     """Height of the center of mass above the ground, m."""
 

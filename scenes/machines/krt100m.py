@@ -221,7 +221,7 @@ def _add_ground(
 
 
 def _tire(load: float) -> gpusim.Material:
-    """Return the tire of a wheel for a load (N). The slip stiffness is proportional to the load."""
+    """Return the tire material of a wheel for a load (N). The slip stiffness is proportional to the load."""
     law = gpusim.Tire((ALONG * load, ACROSS * load), 0.15, RADIAL_STIFFNESS, 1000.0, 1.0, ROLLING, WIDTH)
     return gpusim.Material(friction=1.0, law=law)
 

@@ -94,7 +94,7 @@ def arm_control(
         posture: joint angles of the arm at its home position (rad).
         law: control law of the joints.
         load: mass of the load that the control assumes (kg).
-        rate: samples per second. None: one sample per step.
+        rate: samples per second, or None for one sample per step.
     """
     d = Diagram("arm", rate=rate)
     d.add("input", "start", lower=0.0, upper=1.0, switch=True, keys=("F",))

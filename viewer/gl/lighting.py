@@ -160,5 +160,5 @@ def shadow_view(bounds: Bounds, to_light: Array, eye: Array, size: int) -> Shado
 
 
 def grid_spacing(distance: float) -> float:
-    """Return the spacing (m) of the finest grid lines, a power of ten, for a camera distance (m)."""
+    """Return the spacing of the finest grid lines for a camera distance (m). The spacing is a power of ten."""
     return 10.0 ** math.floor(math.log10(max(distance, 1e-6)) - 0.15)

@@ -75,8 +75,8 @@ def choose_mapping(inputs: Mapping[str, Input], wish: str = "auto") -> InputMapp
             "wheeled" for models that drive and steer. For other models, "auto" assigns keys and sticks in order.
 
     Raises:
-        ModelError: the scene has no such commands, or the file is invalid.
-        UnknownNameError: unknown pattern.
+        ModelError: the scene lacks commands of the pattern, or the file is invalid.
+        UnknownNameError: the pattern is unknown.
     """
     if wish.lower().endswith(SUFFIXES):
         mapping = load_mapping(wish)

@@ -89,7 +89,7 @@ def joint_links(frame: Frame, max_colors: int) -> Links:
 
 
 def manifold_colors(sim: Simulation) -> Array:
-    """Return the color indices of the shape pairs with contact points, indexed by :attr:`Contacts.pair` of all worlds.
+    """Return the color index of each shape pair with contact points. :attr:`Contacts.pair` indexes the result.
 
     This function runs the trial step of :meth:`Simulation.contacts`.
     """
