@@ -62,7 +62,7 @@ def fmu_command(
 
 
 def _fmu(run: RunOptions, out: Path, names: Mapping[str, list[str] | None], step: float | None) -> None:
-    """Build the simulation and write its FMU. ``names`` lists inputs, outputs and parameters (None: default names).
+    """Build the simulation and write its FMU. ``names`` lists inputs, outputs and parameters. None means default names.
 
     Raises:
         GpusimError: the input is invalid.

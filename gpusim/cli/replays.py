@@ -40,8 +40,8 @@ class Replay:
         """Raise an error if the run cannot repeat the recording.
 
         Raises:
-            OptionError: the recording was made with another scene, other parameters or another number of worlds, does
-                not begin at the start of a run, or has no steps.
+            OptionError: the recording was made with another scene, other parameters or another number of worlds, it
+                does not begin at the start of a run, or it has no steps.
         """
         recording, element = self.recording, f"--replay: {str(self.path)!r}"
         if recording.scene != scene.name:

@@ -157,4 +157,4 @@ _DRAWERS: dict[str, Callable[[Model, MachineParts, ActuatorSpec], list[Part | Sp
     "motor_can": _motor_can,
     "torsion_coil": _torsion_coil,
 }
-"""Picture name -> function that draws it; see ``ActuatorType.picture``."""
+"""Picture name -> function that draws the picture, see ``ActuatorType.picture``."""

@@ -33,7 +33,7 @@ class Part:
 
     Attributes:
         mesh: the mesh.
-        body: index of the body; -1 for the world.
+        body: index of the body, -1 for the world.
         linear: (3, 3) matrix from mesh coordinates to body axes, including the scale.
         offset: (3,) position of the mesh's origin relative to the body's center of mass, in body axes (m).
         finish: color and surface finish.
@@ -58,7 +58,7 @@ class Span:
 
     Attributes:
         mesh: the mesh.
-        body_a, body_b: indices of the bodies; -1 for the world.
+        body_a, body_b: indices of the bodies, -1 for the world.
         point_a, point_b: end points (3,) relative to the centers of mass, in body axes (m).
         radius: scale factor for the mesh's x and y coordinates (m).
         finish: color and surface finish.
@@ -111,10 +111,10 @@ def is_hinge(joint: JointSpec) -> bool:
 
 
 def drawer_of(spec: ActuatorSpec | JointSpec, picture: str, drawers: Mapping[str, _Drawer]) -> _Drawer:
-    """Return the drawer of a joint or actuator for its kind of ``picture``.
+    """Return the function that draws a joint or an actuator with this ``picture``.
 
     Raises:
-        UnknownNameError: there is no drawer for this ``picture``.
+        UnknownNameError: no function draws this ``picture``.
     """
     if picture not in drawers:
         raise unknown_name(f"picture of {spec.element},", picture, drawers)

@@ -33,10 +33,10 @@ def build(
     Args:
         free: use a weightless body with principal moments 1, 2, 3 kg m2 instead of a disc on its tip.
         spin: rate about the disc's axis (default 100), or about a free body's middle axis (default 5), rad/s.
-        tilt: angle of the disc's axis from the vertical, rad; not used if free.
+        tilt: angle of the disc's axis from the vertical, rad. Not used if free.
         mass: mass of the body, kg, above 0.
-        radius: radius of the disc, m, above 0; not used if free.
-        height: height of the disc's center above the tip, m, above 0; not used if free.
+        radius: radius of the disc, m, above 0. Not used if free.
+        height: height of the disc's center above the tip, m, above 0. Not used if free.
         wobble: initial angular rate of a free body about each of the other two axes, rad/s.
     """
     require(mass > 0.0, NAME, "mass", mass, "must be above 0")

@@ -1,12 +1,12 @@
 """Control of the walking biped: balance, inverse kinematics, and feedforward efforts.
 
-The error of the divergent component of motion (DCM, Hof 2008, Takenaka 2009)
+The error of the divergent component of motion (DCM, Hof 2008, Takenaka 2009) is
 
     e = (x - x_plan) + (v - v_plan)/w
 
-shifts the desired zero-moment point (ZMP) by ``GAIN`` e. x and v are position and velocity of the pelvis, which
-approximates the center of mass. w is the pendulum frequency. Joint efforts balance each foot's share of the ground
-force and the legs' weight. PD laws correct the remaining error.
+The control shifts the desired zero-moment point (ZMP) by ``GAIN`` e. x and v are position and velocity of the pelvis,
+which approximates the center of mass. w is the pendulum frequency. Joint efforts balance each foot's share of the
+ground force and the legs' weight. PD laws correct the remaining error.
 """
 
 from __future__ import annotations
@@ -268,7 +268,7 @@ def _add_meeting(d: Diagram, side: str) -> None:
 
 
 def _add_leg(d: Diagram, b: ModelBuilder, posture: Posture, side: str) -> None:
-    """Add the planned angles of a leg, and the efforts for its weight and its share of the ground force."""
+    """Add the planned angles of a leg, and the efforts for the leg's weight and its share of the ground force."""
     joints = [f"{side}_{name}" for name in LEG]
     start = [posture[joint] for joint in joints]
     _seen(d, f"{side}_near", f"{side}_target", "place", "facing")

@@ -1,10 +1,10 @@
 """Plan of a biped walk: footprints, zero-moment point, center of mass, pelvis and feet.
 
-The center of mass c stays at the height z above the sole and moves as a linear inverted pendulum
+The center of mass c stays at the height z above the sole. It moves as a linear inverted pendulum:
 
     c'' = w^2 (c - p),   w^2 = g/z
 
-where p is the zero-moment point and g the gravity (Kajita and Tani 1991). Finite differences on a time grid give one
+p is the zero-moment point, and g is the gravity (Kajita and Tani 1991). Finite differences on a time grid give one
 tridiagonal system. A few iterations correct p for the masses of the swinging legs.
 
 All arrays are (samples, ...), SI units, in the world frame.

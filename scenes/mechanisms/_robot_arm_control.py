@@ -4,8 +4,8 @@ Computed torque (Paul 1972, Luh 1980) computes the efforts by inverse dynamics f
 
     a = q_d'' + 3 w (q_d' - q') + 3 w^2 (q_d - q) + w^3 integral of (q_d - q)
 
-where q are the joint angles, q_d the desired angles, and w the decay rate. PID multiplies the same gains by the joint's
-inertia.
+q are the joint angles, q_d are the desired angles, and w is the decay rate of the errors. PID multiplies the same gains
+by the joint's inertia.
 """
 
 from __future__ import annotations

@@ -82,8 +82,8 @@ def model_lights(model: Model, num_worlds: int) -> list[LightSpec]:
 def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, eye: Array, up: Array) -> Rig:
     """Return the lights of a picture.
 
-    Shadows of point and spot lights have one direction, from the light to the center of ``bounds``. If all lights
-    together are brighter than the viewer's key light, all of them are dimmed.
+    All shadows of a point or spot light have the same direction: from the light to the center of ``bounds``. If all
+    lights together are brighter than the viewer's key light, all of them are dimmed.
 
     Args:
         model: model with the bodies on which lights are mounted.

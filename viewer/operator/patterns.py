@@ -16,8 +16,8 @@ from gpusim.viewer.operator.mapping import SUFFIXES, Binding, InputMapping, boun
 class Lever:
     """Function and direction of one lever axis.
 
-    Positive commands swing to the left (counterclockwise from above), and extend the cylinders of the boom (boom up),
-    of the stick (stick in) and of the bucket (curl).
+    Positive commands swing to the left (counterclockwise from above). They extend the cylinders of boom (boom up),
+    stick (stick in) and bucket (curl).
     """
 
     function: str

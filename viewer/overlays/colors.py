@@ -42,7 +42,7 @@ def color_of(number: int) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class Links:
-    """Constraints drawn as hubs, with a line to each body that they connect.
+    """Constraints, drawn as disks (hubs) with a line to each connected body.
 
     Attributes:
         color: (n,) color index of the solver.

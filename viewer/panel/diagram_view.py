@@ -109,7 +109,7 @@ class DiagramView:
         return found
 
     def inputs(self, box: Box) -> dict[str, str | None]:
-        """Return port -> signal for the inputs of a box, or port -> None for an input without a recorded signal."""
+        """Return port -> signal for the inputs of a box. The signal is None if a port is open or not recorded."""
         wires = {w.target[1]: w.signal for w in self.picture.wires if w.target[0] == box.path}
         return {port: wires.get(port) for port in box.inputs}
 

@@ -21,7 +21,7 @@ TOGGLE = "TAB"
 
 
 class PanelClient:
-    """Window client that gets the mouse over the panel, and the keys while the user types into it.
+    """Window client of the panel. It gets the mouse over the panel, and the keys while the user types.
 
     Args:
         window: window with the panel. Its context must be current.
