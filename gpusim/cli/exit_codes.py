@@ -1,4 +1,4 @@
-"""Exit codes and error sentences: 0 success, 1 failed run, checks or file access, 2 invalid input, 130 interrupted."""
+"""Error messages and exit codes: 0 success, 1 failed run, checks or file access, 2 invalid input, 130 interrupted."""
 
 from __future__ import annotations
 

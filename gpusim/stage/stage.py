@@ -200,7 +200,7 @@ class Stage:
         return np.rint(255.0 * np.column_stack([srgb, self.alpha])).astype(np.uint8)
 
     def ground_square(self, ground: Ground) -> Array:
-        """Return the corners (4, 3) of a ground as a square, counterclockwise from above, in the body frame (m).
+        """Return the corners of a ground's square, counterclockwise from above, in the body frame (4, 3), m.
 
         For a level ground, the square lies below the center of the scene.
         """
@@ -213,7 +213,7 @@ class Stage:
         return np.array(corners) + com_of(self.model, ground.body)
 
     def ground_places(self, ground: Ground, poses: Poses) -> Iterator[tuple[int, Array, Array]]:
-        """Yield each drawn copy of a ground: index of the world, a point (m), and axes (columns) in the world frame.
+        """Yield (index of the world, point (m), axes (columns)) for each drawn copy of a ground, in the world frame.
 
         A level ground is yielded only once, because all worlds share it.
         """

@@ -159,7 +159,9 @@ def _add_trench(b: gpusim.ModelBuilder, stones: int) -> tuple[int, ...]:
 
 
 def joint_angles(x: float, z: float, angle: float) -> tuple[float, float, float]:
-    """Return the angles of boom, stick and bucket (rad) for a tip position (x, z), each relative to the previous link.
+    """Return the angles of boom, stick and bucket for a tip position.
+
+    Each angle is relative to the previous link (rad).
 
     Args:
         x: distance of the tip from the swing axis (m).

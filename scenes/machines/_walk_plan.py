@@ -255,9 +255,10 @@ def _about(axis: Sequence[float], angle: Array) -> Array:
 
 
 def leg_angles(pelvis: Array, sole: Array, sign: float) -> Array:
-    """Return the joint angles (samples, 6) of a leg between an upright pelvis and a level sole, ordered as ``LEG``.
+    """Return the joint angles (samples, 6) of a leg between an upright pelvis and a level sole.
 
-    The solution is in closed form (Kajita, "Introduction to Humanoid Robotics", 2014, section 2.5).
+    The order is that of ``LEG``. The solution is in closed form (Kajita, "Introduction to Humanoid Robotics", 2014,
+    section 2.5).
     """
     body, foot = _yawed(pelvis[:, 3]), _yawed(sole[:, 3])
     ankle = sole[:, :3] - np.einsum("nij,j->ni", foot, SOLE)

@@ -61,7 +61,7 @@ class Path:
         return float(np.hypot(*np.diff(self.eight(phase), axis=0).T).sum())
 
     def eight(self, phase: np.ndarray) -> np.ndarray:
-        """Return the points (n, 2) of the figure eight (m) at the phases (n,) from 0 to 2 pi."""
+        """Return the points of the figure eight at phases (n,) from 0 to 2 pi. The result has the shape (n, 2), m."""
         return 0.5 * self.side * np.stack([np.sin(2.0 * phase), np.sin(phase)], axis=-1)
 
     def distance(self, points: np.ndarray) -> np.ndarray:

@@ -328,7 +328,7 @@ def _model(lift: _Lift, coupling: Literal["implicit", "papers"]) -> gpusim.Model
 
 
 def _pressure_a(lift: _Lift) -> float:
-    """Return the initial pressure of chamber A, which carries the load unless the piston is at the lower stop."""
+    """Return the initial pressure of chamber A. It carries the load unless the piston is at the lower stop."""
     if lift.position == 0.0:
         return lift.tank_pressure
     return (lift.mass * GRAVITY + lift.area_b * _pressure_b(lift)) / lift.area_a

@@ -16,7 +16,7 @@ from gpusim.viewer.camera.mounted import camera_number, mounted_camera
 from gpusim.viewer.errors import ViewerError
 
 _MARGIN = 0.02
-"""Minimum height above the ground of a camera that follows a body, relative to its distance from the body."""
+"""Minimum height of a following camera above the ground, relative to the distance between camera and body."""
 
 
 def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspect: float) -> PinholeCamera:

@@ -109,7 +109,10 @@ class PinholeCamera:
         return unit
 
     def project(self, points: Vector | Array, width: int, height: int) -> tuple[Array, Array]:
-        """Return the pixel coordinates (..., 2), from the upper left corner, and depths (m) of points in the world."""
+        """Return the pixel coordinates (..., 2) and the depths (m) of points in the world.
+
+        Pixel coordinates start at the upper left corner.
+        """
         local = (np.asarray(points, dtype=float) - self.position) @ self.axes().T
         depth = -local[..., 2]
         rise = math.tan(0.5 * self.field_of_view)

@@ -34,7 +34,8 @@ class Binding:
         axis: axis of the gamepad, for example "left_x".
         button: gamepad button that toggles a switch.
         mode: "spring", "rate" or "switch". The default depends on the input. With "spring", the deflection sets the
-            value. With "rate", the deflection sets the speed of the value, and the value stays on release.
+            value, and the value is reset on release. With "rate", the deflection sets the speed of the value, and the
+            value stays on release.
         dead_zone: share of the stick's travel around the center that has no effect, 0 to 0.95.
         expo: curve from 0 (linear) to 1 (cubic). Larger values give finer control near the center.
         scale: factor on the deflection of stick and keys, -1 to 1. Negative values reverse the direction.

@@ -121,7 +121,7 @@ class Operator:
         springs: bool = True,
         doc: str = "",
     ) -> Input:
-        """Add an input that is not a command, for example for a block diagram that computes commands from it.
+        """Add an input that is not a command. For example, a block diagram can compute commands from this input.
 
         The panel shows the input, and recordings contain the input. :meth:`value` returns its value.
 

@@ -145,7 +145,7 @@ class ViewState:
         self.mounted = camera_number(self.stage, mounted)
 
     def ray(self, x: float, y: float) -> Array:
-        """Return the direction (3,) from the eye through a point, measured from the scene area's upper left corner."""
+        """Return the ray direction (3,) through a point. x and y start at the upper left corner of the scene's area."""
         return self.camera().pixel_ray(np.array(x), np.array(y), self.width, self.height)
 
     def pick(self, x: float, y: float) -> Hit | None:
