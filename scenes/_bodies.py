@@ -16,14 +16,14 @@ Diagonal = tuple[float, float, float]
 
 
 def thin_rod_inertia(mass: float, length: float, axis: str) -> Diagonal:
-    """Return the inertia (kg m2) of a thin uniform rod along body axis "x", "y" or "z", about its center."""
+    """Return the inertia of a thin uniform rod along body axis "x", "y" or "z" about the rod's center (kg m2)."""
     across = mass * length**2 / 12.0
     ixx, iyy, izz = (AXIAL_SHARE * across if name == axis else across for name in "xyz")
     return ixx, iyy, izz
 
 
 def box_inertia(mass: float, size: tuple[float, float, float]) -> Diagonal:
-    """Return the inertia (kg m2) of a uniform box with edges ``size`` (m), about its center."""
+    """Return the inertia of a uniform box with edges ``size`` (m) about the box's center (kg m2)."""
     x2, y2, z2 = (edge**2 / 12.0 for edge in size)
     return mass * (y2 + z2), mass * (z2 + x2), mass * (x2 + y2)
 

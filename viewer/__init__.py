@@ -1,6 +1,6 @@
 """OpenGL viewer that draws simulations. The viewer imports gpusim, and gpusim never imports the viewer.
 
-Packages. Each package imports only the packages above it:
+Each package imports only the packages above it in this list:
 
 * ``camera``: cameras and their framing.
 * ``gl``: rendering (contexts, shaders, lighting, buffers, text).

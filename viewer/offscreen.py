@@ -39,31 +39,32 @@ class Offscreen:
     Each picture shows the current state of the simulation. The same state gives bitwise identical pictures.
 
     Args:
-        source: a Simulation, a MotionPlayer (a recording, drawn at its ``time``), or a Model (drawn in its initial
-            poses, or in those set by :meth:`pose`).
+        source: a Simulation, a MotionPlayer or a Model. A MotionPlayer is drawn at its ``time``. A Model is drawn in
+            its initial poses, or in the poses that :meth:`pose` sets.
         width, height: picture size (pixels), 1 to 8192.
         camera: see :meth:`look`. Default: a camera that shows everything.
         quality: "auto" (depends on the renderer's name), "high", "medium" or "software".
         max_worlds: number of worlds to draw next to each other, starting with the first.
-        worlds: indices of the worlds to draw; replaces ``max_worlds``.
+        worlds: indices of the worlds to draw. This argument replaces ``max_worlds``.
         overlays: one or several names of overlays (docs/guides/viewer.md).
-        glass: draw world shapes as glass if they hide bodies, and ignore these shapes in depth and segmentation. False:
-            world shapes hide bodies.
-        decoration: also draw joints, springs, cylinders, posts, and solids for bodies without shapes and visuals.
-            False: draw only shapes, visuals, ropes and rods. The setting applies to color, depth and segmentation.
-        visuals: draw the visuals of bodies that have visuals. False: draw the collision shapes. The setting applies to
-            color, depth and segmentation.
+        glass: draw world shapes as glass if they hide bodies, and ignore these shapes in depth and segmentation. If
+            False, world shapes hide bodies.
+        decoration: also draw joints, springs, cylinders, posts, and solids for bodies without shapes and visuals. If
+            False, draw only shapes, visuals, ropes and rods. The setting applies to color, depth and segmentation.
+        visuals: if True, bodies with visuals show only their visuals. If False, all bodies show their collision shapes.
+            The setting applies to color, depth and segmentation.
 
     Attributes:
         worlds: indices of the worlds that are drawn.
         stage: everything that is drawn.
         camera: camera of the next picture, without the motion of a followed body.
         timings: times for the overlay "profile".
-        sketches: functions of a Frame and a Canvas that draw over the pictures (``gpusim.viewer.overlays``).
+        sketches: functions that draw over the pictures. Their arguments are a Frame and a Canvas
+            (``gpusim.viewer.overlays``).
 
     Raises:
         ViewerError: the viewer cannot draw here, or an argument is invalid.
-        UnknownNameError: unknown quality or overlay.
+        UnknownNameError: the quality or an overlay is unknown.
     """
 
     def __init__(
@@ -113,7 +114,7 @@ class Offscreen:
         """Names of the overlays drawn over the pictures.
 
         Raises:
-            UnknownNameError: on assignment, unknown overlay.
+            UnknownNameError: an assigned overlay is unknown.
         """
         return self._overlays
 
@@ -131,7 +132,7 @@ class Offscreen:
                 shows everything: "fit", "front", "back", "left", "right", "top".
 
         Raises:
-            UnknownNameError: unknown camera or view.
+            UnknownNameError: the camera or view is unknown.
         """
         self.camera = self._pinhole(camera)
         self._mounted = camera_number(self.stage, camera)
@@ -142,7 +143,7 @@ class Offscreen:
         The camera keeps its current direction and distance.
 
         Raises:
-            UnknownNameError: unknown body.
+            UnknownNameError: the body is unknown.
         """
         if label is None:
             self._followed = None
@@ -180,7 +181,7 @@ class Offscreen:
         return self._painting.image()
 
     def depth(self) -> Array:
-        """Return distances along the view axis, float32 (height, width) in m; inf where nothing is visible.
+        """Return distances along the view axis, float32 (height, width), m. Pixels without an object are inf.
 
         Planes of the model are included. The floor that the viewer adds, and objects with an opacity below 0.5, are not
         included.
@@ -190,7 +191,7 @@ class Offscreen:
         return self._sensors().read(0, GL.GL_RED, GL.GL_FLOAT, np.float32, 1)[:, :, 0]
 
     def segmentation(self) -> Array:
-        """Return the body index of each pixel, int32 (height, width); -1 for background, ground and world shapes."""
+        """Return the body index of each pixel, int32 (height, width). Background, ground and world shapes are -1."""
         from OpenGL import GL
 
         return self._sensors().read(1, GL.GL_RED_INTEGER, GL.GL_INT, np.int32, 1)[:, :, 0]

@@ -57,7 +57,7 @@ class Film:
     If an error or Ctrl-C ends the ``with`` block, the frames added so far are kept. Without frames there is no file.
 
     Args:
-        path: must end in .mp4.
+        path: path of the file, which must end in .mp4.
         width, height: frame size in pixels, even numbers.
         fps: frames per second.
 
@@ -122,7 +122,7 @@ class Film:
                 self._temporary.unlink()
 
     def _end(self) -> None:
-        """Wait for ffmpeg and raise the error it reports."""
+        """Wait for ffmpeg. If ffmpeg fails, raise an OSError with the reason."""
         encoder, self._encoder = self._encoder, None
         assert encoder is not None and encoder.stdin is not None
         try:

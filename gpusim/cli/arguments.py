@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and the choices of these options."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from gpusim.errors import SimulationError
 from gpusim.scene import scene_modules
 
 _SECONDS, _QUICK_SECONDS = 2.0, 0.3
-"""Wall time of a measurement, s."""
+"""Wall times of a full and a quick measurement, s."""
 _WARM_UP = 20
 _CHUNK = 20
 """Number of steps between two checks of the clock."""
@@ -80,7 +80,7 @@ def bench_target(target: str, backend: str, dtype: str, threads: int | None, qui
 
 
 def _profile(sim: Any) -> Table:
-    """Return a table of the stages of a step of one world, the longest first."""
+    """Return a table with the time of each stage of a step. The slowest stage comes first."""
     from gpusim.bench.phases import profile
 
     with notes_instead_of_warnings():
@@ -108,7 +108,7 @@ def _simulation(
 
 
 def _step_time(sim: Any, schedule: Any, wall: float) -> float:
-    """Return the mean time of a step, s, over ``wall`` seconds after a warm-up."""
+    """Warm up, run steps for ``wall`` seconds, and return the mean time of a step (s)."""
     steps, start, end = 0, 0.0, float("inf")
     with notes_instead_of_warnings():
         while time.perf_counter() < end:

@@ -1,4 +1,4 @@
-"""``gpusim check``: report losses of an import and likely errors of a model, run it, and compare it with MuJoCo."""
+"""``gpusim check``: find import losses and likely model errors, run the model, and compare it with MuJoCo."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECONDS = 2.0
 _WALL = 60.0
 """Maximum wall time of the run, s."""
 _ACTS = ("motion", "contact")
-"""Severities that fail a strict check."""
+"""A finding with one of these severities fails a strict check."""
 _MOST = 20
 
 
@@ -90,7 +90,7 @@ class CheckResult:
 
 
 def check_target(options: CheckOptions) -> int:
-    """Run one ``gpusim check`` command line. Return the exit code: 0 fine, 1 failed.
+    """Run one ``gpusim check`` command line. Return 0 if the check passed, or 1 if it failed.
 
     Raises:
         GpusimError: the file cannot be read, or an option is invalid.
@@ -106,7 +106,7 @@ def check_target(options: CheckOptions) -> int:
 
 
 def examine(options: CheckOptions) -> CheckResult:
-    """Load the target of a check, lint it, run it, and, with ``against``, compare it with MuJoCo.
+    """Load, lint and run the target of a check. With ``against``, also compare the target with MuJoCo.
 
     Raises:
         GpusimError: the file cannot be read.
@@ -128,7 +128,10 @@ def examine(options: CheckOptions) -> CheckResult:
 
 
 def _run(options: RunOptions, scene: Scene, lint: Sequence[Finding]) -> tuple[Run, Sequence[Finding]]:
-    """Run the scene for ``SECONDS``, or at most ``_WALL`` seconds of wall time. Also return the fallen bodies."""
+    """Run the scene for at most ``SECONDS`` of simulated time and ``_WALL`` seconds of wall time.
+
+    Return the result of the run, and findings about fallen bodies.
+    """
     from gpusim.lint import fallen
     from gpusim.recording.plots import check_plots
     from gpusim.simulation import Simulation
@@ -210,7 +213,7 @@ def _json(result: CheckResult) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """Return a value with None instead of infinite numbers."""
+    """Replace infinite and NaN numbers in a value by None, because JSON has no such numbers."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

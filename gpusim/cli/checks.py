@@ -1,4 +1,4 @@
-"""Evaluate the scene's checks for ``gpusim run``, or return the reasons why the run cannot evaluate them."""
+"""Scene checks of ``gpusim run``: evaluate the checks, or explain why the run cannot evaluate them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 TRIAL_STRIDE = 10
-"""Number of steps between samples if a checked signal needs a trial step."""
+"""Number of steps between samples if reading a checked signal costs a trial step."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Result of a scene's checks: text for the summary table, and an error sentence.
+    """Result of a scene's checks.
 
-    The sentence is empty unless a check fails with the scene's solver settings.
+    ``reported`` is the text for the summary table. ``broken`` is an error message, or empty if all checks pass.
+    ``broken`` is also empty if the command line changes solver settings.
     """
 
     reported: str
@@ -53,9 +54,9 @@ def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) ->
 
 
 def sampling(scene: Scene, sim: Simulation) -> Sampling:
-    """Return the sampling for the checks: about one sample per ``dt`` of the scene, up to the scene's duration.
+    """Return the sampling schedule for the checks: about one sample per ``dt`` of the scene, for the scene's duration.
 
-    If any signal needs a trial step, there is only one sample per TRIAL_STRIDE ``dt``.
+    If reading a signal costs a trial step, the schedule has only one sample per TRIAL_STRIDE ``dt``.
     """
     known, dt, names = sim.signals(), sim.config.dt, scene.signals()
     stride = TRIAL_STRIDE if any(known[name].forward for name in names) else 1
@@ -72,7 +73,7 @@ def find(
         options: options of the command line.
         scene: the scene that was run.
         outcome: outcome of the run.
-        checked: samples that :func:`sampling` scheduled. None: skip the checks.
+        checked: samples that :func:`sampling` scheduled, or None to skip the checks.
         against: reasons to skip the checks.
     """
     if not scene.checks:
@@ -93,7 +94,7 @@ def find(
 def _broken(scene: Scene, checked: Sampling, changed: bool) -> tuple[list[str], list[str]]:
     """Return the statements of the failed checks, and a line for each check that has too few samples.
 
-    Too few samples are an error unless ``changed``.
+    If ``changed`` is False, too few samples raise an error.
     """
     assert isinstance(checked.sampler, Recorder)
     recording = checked.sampler.recording()

@@ -14,7 +14,7 @@ _PIPE_WIDTH = 160
 
 
 def out_console() -> Console:
-    """Return a console on stdout. In a pipe, the console is wide enough for all tables."""
+    """Return a console on stdout. If stdout is a pipe, the console is wide enough for all tables."""
     return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False)
 
 

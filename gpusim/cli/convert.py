@@ -57,7 +57,7 @@ def convert(options: ConvertOptions) -> None:
     """Run one ``gpusim convert`` command line.
 
     Raises:
-        GpusimError: the input is invalid. The message names the option or the file, the rule and the fix.
+        GpusimError: the input is invalid.
     """
     check_output_file(options.out, SUFFIXES, "OUT")
     builder, read = _read(options)
@@ -74,7 +74,7 @@ def convert(options: ConvertOptions) -> None:
 
 
 def _read(options: ConvertOptions) -> tuple[ModelBuilder, ImportReport | None]:
-    """Load the scene, or the model of a file."""
+    """Load a scene or a file. Return the model builder, and the import report if there is one."""
     from gpusim.importers.load import load
     from gpusim.importers.report import combined
 

@@ -40,7 +40,7 @@ def diagram(options: DiagramOptions) -> None:
     """Run one ``gpusim diagram`` command line.
 
     Raises:
-        GpusimError: the input is invalid. The message names the option or the file, the rule and the fix.
+        GpusimError: the input is invalid.
     """
     if options.out is not None:
         check_output_file(options.out, (_DRAWING, *_FILES), "--out")
@@ -94,10 +94,10 @@ def _is_diagram(target: str) -> bool:
 
 
 def _chosen(options: DiagramOptions, found: list[Diagram]) -> list[Diagram]:
-    """Return the diagram with the chosen label, as a list of one.
+    """Return a list that contains only the diagram with the chosen label.
 
     Raises:
-        OptionError: unknown label, or several diagrams and no label.
+        OptionError: the label is unknown, or there are several diagrams and no label is given.
     """
     labels = [one.label for one in found]
     if options.label is not None and options.label not in labels:
@@ -109,7 +109,7 @@ def _chosen(options: DiagramOptions, found: list[Diagram]) -> list[Diagram]:
 
 
 def _show(found: list[Diagram], target: str) -> None:
-    """Print a table of the diagrams: sample rate, number of blocks, inputs, signals and commands."""
+    """Print a table with the sample rate, blocks, inputs, signals and commands of each diagram."""
     table = Table(title=f"Diagrams of {target}", title_justify="left")
     table.add_column("diagram", style="bold", no_wrap=True)
     for name in ("samples a second", "blocks", "operator inputs", "signals", "commands"):

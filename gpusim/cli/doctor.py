@@ -59,7 +59,7 @@ def _automatic(working: list[str]) -> str:
 
 
 def print_headers(folder: Path) -> int:
-    """Write the kernels' generated sources into a folder and print the settings for an editor.
+    """Write the kernels' generated sources into a folder. Print the file names and the option for clangd.
 
     Returns:
         Exit code 0.

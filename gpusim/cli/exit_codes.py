@@ -1,4 +1,4 @@
-"""Exit codes and error sentences: 0 success, 1 failed run, checks or file access, 2 invalid input, 130 interrupted."""
+"""Error messages and exit codes: 0 success, 1 failed run, checks or file access, 2 invalid input, 130 interrupted."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _plain(text: str, given: str) -> str:
 
 
 def _given(error: BaseException) -> str:
-    """Return ", got VALUE" for a rejected option, or an empty string without a value."""
+    """Return ", got VALUE" for a rejected option, or an empty string if the error contains no value."""
     problems = getattr(error.__cause__, "errors", None)
     try:
         return f", got {problems()[0]['input']!r}" if callable(problems) else ""
@@ -95,15 +95,15 @@ def _given(error: BaseException) -> str:
 
 
 class CommandGroup(TyperGroup):
-    """Group of the gpusim commands, which prints expected errors as one sentence on stderr and sets the exit code.
+    """Group of all gpusim commands. It prints an expected error as one sentence on stderr and sets the exit code.
 
-    Other errors cause a traceback, which means a bug in gpusim.
+    Any other error prints a traceback and is a bug in gpusim.
     """
 
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> Any:
-        """Run the command line ``args`` and exit with SystemExit."""
+        """Run the command line ``args``, then raise SystemExit with the exit code."""
         extra["standalone_mode"] = False
         for name in ("stdout", "stderr"):
             if getattr(sys, name) is None:  # the shell closed it (>&-)
@@ -123,7 +123,7 @@ class CommandGroup(TyperGroup):
 
 @contextmanager
 def _signals_as_interrupts() -> Iterator[None]:
-    """Convert SIGTERM and SIGHUP to KeyboardInterrupt, so that recordings and films are closed."""
+    """Raise KeyboardInterrupt on SIGTERM and SIGHUP, so that the program closes recordings and films."""
     kept = {}
     if threading.current_thread() is threading.main_thread():
         for name in ("SIGTERM", "SIGHUP"):
@@ -139,7 +139,7 @@ def _signals_as_interrupts() -> Iterator[None]:
 
 
 def _leave(error: BaseException, args: Sequence[str] | None) -> None:
-    """Print the error on stderr, and with ``--json`` also as JSON on stdout. Exit with its code."""
+    """Print the error on stderr and exit with its code. With ``--json``, also print the error as JSON on stdout."""
     text, given = sentence(error), list(sys.argv[1:] if args is None else args)
     if "--json" in given and given[0] != "bench":  # there it is the name of a file
         print(json.dumps({"error": text}))

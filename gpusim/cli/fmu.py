@@ -52,7 +52,7 @@ def fmu_command(
     pose: PoseOption = None,
     floor: FloorOption = False,
 ) -> None:
-    """Write a scene or a file as a co-simulation FMU (FMI 3.0), which needs Python with gpusim where it runs."""
+    """Write a scene or a file as a co-simulation FMU (FMI 3.0). The FMU needs Python with gpusim."""
     settings_, names = tuple(settings or ()), {"inputs": inputs, "outputs": outputs, "parameters": parameters}
     run = RunOptions(
         target, settings_, dt=dt, backend=backend.value, seed=seed, fixed_base=fixed_base, floating=floating, pose=pose,
@@ -62,7 +62,7 @@ def fmu_command(
 
 
 def _fmu(run: RunOptions, out: Path, names: Mapping[str, list[str] | None], step: float | None) -> None:
-    """Build the simulation and write its FMU. ``names``: inputs, outputs, parameters. None: the default.
+    """Build the simulation and write its FMU. ``names`` lists inputs, outputs and parameters. None means default names.
 
     Raises:
         GpusimError: the input is invalid.

@@ -27,7 +27,7 @@ _MOST_ROWS = 200
 
 
 def show_model(options: RunOptions) -> None:
-    """Print the content of the model of a file.
+    """Print the joints, commands, sensors, postures and shapes of a file.
 
     Raises:
         GpusimError: the file cannot be read.

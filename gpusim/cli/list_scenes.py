@@ -13,10 +13,10 @@ from gpusim.scene import list_scenes, scene_parameters
 
 
 def show_target(target: str | None) -> None:
-    """Print the parameters of a scene or the content of a file. None: print all scenes.
+    """Print the parameters of a scene or the content of a file. If ``target`` is None, print all scenes.
 
     Raises:
-        GpusimError: there is no such scene, or the file cannot be read.
+        GpusimError: the scene does not exist, or the file cannot be read.
     """
     if target is None:
         show_scenes()
@@ -47,7 +47,7 @@ def show_parameters(scene: str) -> None:
     """Print the parameters of ``scene`` with types, defaults and meanings.
 
     Raises:
-        UnknownNameError: no such scene.
+        UnknownNameError: the scene does not exist.
     """
     parameters = scene_parameters(scene)  # first, because it raises on unknown names
     console = out_console()

@@ -1,4 +1,4 @@
-"""Run the loop of ``gpusim run`` and ``gpusim render``: steps, commands, samples, progress."""
+"""Loop of ``gpusim run`` and ``gpusim render``: set commands, run steps, take samples, report progress."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpusim.viewer.operator import Operator
 
 _LOOKS = 500
-"""Number of readings of energy, drift and health in a run."""
+"""Approximate number of times that a run reads the joint drift and the health."""
 
 _CALL = 0.2
 """Target wall time of one call of ``Simulation.step``, s."""
@@ -35,12 +35,12 @@ class Sampler(Protocol):
 
 @dataclass
 class Sampling:
-    """Schedule of a sampler: at the start, at the steps nearest to multiples of ``every``, and at the end.
+    """Schedule of a sampler. It samples at the start, at the steps nearest to multiples of ``every``, and at the end.
 
     Attributes:
         sampler: the observer that takes the samples.
-        every: number of steps between samples, at least 1, may be a fraction.
-        last: last step after which a sample may be taken.
+        every: number of steps between samples, at least 1. It need not be an integer.
+        last: the sampler takes no samples after this step.
         taken: number of samples so far.
     """
 
@@ -55,7 +55,7 @@ class Sampling:
         return due - done if due <= self.last else _MANY
 
     def look(self, done: int, end: bool = False) -> None:
-        """Take a sample if one is due, or at the end of the run."""
+        """Take a sample if one is due or the run ends."""
         if self.until(done) <= 0 or (end and done <= self.last):
             self.sampler.sample()
             self.taken += 1
@@ -72,7 +72,7 @@ class Outcome:
         reading: wall-clock time for taking samples (s).
         steps: number of steps that ran.
         energy_start, energy_end: kinetic plus potential energy of world 0 (J).
-        drift: maximum joint gap in any world (m), over the readings during the run.
+        drift: maximum joint gap of all worlds and all readings during the run (m).
         tilt: maximum error of a locked rotation in any world (rad), or of a coupling (m for travels).
         interrupted: whether the user pressed Ctrl-C.
         failure: the error that ended the run early, or None.
@@ -112,18 +112,18 @@ def simulate(
 ) -> Outcome:
     """Run ``steps`` steps of ``sim`` with the schedule of ``scene``, and take samples from start to end.
 
-    After a failure or Ctrl-C, the function returns normally, with the reason in the outcome.
+    After a failure or Ctrl-C, the function returns an outcome that contains the reason.
 
     Args:
         sim: the simulation.
         scene: scene with the schedule.
         steps: number of steps.
-        recorder: recorder that takes samples. None: no recorder.
+        recorder: recorder that takes samples, or None.
         every: number of steps between samples of ``recorder``.
         more: schedules of further samplers.
-        operator: operator that sets the commands before each step, instead of the schedule. None: no operator.
+        operator: operator that sets the commands instead of the schedule, or None.
         printed: function that returns a text for the progress line.
-        clock: clock that waits before each step for real time. None: run as fast as possible.
+        clock: clock that starts each step at its real time, or None to run as fast as possible.
     """
     begun = _time(sim)
     outcome = Outcome(begun=begun, energy_start=_energy(sim))
@@ -173,7 +173,7 @@ def simulate(
 
 
 def _until(done: int, every: int) -> int:
-    """Return the number of steps until the step count is a multiple of ``every``."""
+    """Return the number of steps until the step count reaches the next multiple of ``every``."""
     return every - done % every
 
 
@@ -193,7 +193,7 @@ def _command(sim: Simulation, scene: Scene, operator: Operator | None, count: in
 
 
 class _Pace:
-    """Limit of the steps per call of ``sim.step``, which keeps Ctrl-C and the progress display responsive.
+    """Limit of the number of steps per call of ``sim.step``. Short calls keep Ctrl-C and the progress responsive.
 
     Attributes:
         steps: maximum number of steps per call.
@@ -217,7 +217,7 @@ class _Pace:
 
 
 class _ClockPace(_Pace):
-    """Runner of single steps, each at its deadline in real time."""
+    """Pace of ``--clock``: run single steps, and start each step at its real time."""
 
     def __init__(self, clock: StepClock) -> None:
         super().__init__()

@@ -121,9 +121,9 @@ def _run(
     """Simulate a scene or a file, show a summary, record signals, and draw plots.
 
     The scene's checks run if you simulate one world for the full duration, from the start, with the scene's own
-    parameters, commands and signals. Otherwise the summary says why the checks did not run. Exit code: 0 done,
-    also with warnings; 1 a world failed, joints came apart by more than 1 cm or 0.02 rad, or checks of the scene
-    failed; 2 bad input; 130 interrupted.
+    parameters, commands and signals. Otherwise the summary says why the checks did not run. The exit code is 0 if the
+    run succeeded, with or without warnings. It is 1 if a world failed, joints came apart by more than 1 cm or 0.02 rad,
+    or a check of the scene failed. It is 2 for invalid input and 130 after an interruption.
     """
     from gpusim.cli.options import RunOptions
     from gpusim.cli.run import run
@@ -189,8 +189,8 @@ def _sweep(
 ) -> None:
     """Simulate a scene with many values of its parameters, and write a table.
 
-    Points whose models differ only in numbers run together. The results are the same as for separate runs, bit for
-    bit. To continue after an interruption, give the same command again.
+    Points run in one simulation if their models differ only in numbers. The results are the same as for separate runs,
+    bit for bit. To continue after an interruption, give the same command again.
     """
     from gpusim.cli.options import RunOptions
     from gpusim.cli.sweep import SweepOptions, sweep
@@ -398,8 +398,8 @@ def _check(
 ) -> None:
     """Check a file: what the import lost, what is probably wrong, and whether it runs for 2 s.
 
-    Exit code: 0 fine; 1 the run or the comparison failed, or with --strict a finding acts on motion or contacts; 2 the
-    file cannot be read.
+    The exit code is 0 if the check passed, 1 if the run or the comparison failed, and 2 if the file cannot be read.
+    With --strict, it is also 1 if a finding affects motion or contacts.
     """
     from gpusim.cli.check import CheckOptions, check_target
     from gpusim.cli.options import RunOptions

@@ -46,7 +46,7 @@ class PictureOptions:
             least: minimum width and height of the picture (pixels).
 
         Raises:
-            OptionError, UnknownNameError, ViewerError: an option breaks a rule.
+            OptionError, UnknownNameError, ViewerError: an option is invalid.
         """
         self.points(least)
         self._eye()
@@ -72,7 +72,7 @@ class PictureOptions:
         return frozenset(overlay.name for overlay in chosen_overlays(name for name in names if name))
 
     def camera_for(self, scene: Scene) -> PinholeCamera | Camera | str:
-        """Return the camera of the command line (six numbers, a label or a named view), or the scene's camera."""
+        """Return the camera of ``--camera`` (six numbers, a label or a named view), or else the scene's camera."""
         eye = self._eye()
         return scene.camera if eye == SCENE_VIEW else eye
 
@@ -122,7 +122,7 @@ class PictureOptions:
             raise OptionError(f"--world {self.world} {rule}")
 
     def drawn_worlds(self, numbers: Sequence[int]) -> list[int]:
-        """Return the indices into ``numbers`` of the worlds to draw. Print a note if some worlds are not drawn.
+        """Return the worlds to draw as indices into ``numbers``. Print a note if some worlds are not drawn.
 
         Raises:
             OptionError: there is no such world.

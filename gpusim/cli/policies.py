@@ -39,7 +39,10 @@ def with_policy(options: RunOptions) -> RunOptions:
 
 
 def driven_by_policy(options: RunOptions, scene: Scene) -> Scene:
-    """Return the scene driven by the policy, with the episode's length as duration and without checks."""
+    """Return the scene with the policy as its schedule.
+
+    The episode's length replaces the scene's duration. The scene's checks are removed.
+    """
     if options.policy is None:
         return scene
     schedule = _schedule(options)

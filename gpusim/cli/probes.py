@@ -86,7 +86,7 @@ READERS = (
     ("pillow", "terrain from PNG files", "terrain", "PIL.Image"),
     ("tifffile", "terrain from GeoTIFF files", "terrain", ""),
 )
-"""Packages that read files: distribution, purpose, extra, and module (empty: the distribution's name)."""
+"""Packages that read files: (distribution, purpose, extra, module). An empty module means the distribution's name."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def probe_compiler() -> Finding:
 
 
 def probe_openmp() -> Finding:
-    """Build a small library with the kernels' build settings, to test OpenMP."""
+    """Test OpenMP: build a small library with the build settings of the kernels."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -213,7 +213,7 @@ def driver_cuda_version() -> int:
 
 
 def cuda_hint(driver: int) -> str:
-    """Return how to make the CUDA backend work.
+    """Return instructions that make the CUDA backend work.
 
     Args:
         driver: result of :func:`driver_cuda_version`.

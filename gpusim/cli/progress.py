@@ -11,7 +11,7 @@ from datetime import timedelta
 from gpusim.cli.console import error_console, note
 
 FIRST, EVERY = 10.0, 30.0
-"""Wall time until the first line, and between lines, s."""
+"""Wall time until the first line, and wall time between lines (s)."""
 _REDRAW = 0.1
 """Wall time between two updates of the bar, s."""
 
@@ -20,7 +20,10 @@ clock: Callable[[], float] = time.perf_counter
 
 
 class Report:
-    """Rate limiter that calls ``show(done, wall)`` after ``first`` s, then at most every ``every`` s of wall time."""
+    """Rate limiter for progress reports.
+
+    It calls ``show(done, wall)`` after ``first`` seconds of wall time, then at most once per ``every`` seconds.
+    """
 
     def __init__(self, show: Callable[[int, float], None], first: float, every: float) -> None:
         self._show, self._every = show, every

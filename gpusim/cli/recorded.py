@@ -44,7 +44,7 @@ def check_recording(options: RunOptions, more: Sequence[str] = (), allowed: Sequ
 
 
 def recorded_motion(path: str) -> Motion:
-    """Load a recording. Print a note with the duration of an incomplete recording.
+    """Load a recording. If it is incomplete, print a note with its duration.
 
     Raises:
         ModelError: the file cannot be read.
@@ -80,7 +80,7 @@ def scene_of(motion: Motion, path: str) -> Scene:
 
 
 def _found(recorded: str, path: str) -> str:
-    """Return the target of a recording, or a file with the same name next to the recording."""
+    """Return the recorded target, or a file with this name next to the recording if the target is missing."""
     file, function = split(recorded)
     target = Path(file)
     if not target.suffix or is_module(recorded) or target.is_file():

@@ -27,7 +27,7 @@ def serve_page(
     """Serve a page until Ctrl-C or the end of ``--duration``.
 
     Returns:
-        The frame timer of the page, and the statistics of the frames' lateness.
+        The frame timer of the page, and the statistics of the frame jitter.
 
     Raises:
         ViewerError: viser is not installed, or the port or host cannot be used.
@@ -67,7 +67,7 @@ def check_rerun(options: ViewOptions) -> None:
 
 
 def stream_to_rerun(options: ViewOptions, live: Live) -> StreamRecorder:
-    """Return a stream to a Rerun viewer, with the scene's signals and the poses of all bodies."""
+    """Return a recorder that streams the scene's signals and all body poses to a Rerun viewer."""
     assert options.rerun is not None
     signals = live.scene.signals() or ["sim.time"]
     rate = min(_RATE, 1.0 / live.sim.config.dt)

@@ -196,7 +196,7 @@ def _film_recording(options: RenderOptions, name: str, player: MotionPlayer, pai
 def _painter(
     options: RenderOptions, scene: Scene, source: Model | Simulation | MotionPlayer, worlds: Sequence[int]
 ) -> Offscreen:
-    """Return a renderer for the chosen worlds of a source. ``worlds``: numbers of all worlds of the source."""
+    """Return a renderer for the chosen worlds of a source. ``worlds`` lists the numbers of all worlds of the source."""
     drawn = options.picture.drawn_worlds(worlds)
     from gpusim.viewer.offscreen import Offscreen
 
@@ -261,7 +261,7 @@ class _Camera:
 
 
 def _timings(simulated: float, steps: int, wall: float, frame: float | None = None) -> Timings:
-    """Return the data for the overlay "profile" after ``steps`` steps with the wall time ``wall`` (s)."""
+    """Return the data of the overlay "profile" for ``steps`` steps that took ``wall`` seconds."""
     return Timings(simulated / wall, wall / steps, frame) if steps and wall > 0.0 else Timings(frame=frame)
 
 

@@ -40,8 +40,8 @@ class Replay:
         """Raise an error if the run cannot repeat the recording.
 
         Raises:
-            OptionError: the recording was made with another scene, other parameters or another number of worlds, does
-                not begin at the start of a run, or has no steps.
+            OptionError: the recording was made with another scene, other parameters or another number of worlds, it
+                does not begin at the start of a run, or it has no steps.
         """
         recording, element = self.recording, f"--replay: {str(self.path)!r}"
         if recording.scene != scene.name:
@@ -85,7 +85,7 @@ class Replay:
             )
 
     def operator(self, sim: Simulation, scene: Scene) -> Operator:
-        """Return an operator that replays the recording, beginning at the initial state of a simulation.
+        """Return an operator that replays the recording from the initial state of a simulation.
 
         Raises:
             ModelError: the simulation has another step size or other inputs than the recording.

@@ -161,7 +161,7 @@ def make_simulation(options: RunOptions, scene: Scene, config: Any, model: Model
 
 
 def _plots(options: RunOptions, scene: Scene, sim: Simulation) -> list[Plot]:
-    """Return the scene's plots, or with ``--signals`` one plot for each kind of signal and unit."""
+    """Return the scene's plots. With ``--signals``, return one plot per combination of signal name and unit."""
     patterns = options.signal_patterns()
     if patterns is None:
         if not scene.plots and (options.out is not None or options.plot is not None):
@@ -253,7 +253,7 @@ def _written(options: RunOptions, saved: Path | None) -> list[str]:
 
 
 def _last_values(options: RunOptions, plots: Sequence[Plot], sim: Simulation) -> dict[str, np.ndarray]:
-    """Return the last values in world 0 of the signals given by ``--signals``."""
+    """Return the last value of each ``--signals`` signal in world 0."""
     if options.signals is None:
         return {}
     return {name: sim.read(name, numpy=True)[0] for name in plot_signals(plots)}

@@ -33,7 +33,7 @@ def show_summary(
         sim: the simulation after the run.
         outcome: times, energies and joint error of the run.
         files: the files that were written.
-        values: final values in world 0 of the signals in ``--signals``.
+        values: last value of each ``--signals`` signal in world 0.
         checks: result of the scene's checks, or None to omit the row.
     """
     table = Table(title=Text(scene.name), show_header=False, title_justify="left")

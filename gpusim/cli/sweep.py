@@ -25,7 +25,7 @@ class SweepOptions:
     """Options of one ``gpusim sweep`` command line.
 
     Attributes:
-        run: target, settings, duration, signals, backend and number type.
+        run: target, settings, duration, signals, backend and floating-point type.
         out: path of the .parquet file.
         rate: samples per second of simulated time, or None to record only the end of the run.
         sample: number of random points, or None to use all combinations of values.
@@ -45,7 +45,7 @@ class SweepOptions:
 
 @dataclass(frozen=True)
 class Target:
-    """Function object that builds the scene of a point. Ray can pickle it."""
+    """Callable that builds the scene of a sweep point. Ray can pickle this callable."""
 
     options: RunOptions
 

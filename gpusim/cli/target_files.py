@@ -35,9 +35,9 @@ _MODELS = (".urdf", ".xacro", ".xml", ".mjcf", ".sdf", ".world", ".usd", ".usda"
 _MACHINES = (".yaml", ".yml")
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 XACRO = ".xacro"
-"""Suffix of model files with arguments."""
+"""Suffix of xacro files, the only model files with arguments."""
 _HELD = (".urdf", XACRO)
-"""Types of model files whose joints are held by servos."""
+"""Types of model files whose joints gpusim holds with servos."""
 _LINES_IN_A_PANEL = 8
 _MOST_FINDINGS = 10
 _SLIDING = "prismatic"
@@ -195,7 +195,7 @@ def _energy_panel() -> Plot:
 
 
 def machine_scene(path: str, parameters: Mapping[str, str]) -> Scene:
-    """Read a machine file. ``parameters``: new values, as text, for parameters of the file.
+    """Read a machine file. ``parameters`` contains new values for parameters of the file, as text.
 
     Raises:
         ModelError: the file is missing or broken.

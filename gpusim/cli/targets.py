@@ -32,9 +32,9 @@ _MODEL_OPTIONS = ("pose", "floor", "floating")
 """Options of model files that recordings store as parameters."""
 
 _SET = "--set "
-"""Prefix of xacro arguments in the parameters."""
+"""Prefix of xacro arguments among the parameters of a recording."""
 _POSE = "--pose"
-"""Parameter name that stores the posture."""
+"""Name under which a recording stores the posture."""
 
 
 def load_target(
@@ -126,7 +126,7 @@ def target_parameters(options: RunOptions) -> dict[str, Any]:
 
 
 def with_parameters(options: RunOptions, parameters: Mapping[str, Any]) -> RunOptions:
-    """Return options with the stored parameters of a recording, see :func:`target_parameters`."""
+    """Return options with the parameters that :func:`target_parameters` stored in a recording."""
     if options.kind() == MODEL:
         texts = {name: str(parameters.get(name) or "") for name in _MODEL_OPTIONS}
         arguments = {name.removeprefix(_SET): value for name, value in parameters.items() if name.startswith(_SET)}

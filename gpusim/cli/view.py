@@ -130,7 +130,7 @@ def _run(options: ViewOptions) -> None:
 
 
 class _Maker:
-    """Factory of a command line's simulation. A restart of the simulation calls :meth:`make` with other parameters."""
+    """Factory that builds the simulation of a command line. A restart calls :meth:`make` with changed parameters."""
 
     def __init__(self, options: RunOptions, max_dt: float | None = None) -> None:
         self._options, self._max_dt = options, max_dt

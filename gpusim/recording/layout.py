@@ -1,4 +1,4 @@
-"""Layout of a recording of signals (names, shapes and units of its numbers), and blocks of samples."""
+"""Layout of a signal recording (names, shapes and units), and blocks of samples."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ DTYPES = ("float64", "float32")
 
 @dataclass(frozen=True)
 class Layout:
-    """The content of every sample of a recording.
+    """Signals and poses that every sample of a recording contains.
 
     Attributes:
-        shapes: shape of each signal in one world, by name.
-        units: unit of each signal.
+        shapes: signal name -> shape of the signal in one world.
+        units: signal name -> unit.
         worlds: indices of the recorded worlds.
-        dtype: type of the numbers in the file, "float64" or "float32".
-        bodies: labels of the bodies whose poses in the first recorded world are also recorded.
+        dtype: floating-point type in the file, "float64" or "float32".
+        bodies: labels of the bodies with recorded poses. The poses are from the first recorded world.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -54,7 +54,7 @@ class Layout:
 
     @property
     def columns(self) -> list[str]:
-        """Return the names of the columns: "sim.time" for a number, "body.load.position[2]" for a component."""
+        """Return the column names: "sim.time" for a scalar signal, "body.load.position[2]" for a component."""
         names: list[str] = []
         for name, shape in self.shapes.items():
             size = math.prod(shape)
@@ -62,7 +62,7 @@ class Layout:
         return names
 
     def split(self, values: Array) -> dict[str, Array]:
-        """Return the samples of each signal (n, worlds, *shape) from the values of a block (n, worlds, width)."""
+        """Split the values of a block (n, worlds, width) into one array per signal (n, worlds, *shape)."""
         return {
             name: values[:, :, at].reshape(*values.shape[:2], *self.shapes[name]) for name, at in self.slices.items()
         }
@@ -94,9 +94,9 @@ class Block:
 
     Attributes:
         time: (n,) times (s).
-        values: (n, worlds, width) in the type of the layout.
-        poses: (n, bodies, 7) position of the body frame (m) and quaternion xyzw, in the world frame. Empty without
-            bodies.
+        values: values of all signals (n, worlds, width), with the ``dtype`` of the layout.
+        poses: position (m) and quaternion (xyzw) of each body frame in the world frame (n, bodies, 7). Empty if no
+            poses are recorded.
     """
 
     time: Array
@@ -105,7 +105,7 @@ class Block:
 
 
 def joined(pieces: list[tuple[Array, Array]], layout: Layout) -> tuple[Array, Array]:
-    """Return time (n,) and values (n, worlds, width) of all blocks together."""
+    """Join the blocks. Return time (n,) and values (n, worlds, width)."""
     if not pieces:
         return np.empty(0), np.empty((0, len(layout.worlds), layout.width), layout.dtype)
     return np.concatenate([time for time, _ in pieces]), np.concatenate([values for _, values in pieces])

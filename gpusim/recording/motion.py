@@ -1,7 +1,7 @@
-"""Motions: poses of all bodies over time, recorded during a simulation and played without it.
+"""Motions: recorded poses of all bodies over time. Playing a motion needs no simulation.
 
 A recorder writes a growing file ``NAME.npz.part``: a line of JSON (the header), then one block of fixed size per frame.
-If the program ends for any reason, you can play all complete frames. Closing the recorder converts the file to
+If the program ends unexpectedly, you can play all complete frames. Closing the recorder converts the file to
 ``NAME.npz``, with these arrays:
 
     header: text, JSON: see :class:`MotionHeader`
@@ -36,7 +36,7 @@ RATE = 60.0
 """Default number of frames per second of simulated time."""
 _LONGEST_HEADER = 1 << 24
 _AT_ONCE = 1000
-"""Number of frames that are checked together."""
+"""Number of frames that the validity check reads at once."""
 _ZIP = b"PK"
 """First bytes of a ZIP archive."""
 
@@ -51,9 +51,9 @@ class MotionHeader:
         bodies: labels of the bodies, in the order of the arrays.
         worlds: indices of the recorded worlds.
         rate: frames per second of simulated time.
-        fixed_base: for a robot file: True if the base is fixed and no servos hold the joints.
+        fixed_base: True if the base of a robot file is fixed and no servos hold the joints.
         format: name of the file format.
-        signals: number of components of each recorded diagram wire, by name. Empty without diagrams.
+        signals: name of a recorded diagram wire -> number of components. Empty without diagrams.
     """
 
     target: str
@@ -91,8 +91,7 @@ class Motion:
         center_of_mass: (frames, worlds, bodies, 3) centers of mass in the world frame (m).
         orientation: (frames, worlds, bodies, 4) quaternions xyzw, body to world.
         complete: False if the recording was interrupted.
-        signals: (frames, worlds, numbers) values of the header's signals, one signal after the other. None without
-            signals.
+        signals: concatenated values of all ``header.signals`` (frames, worlds, numbers), or None without signals.
     """
 
     header: MotionHeader
@@ -127,8 +126,8 @@ class MotionRecorder:
     Args:
         sim: the simulation, or an object with ``model`` and ``read_state()``.
         path: path of the recording, which ends in .npz.
-        target, parameters, fixed_base: see :class:`MotionHeader`. Without these arguments, the command line cannot play
-            the motion.
+        target, parameters, fixed_base: see :class:`MotionHeader`. Without ``target``, the command line cannot play the
+            motion.
         worlds: worlds to record. Default: the first world.
         rate: frames per second of simulated time, above 0.
 
@@ -184,8 +183,9 @@ class MotionRecorder:
         """Record a frame if one is due.
 
         Args:
-            time: simulated time since the start of the recording (s), which must not decrease.
-            half_step: half of the time step (s). If given, a frame shows the step nearest to the frame's time.
+            time: simulated time since the start of the recording (s). It must not decrease.
+            half_step: half of the time step (s). If given, each frame is recorded at the step nearest to the frame's
+                time.
 
         Returns:
             True if a frame was recorded.
@@ -216,7 +216,7 @@ class MotionRecorder:
         return True
 
     def close(self) -> None:
-        """Convert the growing file to the final file. A second call does nothing. Without frames no file remains.
+        """Convert the growing file to the final file, or delete it if it has no frames. A second call does nothing.
 
         Raises:
             OSError: writing to the disk fails. The growing file keeps the recorded frames.
@@ -238,7 +238,7 @@ class MotionRecorder:
 
 
 def _diagram_wires(sim: Any) -> list[tuple[str, dict[str, tuple[int, ...]]]]:
-    """Return the state array of each diagram, and the columns of its wires by signal name."""
+    """Return (name of the state array, {signal name: columns of the wire}) for each diagram."""
     runtime = getattr(sim, "runtime", None)
     running = runtime.running if runtime is not None else ()
     return [(one.name, {wire.name: wire.at for wire in one.program.wires}) for one in running]
@@ -277,7 +277,7 @@ def load_motion(path: str | os.PathLike[str]) -> Motion:
         path: NAME.npz or NAME.npz.part. If NAME.npz is missing, NAME.npz.part is read.
 
     Raises:
-        ModelError: there is no such file, the file is not a motion or is damaged, or it has no frame.
+        ModelError: the file does not exist, is not a motion, is damaged, or has no frame.
     """
     file = Path(path)
     if not file.is_file() and part_of(file).is_file():
@@ -303,7 +303,7 @@ def load_motion(path: str | os.PathLike[str]) -> Motion:
 
 
 def _good_frames(motion: Motion) -> int:
-    """Return the number of frames before the first invalid one. Times must increase and poses must be finite."""
+    """Return the number of frames before the first invalid frame. Times must increase and poses must be finite."""
     good = np.isfinite(motion.time)
     good[1:] &= np.diff(motion.time) > 0.0
     for start in range(0, len(motion), _AT_ONCE):  # a long recording may not fit into memory
@@ -370,7 +370,7 @@ def _load_finished(file: Path) -> Motion:
 
 
 def _without_poses(file: Path, names: Sequence[str]) -> ModelError:
-    """Return an error with the reason why an archive without a header cannot be drawn."""
+    """Return the error for an archive without a header, which cannot be drawn."""
     if "time" not in names:
         return _no_recording(file, "it holds other arrays")
     return ModelError(

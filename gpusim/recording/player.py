@@ -46,8 +46,8 @@ class MotionPlayer:
         model: model of the scene or file that the motion belongs to.
 
     Attributes:
-        time: current time from the first frame (s). You can write this attribute. Written values are clamped to the
-            duration of the motion.
+        time: current time, measured from the first frame (s). You can write this attribute. Written values are clamped
+            to the duration of the motion.
 
     Raises:
         ModelError: the bodies of the model and of the motion differ.
@@ -91,8 +91,8 @@ class MotionPlayer:
     def read_state(self) -> dict[str, Array]:
         """Return the poses at the current time, in the format of a simulation's state.
 
-        "position" (worlds, bodies + 1, 3) has the centers of mass (m), and "orientation" (worlds, bodies + 1, 4) the
-        quaternions. The last body is the world.
+        "position" contains the centers of mass (worlds, bodies + 1, 3), m. "orientation" contains the quaternions
+        (worlds, bodies + 1, 4). The last body is the world.
         """
         number = self.frame()
         after = min(number + 1, len(self.motion) - 1)
@@ -109,7 +109,7 @@ class MotionPlayer:
         return {"position": position, "orientation": orientation}
 
     def read_signals(self) -> dict[str, Array]:
-        """Return the values (worlds, numbers) of the diagram wires by name, from frame number :meth:`frame`.
+        """Return the values of the diagram wires in the current frame: name -> array (worlds, numbers).
 
         The result is empty if the recording has no wires.
         """

@@ -34,12 +34,12 @@ _HEADING_WIDTH = 80  # characters over one column of panels
 
 
 def plot_signals(plots: Iterable[Plot]) -> list[str]:
-    """Return the names of all signals in ``plots``, each once, in order."""
+    """Return the names of all signals in ``plots``, in order and without duplicates."""
     return list(dict.fromkeys(name for plot in plots for name in plot.signals))
 
 
 def check_plots(plots: Sequence[Plot], known: Iterable[str]) -> None:
-    """Check ``plots`` before the simulation that records their signals.
+    """Check the plots before the simulation starts.
 
     Args:
         plots: the panels.
@@ -47,7 +47,7 @@ def check_plots(plots: Sequence[Plot], known: Iterable[str]) -> None:
 
     Raises:
         UnknownNameError: a panel names a signal that does not exist.
-        ModelError: a panel has no signals, or not as many labels as signals.
+        ModelError: a panel has no signals, or the numbers of labels and signals differ.
     """
     names = set(known)
     for plot in plots:
@@ -140,7 +140,7 @@ def _draw_panel(axes: Axes, plot: Plot, recording: Recording) -> None:
 
 
 def _lines(signal: str, label: str, samples: np.ndarray) -> list[tuple[str, np.ndarray]]:
-    """Split (samples, worlds) or (samples, worlds, k) into labeled (samples, worlds) arrays."""
+    """Split the samples of a signal into one labeled array (samples, worlds) per component."""
     # Draw failed runs too: matplotlib cannot put ticks on infinity.
     samples = np.where(np.abs(samples) < _LARGEST, samples, np.nan)
     if samples.ndim == 1:

@@ -52,7 +52,7 @@ class Recorder:
     def sample(self) -> None:
         """Append the current time and the current value of every signal.
 
-        For a failed world, the values of its last valid state are recorded.
+        For a failed world, the recorder stores the values of the last valid state.
         """
         if self._count == len(self._time):
             self._make_room()

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 _MEMORY, _MOST = 1 << 23, 1024
-"""Maximum buffered bytes and samples of a block."""
+"""Maximum size of a block, in bytes and in samples."""
 _TIME = "sim.time"
 _OPEN: WeakValueDictionary[Path, StreamRecorder] = WeakValueDictionary()
 """Path of a growing file -> recorder of this process that writes the file."""
 _LIVE_EVERY, _LIVE_PAUSE = 0.05, 4.0
-"""Minimum pause between two blocks for a viewer: real time (s), and a multiple of the time to send the last block."""
+"""Minimum pause between two blocks for a viewer: in seconds, and as a multiple of the last block's sending time."""
 
 
 class StreamRecorder:
@@ -46,20 +46,20 @@ class StreamRecorder:
 
     Args:
         sim: the simulation.
-        signals: names or wildcards of the signals, see :meth:`Simulation.observe`.
+        signals: signal names or patterns with wildcards, see :meth:`Simulation.observe`.
         path: path of the recording (.npz, .parquet, .mcap, .csv or .rrd), or the address of a running Rerun viewer,
             e.g. rerun+http://127.0.0.1:9876/proxy.
-        worlds: worlds to record, as in :meth:`Simulation.write`. None: all.
-        dtype: type of the numbers in the file, "float64" or "float32".
+        worlds: worlds to record, as in :meth:`Simulation.write`, or None for all worlds.
+        dtype: floating-point type in the file, "float64" or "float32".
 
     Attributes:
         layout: names, shapes and units of the recorded numbers.
         rescued: new path of an unfinished file from an earlier run. None if there was no such file.
 
     Raises:
-        UnknownNameError: there is no such signal or dtype.
-        ModelError: the suffix is unknown, the file cannot be written, the library for its format is not installed,
-            there is no such world, or another open recorder writes the file.
+        UnknownNameError: a signal or the dtype is unknown.
+        ModelError: the suffix is unknown, the file cannot be written, the library for its format is not installed, a
+            world does not exist, or another open recorder writes the file.
     """
 
     _closed = True  # until it is made, so that one that fails takes no path
@@ -109,7 +109,7 @@ class StreamRecorder:
         _OPEN[self._part.resolve()] = self
 
     def _columns_of(self, names: Iterable[str]) -> Array:
-        """Return the columns of signals in an observation."""
+        """Return the column numbers of signals in an observation."""
         slices = self._seen.slices
         return np.array([k for name in names for k in range(slices[name].start, slices[name].stop)], np.int64)
 
@@ -133,7 +133,7 @@ class StreamRecorder:
     def sample(self) -> None:
         """Append the current time and the current value of every signal.
 
-        For a failed world, the values of its last valid state are recorded.
+        For a failed world, the recorder stores the values of the last valid state.
 
         Raises:
             OSError: writing to the disk fails, or the viewer was closed. The growing file keeps all blocks that were
@@ -164,7 +164,7 @@ class StreamRecorder:
             self._due = time.monotonic() + max(_LIVE_EVERY, _LIVE_PAUSE * (time.monotonic() - began))
 
     def close(self) -> None:
-        """Convert the growing file to the final file. A second call does nothing. Without samples no file remains.
+        """Convert the growing file to the final file, or delete it if it has no samples. A second call does nothing.
 
         Raises:
             OSError: writing to the disk fails. The growing file keeps all blocks that were written before.
@@ -235,18 +235,19 @@ def record(
         sim: the simulation.
         path: path of the recording (.npz, .parquet, .mcap, .csv or .rrd), or the address of a running Rerun viewer,
             e.g. rerun+http://127.0.0.1:9876/proxy.
-        signals: names or wildcards, see :meth:`Simulation.observe`.
-        rate: samples per second of simulated time, taken at the nearest steps. None: a sample for every step.
-        worlds: worlds to record, as in :meth:`Simulation.write`. None: all.
-        dtype: type of the numbers in the file, "float64" or "float32".
+        signals: signal names or patterns with wildcards, see :meth:`Simulation.observe`.
+        rate: samples per second of simulated time, or None to take a sample at every step. Samples are taken at the
+            nearest steps.
+        worlds: worlds to record, as in :meth:`Simulation.write`, or None for all worlds.
+        dtype: floating-point type in the file, "float64" or "float32".
 
     Returns:
         The recorder, which holds at most one block of samples in memory.
 
     Raises:
-        UnknownNameError: there is no such signal or dtype.
-        ModelError: the suffix is unknown, the file cannot be written, no viewer answers, a library is missing, there is
-            no such world, or the rate is above the step rate.
+        UnknownNameError: a signal or the dtype is unknown.
+        ModelError: the suffix is unknown, the file cannot be written, no viewer answers, a library is missing, a world
+            does not exist, or the rate is above the step rate.
     """
     if not hasattr(sim, "runtime"):
         raise validate.fail("recording", f"sim = {sim!r} is no simulation", "give a gpusim.Simulation")
@@ -304,5 +305,5 @@ def _remove(part: Path) -> None:
 
 
 def load_stream(path: str | os.PathLike[str]) -> Recording:
-    """Read all complete blocks of a growing file NAME.npz.part. The result is that of :func:`load_recording`."""
+    """Read all complete blocks of a growing file NAME.npz.part, like :func:`load_recording`."""
     return load_recording(path)

@@ -20,7 +20,7 @@ from gpusim.stage.posts import behind
 from gpusim.typing import Array
 
 _COIL_SLENDERNESS = 0.11
-"""Radius of a coil as a share of its length."""
+"""Ratio of a coil's radius to its length."""
 
 
 def actuator_parts(model: Model, machine: MachineParts) -> list[Part | Span]:
@@ -45,7 +45,7 @@ def actuator_parts(model: Model, machine: MachineParts) -> list[Part | Span]:
 
 
 def _ends(model: Model, actuator: ActuatorSpec) -> tuple[int, int, Array, Array, float]:
-    """Return the two bodies, the two points (relative to the centers of mass, m) and the initial distance (m)."""
+    """Return both bodies, the attachment points relative to the centers of mass (m), and the initial distance (m)."""
     p = actuator.params
     a, b = int(p["body_a"]), int(p["body_b"])
     places = [
@@ -57,7 +57,7 @@ def _ends(model: Model, actuator: ActuatorSpec) -> tuple[int, int, Array, Array,
 
 
 def _coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """Return a coil, a damper inside the coil if the spring has damping, and a plate at an end that is on the world."""
+    """Return a coil. Add a damper if the spring has damping, and a plate if one end is fixed to the world."""
     a, b, point_a, point_b, length = _ends(model, actuator)
     length = max(length, 0.3 * float(actuator.params.get("rest_length", 0.0)), 1e-6)
     radius = min(max(_COIL_SLENDERNESS * length, 0.012 * machine.size), 0.06 * machine.size)
@@ -114,7 +114,10 @@ def _buried(machine: MachineParts, body: int, point: Array) -> float:
 
 
 def _across(model: Model, machine: MachineParts, a: int, b: int) -> Array:
-    """Return the world direction of a cylinder's pins: the axis of a hinge of the connected bodies, or else y."""
+    """Return the direction of a cylinder's pins in the world frame.
+
+    The pins are parallel to the axis of a hinge on one of the connected bodies. Without a hinge, the direction is y.
+    """
     for joint in model.joints:
         if is_hinge(joint) and {joint.parent, joint.child} & ({a, b} - {WORLD}):
             axis: Array = joint_frames(joint).axes_a[:, 2]
@@ -123,7 +126,7 @@ def _across(model: Model, machine: MachineParts, a: int, b: int) -> Array:
 
 
 def _motor_can(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """Return a motor on the parent, in front of the joint: a cylinder with a flange."""
+    """Return a motor in front of the joint, fixed to the parent: a cylinder with a flange."""
     joint = model.joints[actuator.params["joint"]]
     frames = joint_frames(joint)
     radius, half = machine.pin_size(joint)
@@ -154,4 +157,4 @@ _DRAWERS: dict[str, Callable[[Model, MachineParts, ActuatorSpec], list[Part | Sp
     "motor_can": _motor_can,
     "torsion_coil": _torsion_coil,
 }
-"""Picture name -> function that draws it; see ``ActuatorType.picture``."""
+"""Picture name -> function that draws the picture, see ``ActuatorType.picture``."""

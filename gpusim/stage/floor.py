@@ -22,7 +22,7 @@ from gpusim.stage.solids import attachments
 from gpusim.typing import Array
 
 _PATCH = 8.0
-"""Half the edge of the square for a tilted plane, relative to the machine's size."""
+"""Half the edge length of the square that shows a tilted plane, relative to the machine's size."""
 _MARGIN = 0.02
 """Gap between the added floor and the lowest point, relative to the machine's size."""
 _LEVEL = 1e-3
@@ -38,12 +38,12 @@ class Ground:
     Attributes:
         body: index of the body that the plane is fixed to, -1 for the world.
         point: point on the plane, relative to the body's center of mass, in body axes (m).
-        axes: columns (3, 3): two axes in the plane, and its normal, in body axes.
+        axes: two axes in the plane, and the plane's normal, as columns in body axes (3, 3).
         level: whether the plane is horizontal and drawn to the horizon.
         solid: whether the plane is a shape or visual of the model, not the floor that the viewer adds.
-        half: half the edge (m) of the drawn square if the plane does not extend to the horizon.
-        finish: color of the plane if it is a visual. None: draw the viewer's ground with grid lines.
-        texture: image on the plane if it is a visual, projected along the normal.
+        half: half the edge length of the drawn square (m). Level planes do not use this value.
+        finish: color of a visual plane, or None to draw the viewer's ground with grid lines.
+        texture: image on a visual plane, projected along the normal.
     """
 
     body: int
@@ -64,7 +64,7 @@ class Ground:
 
 
 def place_of(ground: Ground, poses: Poses, world: int) -> tuple[Array, Array]:
-    """Return a point of a ground (m) and the ground's axes (columns) in the frame of world number ``world``."""
+    """Return a point on a ground (m) and the ground's axes (columns) in the world frame, for one world."""
     rotation = poses.rotation[world, ground.body]
     return poses.position[world, ground.body] + rotation @ ground.point, rotation @ ground.axes
 
@@ -78,7 +78,7 @@ def find_grounds(
         parts: all drawn parts of the model.
         machine: drawn parts for bodies without shapes.
         up: unit vector against gravity.
-        visuals: draw visual planes in place of collision planes at the same position.
+        visuals: draw a visual plane instead of a collision plane if the planes coincide.
     """
     planes = [shape for shape in model.shapes if shape_type(shape.kind).picture == "ground"]
     pictures = [visual for visual in model.visuals if visuals and shape_picture(visual) == "ground"]

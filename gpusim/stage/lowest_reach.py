@@ -1,4 +1,4 @@
-"""Lower bound for the height that a swinging machine reaches. The viewer adds its floor below this bound."""
+"""Lower bound for the height to which a swinging machine can drop. The viewer adds its floor below this bound."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpusim.typing import Array
 
 _UPRIGHT = 0.95
 _LOOP = 0.8
-"""Maximum height difference between two successive links of a loop, relative to half the lower link's length."""
+"""In a loop, maximum drop of a link below its parent, relative to the distance from its joint to its center of mass."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,9 @@ class _Branch:
 def lowest_reach_of(model: Model, machine: MachineParts, up: Array) -> float:
     """Return a height along ``up`` (m) below which no swinging body can move. Return inf if no body swings.
 
-    Bodies that are guided by an actuator with commands, a slider or a vertical hinge count as fixed. In a loop, every
-    link after the first lowers this height by 80 % of the distance from its joint to its center of mass.
+    Bodies that are guided by an actuator with commands, a slider or a vertical hinge count as fixed. In a loop, each
+    link after the first lowers this height by 80 % of the link's arm. The arm is the distance from the link's joint to
+    its center of mass.
     """
     branches, loops = _tree(model)
     guided = _guided(model)
@@ -66,7 +67,7 @@ def height(model: Model, body: int, point: Array, up: Array) -> float:
 
 
 def _tree(model: Model) -> tuple[list[_Branch], set[int]]:
-    """Return the joint that leads from the world to each body, nearest bodies first, and the bodies in loops."""
+    """Return one branch per body, starting near the world, and the set of bodies in loops."""
     at: dict[int, list[JointSpec]] = {}
     for joint in model.joints:
         if joint_type(joint.kind).holds:

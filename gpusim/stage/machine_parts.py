@@ -109,7 +109,7 @@ class MachineParts:
             self.parts.append(Part(BALL, body, np.eye(3) * radius, point, finish.darker(0.85)))
 
     def _add_spoke(self, body: int, solid: Solid) -> None:
-        """Add a bar across a disk, which makes its rotation visible."""
+        """Add a bar across a disk to make the rotation visible."""
         radius, _, half = solid.half
         bar = np.array([0.78 * radius, 0.09 * radius, half + 0.03 * radius])
         self.parts.append(box_part(body, np.zeros(3), solid.axes, bar, body_finish(body).darker(0.6)))
@@ -173,7 +173,7 @@ class MachineParts:
             self.parts.append(cylinder_part(body, point - com_of(self._model, body), axis, radius, half, PIN))
 
     def _add_guide(self, joint: JointSpec) -> None:
-        """Add a rail on each side of a body that slides on the world. On a parent body, add only one rail."""
+        """Add a rail on each side of a body that slides on the world, or one rail if it slides on another body."""
         frames = joint_frames(joint)
         axis = frames.axes_a[:, 2]
         low, high = self._travel(joint)
@@ -194,7 +194,7 @@ class MachineParts:
                 self.parts.append(cylinder_part(WORLD, foot, axis, 2.2 * radius, 1.2 * radius, FIXTURE))
 
     def _travel(self, joint: JointSpec) -> tuple[float, float]:
-        """Return the coordinates of a rail's ends, m. The joint's limits or the machine's size define them."""
+        """Return the slider coordinates of both ends of a rail (m), from the joint's limits or the machine's size."""
         solid = None if joint.child == WORLD else self.solids[joint.child]
         own = solid.reach(joint_frames(joint).axes_b[:, 2]) if solid is not None else 0.05 * self.size
         start = _coordinate(self._model, joint)
@@ -207,7 +207,7 @@ class MachineParts:
         return min(low, self._foot(joint)), high
 
     def _foot(self, joint: JointSpec) -> float:
-        """Return the coordinate (m) of a vertical rail at the machine's lowest point. Return inf for other rails."""
+        """Return the slider coordinate of a vertical rail at the machine's lowest point (m), or inf for other rails."""
         axis, up = joint_frames(joint).axes_a[:, 2], up_of(self._model)
         if joint.parent != WORLD or axis @ up < 0.9:
             return math.inf
@@ -239,7 +239,7 @@ class MachineParts:
 
 
 def machine_extent(model: Model, solids: list[Solid | None], pictures: Sequence[Part]) -> tuple[Array, float]:
-    """Return the center (3,) and half diagonal (m) of the bounding box of the initial poses."""
+    """Return the center (3,) and half the diagonal (m) of the machine's bounding box in the initial poses."""
     places = []
     for body, spec in enumerate(model.bodies):
         center, solid = spec.xform.apply(spec.com), solids[body]

@@ -50,7 +50,7 @@ PALETTE = tuple(
     for code in ("e3a02c", "3a76b4", "c75437", "5f9e87", "8a6fb0", "d8c27a", "496378", "d98b8b", "88b04b", "a9bccb")
 )
 FIXTURE = Finish(_hex("6a737b"), roughness=0.6)
-"""Fixtures that hold a machine to the world."""
+"""Fixtures that connect a machine to the world."""
 STATIC = Finish(_hex("b9b4aa"), roughness=0.85)
 """Shapes of the world: walls, ramps, tables."""
 TERRAIN = Finish(_hex("a8a48c"), roughness=0.95)
@@ -64,7 +64,7 @@ MOTOR = Finish(_hex("2f5d62"), roughness=0.45, metal=0.2)
 
 _SHINIEST = 0.05
 BRIGHT, BRIGHTER = 0.45, 0.25
-"""Brightness limit (linear) of a mesh's color, and the share of the brightness above the limit that remains."""
+"""Brightness limit of a mesh color (linear), and the remaining share of the brightness above this limit."""
 DIMMED_GROUND = 0.55
 """Factor on the brightness of a ground that has a visual."""
 

@@ -27,10 +27,11 @@ class TriangleMesh:
     """Indexed mesh with a normal at each vertex. Triangles are counterclockwise seen from outside.
 
     Attributes:
-        positions: vertex positions (n, 3) in m, or those of a unit shape that the instance scales.
+        positions: vertex positions (n, 3), m. Each instance scales the positions of a unit shape.
         normals: unit normals (n, 3) of the vertices.
         triangles: vertex indices (m, 3).
-        texcoords: texture coordinates (n, 3): u, v, 0, or directions in a cube map. They are None without a texture.
+        texcoords: texture coordinates (n, 3), or None without a texture. A row is (u, v, 0), or a direction in a cube
+            map.
         colors: vertex colors (n, 3), sRGB, uint8, or None to use the instances' colors.
     """
 
@@ -47,7 +48,7 @@ class TriangleMesh:
 
 @dataclass(frozen=True)
 class MeshSource:
-    """Mesh that is created when it is first drawn, with a number of segments around a circle.
+    """Mesh that is created on first use, for a given number of segments per circle.
 
     Two sources with the same ``key`` are the same mesh, and their instances are drawn together.
     """
@@ -55,7 +56,7 @@ class MeshSource:
     key: str
     make: Callable[[int], TriangleMesh] = field(compare=False)
     round: bool = field(default=True, compare=False)
-    """Whether the number of segments has an effect."""
+    """Whether the number of segments changes the mesh."""
     open: bool = field(default=False, compare=False)
     """Whether the mesh is open. Both sides of its triangles are then drawn."""
     texture: Texture | None = field(default=None, compare=False)

@@ -33,7 +33,7 @@ class Part:
 
     Attributes:
         mesh: the mesh.
-        body: index of the body; -1 for the world.
+        body: index of the body, -1 for the world.
         linear: (3, 3) matrix from mesh coordinates to body axes, including the scale.
         offset: (3,) position of the mesh's origin relative to the body's center of mass, in body axes (m).
         finish: color and surface finish.
@@ -52,19 +52,19 @@ class Part:
 class Span:
     """Mesh of length 1 along z that is stretched along the line from point a to point b.
 
-    ``start`` and ``end`` are pairs (length, share). The mesh starts and ends at the distance length (m) + share * (line
-    length) from point a. By default, the mesh covers the whole line. With ``start`` = (-0.3, 1), it covers the last
-    0.3 m.
+    ``start`` and ``end`` are pairs (length, share). Each pair defines a distance from point a: length (m) + share *
+    (line length). The mesh reaches from the distance of ``start`` to the distance of ``end``. By default, the mesh
+    covers the whole line. With ``start`` = (-0.3, 1), it covers the last 0.3 m.
 
     Attributes:
         mesh: the mesh.
-        body_a, body_b: indices of the bodies; -1 for the world.
+        body_a, body_b: indices of the bodies, -1 for the world.
         point_a, point_b: end points (3,) relative to the centers of mass, in body axes (m).
         radius: scale factor for the mesh's x and y coordinates (m).
         finish: color and surface finish.
-        owner: body index for the segmentation.
+        owner: index of the body to which segmentation images assign this span.
         path: index of the wrapped path that contains this span, -1 for none.
-        piece: index of the path's point at which the line starts, if the span is part of a path.
+        piece: index of the path point at which the line starts. Only spans of a path use this index.
     """
 
     mesh: MeshSource
@@ -87,7 +87,7 @@ def com_of(model: Model, body: int) -> Array:
 
 
 def world_place(model: Model, body: int, point: Array) -> Array:
-    """Return initial world positions (m) of one point or points (n, 3), given relative to a body's center of mass."""
+    """Convert points relative to a body's center of mass to initial world positions (m). Points are (3,) or (n, 3)."""
     return point if body == WORLD else model.bodies[body].xform.apply(point + com_of(model, body))
 
 
@@ -111,10 +111,10 @@ def is_hinge(joint: JointSpec) -> bool:
 
 
 def drawer_of(spec: ActuatorSpec | JointSpec, picture: str, drawers: Mapping[str, _Drawer]) -> _Drawer:
-    """Return the drawer of a joint or actuator for its kind of ``picture``.
+    """Return the function that draws a joint or an actuator with this ``picture``.
 
     Raises:
-        UnknownNameError: there is no drawer for this ``picture``.
+        UnknownNameError: no function draws this ``picture``.
     """
     if picture not in drawers:
         raise unknown_name(f"picture of {spec.element},", picture, drawers)

@@ -43,7 +43,7 @@ class Poses:
     def from_body_frames(cls, model: Model, position: Array, orientation: Array) -> Poses:
         """Create poses of one world from the body frames: positions (bodies, 3) in m, and quaternions xyzw (bodies, 4).
 
-        Arrays (worlds, bodies, 3) and (worlds, bodies, 4) give several worlds, or several samples of one world.
+        With arrays (n, bodies, 3) and (n, bodies, 4), create poses of n worlds or of n samples.
         """
         turned = rotations.matrix_from_quaternion(np.asarray(orientation, dtype=float))
         coms = np.array([body.com for body in model.bodies]).reshape(-1, 3)

@@ -14,7 +14,7 @@ from gpusim.stage.parts import Part, cylinder_part, is_hinge
 from gpusim.typing import Array
 
 _LOW = 4.0
-"""Hinges below this height get no post. The height is relative to half the length of the hinge's pin."""
+"""Minimum height of a hinge with a post, relative to half the length of the hinge's pin."""
 _ASLANT = 0.5
 
 

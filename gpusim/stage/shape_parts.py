@@ -17,9 +17,9 @@ _WHITE = (1.0, 1.0, 1.0)
 
 
 def shape_parts(model: Model, pictured: Collection[int] = (), visuals: bool = False) -> list[Part]:
-    """Return parts for the shapes of all bodies except the bodies ``pictured``. Grounds are not included.
+    """Return parts for all shapes except grounds and the shapes of the bodies in ``pictured``.
 
-    With ``visuals``, shapes that visuals replace are not included either.
+    With ``visuals``, also leave out shapes that visuals replace.
     """
     parts = []
     for index, shape in enumerate(model.shapes):
@@ -45,7 +45,7 @@ def shape_picture(visual: VisualSpec) -> str:
 
 
 def visual_finish(visual: VisualSpec) -> Finish:
-    """Return the finish of a visual. A texture without a color is drawn unchanged.
+    """Return the finish of a visual. If a visual has a texture but no color, the color is white.
 
     The pieces of a mesh have their own finishes, which this function does not return.
     """

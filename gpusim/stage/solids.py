@@ -42,7 +42,7 @@ class Solid:
     half: Array
 
     def holds(self, point: Array, margin: float = 1.04) -> bool:
-        """Return whether a point is inside the solid or within a margin around it.
+        """Return whether a point is inside the solid, with the solid enlarged by the factor ``margin``.
 
         The point is relative to the center of mass, in body axes.
         """
@@ -58,7 +58,7 @@ class Solid:
         return replace(self, half=np.maximum(self.half, least))
 
     def reach(self, direction: Array) -> float:
-        """Return the extent (m) of the solid's box from the center along a unit vector (in body axes)."""
+        """Return half the extent (m) of the solid's bounding box along a unit vector (in body axes)."""
         return float(np.abs(self.axes.T @ direction) @ self.half)
 
 
@@ -67,10 +67,10 @@ class Surroundings:
     """Attachment points and free space of a body.
 
     Attributes:
-        points: (n, 3) points where joints, springs and cylinders are attached, relative to the center of mass, in body
-            axes (m).
-        nearest: distance (m) to the nearest center of mass or attachment of a neighbor; inf without neighbors.
-        hinge: axis (3,) of a hinge through the center of mass, in body axes; None if the body has no such hinge.
+        points: attachment points of joints, springs and cylinders (n, 3), m. The points are relative to the center of
+            mass, in body axes.
+        nearest: distance (m) to the nearest center of mass or attachment point of a neighbor, or inf without neighbors.
+        hinge: axis (3,) of a hinge through the center of mass, in body axes, or None without such a hinge.
         slides: whether a sliding joint guides the body.
     """
 
@@ -184,7 +184,7 @@ def _plate(around: Surroundings) -> Solid:
 
 
 def _fitted(solid: Solid, around: Surroundings) -> Solid:
-    """Return the solid scaled down to its free space, with a minimum thickness."""
+    """Scale the solid down to fit its free space, but keep a minimum thickness."""
     holds = np.abs(around.points @ solid.axes).max(axis=0, initial=0.0)
     room = np.maximum(_ROOM * around.nearest, holds * 1.02)
     shrink = min(1.0, float(np.min(room / np.maximum(solid.half, 1e-300))))
@@ -194,7 +194,7 @@ def _fitted(solid: Solid, around: Surroundings) -> Solid:
 
 
 def _hinges(model: Model) -> dict[int, Array]:
-    """Return a dict from a body to the axis (in body axes) of a hinge through its center of mass."""
+    """Return body -> axis of a hinge through the body's center of mass, in body axes."""
     found: dict[int, Array] = {}
     for joint in model.joints:
         for body, xform in ((joint.parent, joint.parent_xform), (joint.child, joint.child_xform)):

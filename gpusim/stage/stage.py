@@ -53,7 +53,7 @@ class Batch:
 
     @property
     def picture(self) -> Texture | None:
-        """Image on the meshes of the batch. None without an image, or for a cube map."""
+        """Image on the meshes of the batch, or None for a cube map or without an image."""
         texture = self.mesh.texture
         return None if texture is None or texture.is_cube else texture
 
@@ -73,15 +73,15 @@ class Stage:
         num_worlds: number of copies next to each other.
         decoration: also draw joints, springs, cylinders, posts, and solids for bodies without shapes and visuals. Ropes
             and rods are always drawn.
-        visuals: draw the visuals of bodies that have them. False: draw the collision shapes.
+        visuals: if True, bodies with visuals show only their visuals. If False, all bodies show their collision shapes.
 
     Attributes:
         batches: instances grouped by mesh.
         color: (instances, 3) linear colors.
         alpha: (instances,) opacity, 0 to 1.
         dimmed: (instances,) whether the brightness is limited.
-        finish: (instances, 3) roughness, metalness, and brightness difference of the sectors that make rotation
-            visible.
+        finish: (instances, 3) roughness, metalness and contrast. The contrast is the brightness difference between the
+            sectors of a round shape, which make rotation visible.
         fixed: (instances,) True for instances that are fixed to one body. False for springs, ropes and hydraulic
             cylinders, which connect two bodies.
         body: (instances,) body index, -1 for the world.
@@ -169,7 +169,7 @@ class Stage:
         return result
 
     def span_courses(self, poses: Poses) -> Array:
-        """Return :meth:`span_transforms` for each sample (samples, n, 3, 4), for a stage of one world.
+        """Return :meth:`span_transforms` for each sample (samples, n, 3, 4). The stage must have one world.
 
         Args:
             poses: poses whose first axis is the sample, not the world.
@@ -200,7 +200,7 @@ class Stage:
         return np.rint(255.0 * np.column_stack([srgb, self.alpha])).astype(np.uint8)
 
     def ground_square(self, ground: Ground) -> Array:
-        """Return the corners (4, 3) of a ground as a square, counterclockwise from above, in the body frame (m).
+        """Return the corners of a ground's square, counterclockwise from above, in the body frame (4, 3), m.
 
         For a level ground, the square lies below the center of the scene.
         """
@@ -213,7 +213,7 @@ class Stage:
         return np.array(corners) + com_of(self.model, ground.body)
 
     def ground_places(self, ground: Ground, poses: Poses) -> Iterator[tuple[int, Array, Array]]:
-        """Yield each drawn copy of a ground: index of the world, a point (m), and axes (columns) in the world frame.
+        """Yield (index of the world, point (m), axes (columns)) for each drawn copy of a ground, in the world frame.
 
         A level ground is yielded only once, because all worlds share it.
         """
@@ -222,7 +222,7 @@ class Stage:
             yield world, point if ground.level else point + self.offsets[world], axes
 
     def corners(self, transforms: Array) -> Array:
-        """Return the corners (8 instances, 3) of the boxes around all instances, in the world frame (m)."""
+        """Return the corners of the boxes around all instances in the world frame (8 * instances, 3), m."""
         corners = []
         for batch in self.batches:
             points = coarse_points(batch.mesh)
@@ -296,7 +296,7 @@ class _SpanArrays:
         return turned + poses.position[world, body]
 
     def transforms(self, poses: Poses, world: Array) -> Array:
-        """Return the transforms (..., spans, 3, 4) for the indices ``world``, (spans,) or (worlds, 1)."""
+        """Return the transforms (..., spans, 3, 4). The indices ``world`` have the shape (spans,) or (worlds, 1)."""
         a, b = self._points(poses, world, "a"), self._points(poses, world, "b")
         if (k := self.wrapped).size:
             points = polyline(find_paths(self.wraps, poses.position, poses.rotation), ARC_PIECES)
@@ -334,7 +334,7 @@ def _repeated(poses: Poses, worlds: int) -> Poses:
 
 
 def grid_offsets(num_worlds: int, radius: float, up: Array) -> Array:
-    """Return the offsets (num_worlds, 3) of worlds in a square grid perpendicular to ``up`` (m).
+    """Return the offset of each world in a square grid perpendicular to ``up`` (num_worlds, 3), m.
 
     World 0 is at the back left corner.
     """

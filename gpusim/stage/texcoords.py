@@ -8,9 +8,9 @@ from gpusim.description.looks import PROJECTED, Texture
 from gpusim.typing import Array
 
 _SEAM = 0.5
-"""Minimum difference of longitudes, as a share of 360 degrees, in a triangle that crosses the seam."""
+"""A triangle crosses the seam if its longitudes differ by more than this share of 360 degrees."""
 _FLAT = 0.999
-"""Minimum cosine between normal and z axis for an end face of a round shape."""
+"""Minimum cosine of the angle between normal and z axis on an end face of a round shape."""
 
 
 def corner_texcoords(texture: Texture, points: Array, uv: Array | None) -> Array:

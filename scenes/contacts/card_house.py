@@ -18,7 +18,7 @@ def build(levels: int = 3, angle: float = 20.0, friction: float = 0.6) -> Scene:
     """Build the scene.
 
     Args:
-        levels: number of levels, and of card pairs in the lowest level, 1 to 10.
+        levels: number of levels, which is also the number of card pairs in the lowest level, 1 to 10.
         angle: angle of the cards from the vertical, deg, 5 to 30. Two leaning cards stand if ``friction`` is at least
             tan(angle) / 2.
         friction: coefficient of sliding friction, 0 or more.

@@ -16,7 +16,7 @@ def build(height: int = 10, size: float = 1.0, space: float = 0.05, friction: fl
     """Build the scene.
 
     Args:
-        height: number of rows, and of boxes in the lowest row, 1 to 100.
+        height: number of rows, which is also the number of boxes in the lowest row, 1 to 100.
         size: edge of a box, m, above 0.
         space: gap between the boxes of a row, as a share of an edge, 0 to below 0.5.
         friction: coefficient of sliding friction, 0 or more.

@@ -33,11 +33,11 @@ def build(
     Args:
         free: use a weightless body with principal moments 1, 2, 3 kg m2 instead of a disc on its tip.
         spin: rate about the disc's axis (default 100), or about a free body's middle axis (default 5), rad/s.
-        tilt: angle of the disc's axis from the vertical, rad; not used if free.
+        tilt: angle of the disc's axis from the vertical, rad. Not used if free.
         mass: mass of the body, kg, above 0.
-        radius: radius of the disc, m, above 0; not used if free.
-        height: height of the disc's center above the tip, m, above 0; not used if free.
-        wobble: rate of a free body about the other two axes, rad/s.
+        radius: radius of the disc, m, above 0. Not used if free.
+        height: height of the disc's center above the tip, m, above 0. Not used if free.
+        wobble: initial angular rate of a free body about each of the other two axes, rad/s.
     """
     require(mass > 0.0, NAME, "mass", mass, "must be above 0")
     require(radius > 0.0, NAME, "radius", radius, "must be above 0")
@@ -92,7 +92,7 @@ def _keeps_momentum(run: Recording) -> bool:
 
 
 def _nods(run: Recording) -> bool:
-    """Check that the axis nutates between 30 and 33.219 degrees within 0.01 (solution by elliptic functions)."""
+    """Check that the tilt ranges from 30 to 33.219 degrees (elliptic functions), with a tolerance of 0.01 degrees."""
     x, y = run["body.top.orientation"][..., 0], run["body.top.orientation"][..., 1]
     tilt = np.degrees(np.arccos(1.0 - 2.0 * (x**2 + y**2)))
     return near(tilt.min(axis=0), 30.0, 0.01) and near(tilt.max(axis=0), 33.218997431261, 0.01)

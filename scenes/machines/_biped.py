@@ -92,7 +92,7 @@ Posture = dict[str, float]
 
 
 def drive_constants() -> dict[str, list[float]]:
-    """Return gains, stall torques (N m) and no-load speeds (rad/s) at the joints, in joint order."""
+    """Return the gains, stall torques (N m) and no-load speeds (rad/s) of all joints, in joint order."""
     motors = [MOTORS[link.motor] for link in LINKS]
     return {
         "kp": [link.stiffness for link in LINKS], "kd": [link.damping for link in LINKS],
@@ -202,9 +202,10 @@ DRIVE = "max(-1, min(1, (kp * (wanted - q) - kd * rate + effort) / stall + rate 
 
 
 def add_joint_control(d: Any, wanted: str, effort: str | None = None) -> None:
-    """Add the joint control, which computes motor voltages.
+    """Add the joint control, which computes the motor voltages.
 
-    A PD law tracks the joint angles of the block ``wanted`` (26,). The block ``effort`` gives feedforward torques.
+    The block ``wanted`` outputs the desired joint angles (26,), and a PD law tracks them. The block ``effort`` outputs
+    feedforward torques.
     """
     d.add("signal", "q", signal=[f"joint.{name}.position" for name in NAMES])
     d.add("signal", "rate", signal=[f"joint.{name}.velocity" for name in NAMES])

@@ -118,7 +118,7 @@ def _add_arm(b: gpusim.ModelBuilder, upper: int, pack: m.PowerPack) -> m.BoomArm
 
 
 def _add_bucket_plates(b: gpusim.ModelBuilder, bucket: int) -> None:
-    """Add the plates of the bucket, which opens towards -z of its frame."""
+    """Add the plates of the bucket. The bucket opens towards -z of its body frame."""
     corners, thick = (0.0 + 0.02j, 0.05 + 0.2j, 0.26 + 0.22j, 0.45 + 0.0j), 0.03
     for k in range(3):
         start, way = corners[k], corners[k + 1] - corners[k]
@@ -159,12 +159,14 @@ def _add_trench(b: gpusim.ModelBuilder, stones: int) -> tuple[int, ...]:
 
 
 def joint_angles(x: float, z: float, angle: float) -> tuple[float, float, float]:
-    """Return the angles of boom, stick and bucket, each relative to the previous link, for a tip position (x, z).
+    """Return the angles of boom, stick and bucket for a tip position.
+
+    Each angle is relative to the previous link (rad).
 
     Args:
         x: distance of the tip from the swing axis (m).
         z: height of the tip above the ground (m).
-        angle: angle (rad) above horizontal of the line from the bucket's hinge to its tip.
+        angle: elevation of the line from the bucket's hinge to the bucket's tip (rad).
     """
     way = complex(x - HINGE[0], z - HINGE[1]) - BUCKET * cmath.exp(1j * angle)
     square = abs(way) ** 2

@@ -50,7 +50,7 @@ def krt_control(
 
 
 def _add_states(d: Diagram, brakes: Sequence[str]) -> None:
-    """Add the states: parked with all brakes, driving, stopping, and standing."""
+    """Add the state machine (parked, driving, stopping, standing) and the brake commands."""
     d.connect("stick", d.add("compare", "out", sign="!=", value=0.0)["a"])
     d.connect("out", d.add("logic", "released", operation="not"))
     d.connect("speed", d.add("abs", "pace"))

@@ -32,7 +32,7 @@ def add_lever(d: Diagram, name: str, keys: tuple[str, str], axis: str = "", gain
 
 
 def add_cylinder(d: Diagram, source: str, command: str, stroke: float, overlap: float) -> None:
-    """Add the valve command of ``<command>_cylinder``, which slows the motion near the ends of the stroke."""
+    """Add the valve command of ``<command>_cylinder``. It slows the motion near both ends of the stroke."""
     text = (
         "max(min(u, max(min((high - x) / band, 1), 0)), -max(min((x - low) / band, 1), 0))"
         .replace("high", repr(stroke - MARGIN)).replace("low", repr(MARGIN)).replace("band", repr(BAND))

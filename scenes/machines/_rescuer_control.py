@@ -49,7 +49,7 @@ def rescuer_control(
 
 
 def _add_outriggers(d: Diagram, legs: Sequence[str], travel: float) -> None:
-    """Add the common motion of all outriggers. While the machine is disabled, their setpoint is constant."""
+    """Add the common motion of all outriggers. While the machine is disabled, the setpoint is constant."""
     d.add("input", "outriggers", lower=0.0, upper=travel, unit="m")
     d.connect("outriggers", d.add("sample_hold", "wanted")["in"])
     d.connect("enable", "wanted.sample")

@@ -55,7 +55,7 @@ def require_rollers(scene: str, rollers: int) -> None:
 
 
 def platform(size: tuple[float, float, float], mass: float, friction: float) -> tuple[gpusim.ModelBuilder, int]:
-    """Return a builder with a ground, and a platform with its center at the height of the wheel axles."""
+    """Return a builder with a ground and a platform whose center is at axle height, and the platform's index."""
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
     b.add_shape_plane(-1, material=gpusim.Material(friction=friction), label="ground")
     body = b.add_body(mass, box_inertia(mass, size), xform=gpusim.Transform((0, 0, RADIUS + LIFT)), label="platform")
@@ -68,7 +68,7 @@ def platform(size: tuple[float, float, float], mass: float, friction: float) -> 
 def add_wheels(
     b: gpusim.ModelBuilder, body: int, places: Sequence[gpusim.Transform], angles: Sequence[float], **given: Any
 ) -> list[OmniWheel]:
-    """Add wheels w0, w1, ... at frames of the platform, with their roller angles."""
+    """Add wheels w0, w1, ... to the platform. ``places`` are the wheel frames, and ``angles`` the roller angles."""
     return [
         add_omni_wheel(
             b,
@@ -86,7 +86,7 @@ def add_wheels(
 
 
 def add_drives(b: gpusim.ModelBuilder, wheels: Sequence[OmniWheel], drive: Drive, most: float) -> None:
-    """Add the drives: servos for the platform, DC motors for the wheels, or torque motors.
+    """Add the chosen drives: velocity servos for the platform, or DC motors or torque motors for the wheels.
 
     Servos accept commands up to ``most`` times the velocities of MOTIONS.
     """

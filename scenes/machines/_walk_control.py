@@ -1,12 +1,12 @@
 """Control of the walking biped: balance, inverse kinematics, and feedforward efforts.
 
-The error of the divergent component of motion (DCM, Hof 2008, Takenaka 2009)
+The error of the divergent component of motion (DCM, Hof 2008, Takenaka 2009) is
 
     e = (x - x_plan) + (v - v_plan)/w
 
-shifts the desired zero-moment point (ZMP) by ``GAIN`` e. x and v are position and velocity of the pelvis, which
-approximates the center of mass. w is the pendulum frequency. Joint efforts balance each foot's share of the ground
-force and the legs' weight. PD laws correct the remaining error.
+The control shifts the desired zero-moment point (ZMP) by ``GAIN`` e. x and v are position and velocity of the pelvis,
+which approximates the center of mass. w is the pendulum frequency. Joint efforts balance each foot's share of the
+ground force and the legs' weight. PD laws correct the remaining error.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ CATCH = 0.5
 SHIFTS = 0.1
 """Rate limit of the landing position, m/s."""
 LAST = 0.15
-"""Time before landing after which the landing position is fixed, s."""
+"""The landing position of a foot does not change during this time before the landing, s."""
 CLEAR = 0.6 * LIFT
-"""Planned height of a rising foot at which an early contact is reset, m."""
+"""If the planned height of a rising foot exceeds this height, an early contact is reset, m."""
 TOUCH, YIELDS = 25.0, 0.5
 """Minimum force on a swinging foot that counts as ground contact (N), and rate limit of the height correction (m/s)."""
 LEVER, DAMPING = 0.3, 3e-3
@@ -191,7 +191,7 @@ def _add_pressed(d: Diagram, frequency: float) -> None:
 
 
 def _add_places(d: Diagram) -> None:
-    """Add the desired ZMP, the ground force and the soles in an upright frame at the pelvis."""
+    """Convert the desired ZMP, the ground force and the soles to an upright frame at the pelvis."""
     d.add("constant", "flat", value=[0.0, 0.0])
     _formula(d, "yaw_sin", "sin(0.5 * yaw)")
     _formula(d, "yaw_cos", "cos(0.5 * yaw)")
@@ -209,7 +209,7 @@ def _add_places(d: Diagram) -> None:
 
 
 def _add_wrench(d: Diagram) -> None:
-    """Add the ground's wrench about the center of the supporting soles, and each sole's share of it.
+    """Add the ground's wrench about the center of the supporting soles, and the share of each sole.
 
     In double support, the left share depends on the position of the desired ZMP between the soles.
     """
@@ -247,7 +247,7 @@ def _add_landing(d: Diagram, side: str) -> None:
 
 
 def _add_meeting(d: Diagram, side: str) -> None:
-    """Add the detection of an early ground contact, after which the foot keeps its height until its next swing."""
+    """Detect an early ground contact. After this contact, the foot keeps its height until its next swing."""
     wires = {"bears": f"{side}_bears", "v": f"{side}_sinks", "high": f"{side}_high", "load": f"{side}_bearing"}
     _formula(d, f"{side}_early", f"not bears and v < 0 and load > {TOUCH!r}", **wires)
     _formula(d, f"{side}_gone", f"not bears and v > 0 and high > {CLEAR!r}", **wires)
@@ -268,7 +268,7 @@ def _add_meeting(d: Diagram, side: str) -> None:
 
 
 def _add_leg(d: Diagram, b: ModelBuilder, posture: Posture, side: str) -> None:
-    """Add the planned angles of a leg, and the efforts for its weight and its share of the ground force."""
+    """Add the planned angles of a leg, and the efforts for the leg's weight and its share of the ground force."""
     joints = [f"{side}_{name}" for name in LEG]
     start = [posture[joint] for joint in joints]
     _seen(d, f"{side}_near", f"{side}_target", "place", "facing")

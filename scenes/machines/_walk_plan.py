@@ -1,10 +1,10 @@
 """Plan of a biped walk: footprints, zero-moment point, center of mass, pelvis and feet.
 
-The center of mass c stays at the height z above the sole and moves as a linear inverted pendulum
+The center of mass c stays at the height z above the sole. It moves as a linear inverted pendulum:
 
     c'' = w^2 (c - p),   w^2 = g/z
 
-where p is the zero-moment point and g the gravity (Kajita and Tani 1991). Finite differences on a time grid give one
+p is the zero-moment point, and g is the gravity (Kajita and Tani 1991). Finite differences on a time grid give one
 tridiagonal system. A few iterations correct p for the masses of the swinging legs.
 
 All arrays are (samples, ...), SI units, in the world frame.
@@ -91,11 +91,11 @@ class Plan:
     com: Array
     """Center of mass (samples, 3), m."""
     pelvis: Array
-    """Position and yaw (rad), (samples, 4)."""
+    """Position (m) and yaw (rad) of the pelvis, (samples, 4)."""
     feet: dict[str, Array]
-    """Center of the sole and yaw of "l" and "r", (samples, 4)."""
+    """Foot "l" or "r" -> position of the sole's center (m) and yaw (rad), (samples, 4)."""
     bears: dict[str, Array]
-    """Whether a foot is on the ground, (samples,)."""
+    """Foot "l" or "r" -> 1 while the foot is on the ground, else 0, (samples,)."""
     height: float
     """Height of the center of mass above the ground, m."""
 
@@ -255,9 +255,10 @@ def _about(axis: Sequence[float], angle: Array) -> Array:
 
 
 def leg_angles(pelvis: Array, sole: Array, sign: float) -> Array:
-    """Return the joint angles (samples, 6) of a leg between an upright pelvis and a level sole, ordered as ``LEG``.
+    """Return the joint angles (samples, 6) of a leg between an upright pelvis and a level sole.
 
-    The solution is in closed form (Kajita, "Introduction to Humanoid Robotics", 2014, section 2.5).
+    The order is that of ``LEG``. The solution is in closed form (Kajita, "Introduction to Humanoid Robotics", 2014,
+    section 2.5).
     """
     body, foot = _yawed(pelvis[:, 3]), _yawed(sole[:, 3])
     ankle = sole[:, :3] - np.einsum("nij,j->ni", foot, SOLE)

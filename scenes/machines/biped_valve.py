@@ -45,7 +45,7 @@ BEGINS, LEAST_BACK, COMES_TO_REST = 1.0, 5.0, 1.3
 GRAVITY, DEGREES = 9.81, 180.0 / math.pi
 HAND_MASS = next(link.mass for link in LINKS if link.name == "l_hand")
 YIELDS = 2e-3
-"""Speed of a hand's target per wrist force that does no work, m/(N s)."""
+"""Gain from the wrist force that does no work to the speed of a hand's target, m/(N s)."""
 HALF_WIDTH = 0.09 + FOOT[1]
 """Half the width of both soles together, m."""
 PEACE = 0.5
@@ -165,7 +165,7 @@ def _draw_wheel(b: gpusim.ModelBuilder, wheel: int, radius: float) -> None:
 
 
 def control(b: gpusim.ModelBuilder, posture: Posture, radius: float, feedback: bool) -> Diagram:
-    """Return the robot's control from the commanded wheel angle to motor voltages."""
+    """Return the diagram that computes motor voltages from the commanded wheel angle."""
     d = Diagram("robot")
     d.add("input", "wheel", lower=-2.0, upper=2.0, unit="rad")
     d.add("rate_limiter", "speed", rise=SPEED)

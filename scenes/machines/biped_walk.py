@@ -26,9 +26,9 @@ NAME = "biped_walk"
 BEND = 0.4
 """Bend of hips and ankles in the standing posture, rad. Knees bend twice as much."""
 OVER = 2
-"""Index of the step on the board, counted from the end of the flat steps."""
+"""Number of steps between the flat steps and the step on the board."""
 AFTER, PUSHED, BENDING = 5, 4, 6
-"""Indices of the bend's first step and of the pushed step, as for OVER, and number of steps in the bend."""
+"""Number of steps from the flat steps to the bend and to the pushed step, and number of steps in the bend."""
 LEAST = 30.0
 """Minimum push that has a visible effect, N."""
 PUSH_TIME, PUSH_AT = 0.2, 0.2
@@ -59,10 +59,10 @@ def build(
     """Build the scene. The commands "push_x" and "push_y" are forces on the chest (N).
 
     Args:
-        steps: number of steps before the board and the bend, 2 to 200; odd numbers are rounded up.
+        steps: number of steps before the board and the bend, 2 to 200. Odd numbers are rounded up.
         length: length of a step, m, 0.13 to 0.22.
         turn: angle of the bend, degrees, -90 to 90, positive to the left.
-        board: thickness of the board under the left foot, m, 0 to 0.03; 0 for none.
+        board: thickness of the board under the left foot, m, 0 to 0.03. With 0, there is no board.
         seen: whether the plan includes the board.
         push: force on the chest for 0.2 s while only the right foot is on the ground, N, 0 to 80. The robot withstands
             40 N in every direction.
@@ -224,7 +224,7 @@ def _stands_on(times: tuple[float, float], board: float) -> Check:
 
 
 def _comes_back(pushed: float) -> Check:
-    """Return a check that a push causes a DCM error above 15 mm, which is smaller again after 2 s."""
+    """Return a check that a push causes a DCM error above 15 mm, and that the error is below 15 mm after 2 s."""
 
     def passes(run: Recording) -> bool:
         time, off = run["time"], np.linalg.norm(run["diagram.robot.divergent"], axis=-1)
@@ -296,7 +296,7 @@ def off_footprints(plan: Plan, run: Recording) -> float:
 
 
 def late(plan: Plan, run: Recording) -> float:
-    """Return the maximum delay (s) between planned landing and ground contact of a foot; inf without contact."""
+    """Return the maximum delay (s) between planned landing and ground contact of a foot, or inf without contact."""
     return max((begins - begin for begin, begins, _ in _borne(plan, run)), default=math.inf)
 
 

@@ -197,7 +197,7 @@ def _checks(made: Excavator, stones: int) -> list[Check]:
     hand = made.arm.static().forces
 
     def holds(run: Recording) -> bool:
-        """Check the mean cylinder forces before the arm moves, by virtual work."""
+        """Compare the mean cylinder forces before the arm moves with the forces from virtual work."""
         early = (run["time"] > 0.4) & (run["time"] < 1.0)
         means = {name: run[f"cylinder.{name}_cylinder.force"][early].mean(axis=0) for name in hand}
         return all(near(means[name], force, 50.0 + 0.04 * abs(force)) for name, force in hand.items())

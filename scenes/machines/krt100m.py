@@ -86,7 +86,8 @@ def build(
         slope: slope of the ground, rad, -0.6 to 0.6. With a positive slope, the ground falls forward.
         brake: apply all brakes from the start.
         control: "schedule": a schedule writes the commands. "diagram": a block diagram (_krt_control.py) computes the
-            commands from the inputs "stick" and "wheel", and ignores speed, turn, steer and brake.
+            commands from the inputs "stick" and "wheel". The parameters speed, turn, steer and brake then have no
+            effect.
     """
     require(0.01 <= height <= 0.15, NAME, "height", height, "must lie between 0.01 and 0.15")
     for name, value in (("speed", speed), ("turn", turn)):
@@ -221,7 +222,7 @@ def _add_ground(
 
 
 def _tire(load: float) -> gpusim.Material:
-    """Return the tire of a wheel for a load (N). The slip stiffness is proportional to the load."""
+    """Return the tire material of a wheel for a load (N). The slip stiffness is proportional to the load."""
     law = gpusim.Tire((ALONG * load, ACROSS * load), 0.15, RADIAL_STIFFNESS, 1000.0, 1.0, ROLLING, WIDTH)
     return gpusim.Material(friction=1.0, law=law)
 

@@ -27,12 +27,13 @@ def build(
     """Build the scene.
 
     Args:
-        drive: "speeds" (commands forward, left, turn), "motors" (one DC motor per wheel) or "torques" (per wheel).
+        drive: "speeds" (commands forward, left, turn), "motors" (one DC motor per wheel) or "torques" (one torque motor
+            per wheel).
         speed: speed of the platform, m/s, -1 to 1. The yaw rate is up to 2 rad/m times this speed.
         mass: mass of the platform, kg, above 0.
         wheelbase: distance between the axles, m, at least 0.3.
         track: distance between left and right wheels, m, at least 0.2.
-        roller_angle: angle between the rollers on the ground and the forward direction, degrees, 15 to 70.
+        roller_angle: angle between the axis of a roller on the ground and the forward direction, degrees, 15 to 70.
         rollers: number of rollers per wheel, 6 or more.
         roller_mass: mass of each roller, kg, above 0.
         friction: friction of rollers and ground, 0 or more.

@@ -1,7 +1,7 @@
 """A platform on three omni wheels drives forward, sideways, and forward while turning.
 
-In the limit of massless rollers, the vehicle is that of Zobova and Tatarinov (2009) and of Borisov, Kilin and Mamaev
-(2015): reference cases F01 and F02 in ``tests/reference/multibody``.
+Zobova and Tatarinov (2009) and Borisov, Kilin and Mamaev (2015) describe this vehicle with massless rollers. These are
+the reference cases F01 and F02 in ``tests/reference/multibody``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def build(
     """Build the scene.
 
     Args:
-        drive: "speeds" (commands forward, left, turn), "motors" (one DC motor per wheel) or "torques" (per wheel).
+        drive: "speeds" (commands forward, left, turn), "motors" (one DC motor per wheel) or "torques" (one torque motor
+            per wheel).
         speed: speed of the platform, m/s, -1.5 to 1.5. The yaw rate is up to 2 rad/m times this speed.
         mass: mass of the platform, kg, above 0.
         distance: distance of the wheels from the center, m, at least 0.2.

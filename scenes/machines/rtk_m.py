@@ -46,7 +46,7 @@ def build(
     """Build the scene.
 
     Args:
-        outriggers: extend the outriggers before reaching out.
+        outriggers: extend the outriggers before the arm swings sideways.
         load: load on the bucket, N, 0 to 10000. The robot tips over above 8000 N with outriggers, or above 3000 N
             without outriggers.
         step: height of the step, m, 0 to 0.25.

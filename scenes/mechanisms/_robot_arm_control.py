@@ -4,8 +4,8 @@ Computed torque (Paul 1972, Luh 1980) computes the efforts by inverse dynamics f
 
     a = q_d'' + 3 w (q_d' - q') + 3 w^2 (q_d - q) + w^3 integral of (q_d - q)
 
-where q are the joint angles, q_d the desired angles, and w the decay rate. PID multiplies the same gains by the joint's
-inertia.
+q are the joint angles, q_d are the desired angles, and w is the decay rate of the errors. PID multiplies the same gains
+by the joint's inertia.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Path:
         return float(np.hypot(*np.diff(self.eight(phase), axis=0).T).sum())
 
     def eight(self, phase: np.ndarray) -> np.ndarray:
-        """Return the points (n, 2) of the figure eight (m) at the phases (n,) from 0 to 2 pi."""
+        """Return the points of the figure eight at phases (n,) from 0 to 2 pi. The result has the shape (n, 2), m."""
         return 0.5 * self.side * np.stack([np.sin(2.0 * phase), np.sin(phase)], axis=-1)
 
     def distance(self, points: np.ndarray) -> np.ndarray:
@@ -94,7 +94,7 @@ def arm_control(
         posture: joint angles of the arm at its home position (rad).
         law: control law of the joints.
         load: mass of the load that the control assumes (kg).
-        rate: samples per second. None: one sample per step.
+        rate: samples per second, or None for one sample per step.
     """
     d = Diagram("arm", rate=rate)
     d.add("input", "start", lower=0.0, upper=1.0, switch=True, keys=("F",))

@@ -56,7 +56,7 @@ def build(
         tip_mass: point mass at the tip, kg, 0 or more.
         angle: initial angle of the boom above horizontal, rad, -0.349 to 0.864.
         command: factor on the valve commands of the schedule, 0 to 1.6.
-        piston_mass: mass of the piston, kg. Gravity does not act on it.
+        piston_mass: mass of the piston, kg. Gravity does not act on this mass.
         viscous_friction: viscous friction of the cylinder, N s/m.
         supply_pressure: supply pressure, Pa.
         bulk_modulus: bulk modulus of the oil, Pa.
@@ -112,7 +112,7 @@ def build(
 
 
 def _add_boom(b: gpusim.ModelBuilder, length: float, boom_mass: float, tip_mass: float, angle: float) -> int:
-    """Add rod and tip mass as one body. The body frame is at the hinge, with x along the boom."""
+    """Add the boom and the tip mass as one body. The body frame is at the hinge, with x along the boom."""
     mass = boom_mass + tip_mass
     com = (0.5 * boom_mass + tip_mass) * length / mass
     across = (boom_mass / 3.0 + tip_mass) * length**2 - mass * com**2

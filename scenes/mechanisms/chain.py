@@ -36,8 +36,8 @@ def build(
         links: number of links, 1 to 10000.
         link_length: length of a link, m, above 0.
         link_mass: mass of a link, kg, above 0.
-        mass_ratio: mass of the ball divided by the mass of one link, 0 or more. 0: no ball.
-        horizontal: True: start along x and swing down. False: hang at rest.
+        mass_ratio: mass of the ball divided by the mass of one link, 0 or more. With 0, there is no ball.
+        horizontal: if True, the chain starts along x and swings down. If False, the chain hangs at rest.
         joint: "revolute" (planar) or "ball".
         damping: damping of every joint, N m s/rad.
     """

@@ -132,7 +132,7 @@ _BY_VARIANT = (
 
 
 def _default(name: str) -> str:
-    """Return the default of a parameter as text, with the values of the variants that differ."""
+    """Return the default of a parameter as text, followed by the values of other variants if they differ."""
     first, *others = ((variant, f"{getattr(lift, name):g}") for variant, lift in _VARIANTS.items())
     return ", ".join([first[1], *(f"{variant} {value}" for variant, value in others if value != first[1])])
 
@@ -163,10 +163,10 @@ def build(
     """Build the scene. Parameters that are None get the values of the variant.
 
     Args:
-        variant: "step" (case 1a, 100 kg), "ramped" (case 1c, 5 t) or "closed_center" (case 1d, holds 1 t;
-            "closed_centre" is accepted too).
+        variant: "step" (case 1a, 100 kg), "ramped" (case 1c, 5 t) or "closed_center" (case 1d, holds 1 t).
+            "closed_centre" is another spelling.
         mass: mass of the load, kg, above 0.
-        piston_mass: mass of piston and rod, kg. Gravity does not act on it.
+        piston_mass: mass of piston and rod, kg. Gravity does not act on this mass.
         dry_friction: Coulomb friction of the seals, N.
         viscous_friction: viscous friction of the cylinder, N s/m.
         command: factor on the valve commands of the variant's table, -1 to 1.
@@ -178,9 +178,10 @@ def build(
         tank_pressure: tank pressure, Pa.
         bulk_modulus: bulk modulus of the oil, Pa.
         overlap_supply: dead zone of the supply edges, as a share of the spool's travel.
-        overlap_drain: opening of the drain edges at rest, as a share of the spool's travel. For a closed
-            center, it is negative.
-        anticavitation_gain: flow gain of the check valves from the tank, m3/s/sqrt(Pa). 0: no check valves.
+        overlap_drain: opening of the drain edges at rest, as a share of the spool's travel. For a closed center, this
+            share is negative.
+        anticavitation_gain: flow gain of the check valves from the tank, m3/s/sqrt(Pa). With 0, there are no check
+            valves.
         coupling: "implicit", or "papers": the piston moves alone in substeps, as in the 2023 paper.
         control: "schedule": the variant's table gives the valve command. "diagram": a block diagram (_lift_control.py)
             computes the valve command, so that the load follows the input "height".
@@ -327,7 +328,7 @@ def _model(lift: _Lift, coupling: Literal["implicit", "papers"]) -> gpusim.Model
 
 
 def _pressure_a(lift: _Lift) -> float:
-    """Return the initial pressure of chamber A, which carries the load unless the piston is at the lower stop."""
+    """Return the initial pressure of chamber A. It carries the load unless the piston is at the lower stop."""
     if lift.position == 0.0:
         return lift.tank_pressure
     return (lift.mass * GRAVITY + lift.area_b * _pressure_b(lift)) / lift.area_a

@@ -105,8 +105,8 @@ def _add_mass(b: gpusim.ModelBuilder, label: str, mass: float, height: float) ->
 def _road_step(height: float, time: float) -> Callable[[gpusim.Simulation, float], None]:
     """Return a schedule that writes the road's position.
 
-    The position is the mean of the road's height over one simulation step, so that the step in the road is exact even
-    between two simulation steps.
+    The position is the mean height of the road during one simulation step. The step in the road is then exact, even if
+    it occurs between two simulation steps.
     """
     road = Schedule([(time, 0.0), (time, height)])
     last = 0.0

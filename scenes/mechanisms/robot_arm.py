@@ -47,7 +47,7 @@ def build(
         tilt: tilt of the path's plane towards the arm, degrees, 0 to 45.
         load: load in the tool, kg, 0 to 2.5.
         unknown: additional load that the control ignores, kg, 0 to 0.5.
-        rate: sampling rate of the control, 1/s, at least 200. None: one sample per step.
+        rate: sampling rate of the control, 1/s, at least 200. With None, the control takes one sample per step.
     """
     require(0.05 <= speed <= 0.5, NAME, "speed", speed, "must be 0.05 to 0.5")
     require(0.0 <= tilt <= 45.0, NAME, "tilt", tilt, "must be 0 to 45")

@@ -134,5 +134,5 @@ def _closes(run: Recording, crank: float, rod: float) -> bool:
 
 
 def _pulls(run: Recording, stiffness: float, rest: float) -> bool:
-    """Check the spring force within 1 N."""
+    """Check the spring force with a tolerance of 1 N."""
     return near(run["spring.spring.force"], -stiffness * (WALL - run["joint.slider.position"] - rest), 1.0)

@@ -56,8 +56,8 @@ def build(
         steered: add a kingpin and a tie rod.
         load: wheel load for which the suspension is at its design position, N, above 500.
         payload: actual load divided by ``load``, 0.5 to 2.
-        stiffness: stiffness of the spring, N/m, above 0. For a torsion bar: approximate stiffness at the wheel's
-            center.
+        stiffness: stiffness of the spring, N/m, above 0. For a torsion bar, this is the approximate stiffness at the
+            wheel's center.
         damping: damping of the damper, N s/m, 0 or more.
         travel_up: maximum upward travel of the wheel, m, above 0.
         travel_down: maximum downward travel of the wheel, m, above 0.

@@ -16,7 +16,7 @@ from gpusim.viewer.camera.mounted import camera_number, mounted_camera
 from gpusim.viewer.errors import ViewerError
 
 _MARGIN = 0.02
-"""Minimum height above the ground of a camera that follows a body, relative to its distance from the body."""
+"""Minimum height of a following camera above the ground, relative to the distance between camera and body."""
 
 
 def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspect: float) -> PinholeCamera:
@@ -30,7 +30,7 @@ def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspe
         aspect: ratio of picture width to height.
 
     Raises:
-        UnknownNameError: unknown view or camera.
+        UnknownNameError: the view or camera is unknown.
     """
     if isinstance(camera, PinholeCamera):
         return camera
@@ -57,8 +57,8 @@ def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) ->
     """Return the initial camera.
 
     Args:
-        camera: requested camera; None for a view of everything. A scene's camera is used only if the scene sets it and
-            one world is drawn.
+        camera: requested camera, or None for a view of everything. A scene's camera is used only if the scene sets it
+            and one world is drawn.
         num_worlds: number of drawn worlds.
     """
     if camera is None or (isinstance(camera, Camera) and (camera == Camera() or num_worlds > 1)):
@@ -78,7 +78,7 @@ def above_ground(
         poses: current poses.
         camera: camera that has moved with the body.
         before: camera when it started to follow the body. The returned camera may be as far below the ground as
-            ``before``. None: the camera stays above the ground.
+            ``before``. If ``before`` is None, the camera stays above the ground.
     """
     eye = np.array(camera.position)
     for ground in stage.grounds:

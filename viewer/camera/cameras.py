@@ -21,7 +21,7 @@ VIEWS: dict[str, tuple[float, float, float] | None] = {
     "right": (1.0, 0.0, 0.12),
     "top": (0.0, -1e-3, 1.0),
 }
-"""View name -> direction from the target to the eye, with z up. None: from the front, the right and above."""
+"""View name -> direction from the target to the eye, with z up. None means from the front, the right and above."""
 FIELD_OF_VIEW = math.radians(36.0)
 _INSIDE = 0.93
 """Maximum share of the picture's width and height that the framed points cover."""
@@ -72,7 +72,7 @@ class PinholeCamera:
         return np.subtract(self.target, self.position) / self.distance
 
     def axes(self) -> Array:
-        """Return the camera's x, y and z axes in the world frame as rows (3, 3): a matrix from world to camera axes."""
+        """Return the camera's x, y and z axes in the world frame, as the rows of a matrix (3, 3)."""
         back = -self.forward
         right = np.cross(self.up, back)
         if np.linalg.norm(right) < 1e-6 * np.linalg.norm(self.up):
@@ -109,7 +109,10 @@ class PinholeCamera:
         return unit
 
     def project(self, points: Vector | Array, width: int, height: int) -> tuple[Array, Array]:
-        """Return the pixel coordinates (..., 2), from the upper left corner, and depths (m) of points in the world."""
+        """Return the pixel coordinates (..., 2) and the depths (m) of points in the world.
+
+        Pixel coordinates start at the upper left corner.
+        """
         local = (np.asarray(points, dtype=float) - self.position) @ self.axes().T
         depth = -local[..., 2]
         rise = math.tan(0.5 * self.field_of_view)

@@ -74,8 +74,8 @@ class OffscreenContext:
         renderer_name: name of the renderer that OpenGL reports, e.g. "llvmpipe (LLVM 19.1.7, 256 bits)".
 
     Raises:
-        ViewerError: EGL, a display or OpenGL 4.3 is not available, or the process was forked from one that has drawn.
-            The error message names the fix.
+        ViewerError: EGL, a display or OpenGL 4.3 is not available, or the process was forked from a process that has
+            drawn.
     """
 
     def __init__(self) -> None:
@@ -165,7 +165,7 @@ def _shared_display() -> Any:
 
 
 def _displays(egl: Any) -> Iterator[tuple[str, Any]]:
-    """Yield displays with their names in the order in which they are tried."""
+    """Yield (name, display) pairs in the order of preference."""
     from OpenGL.EGL.EXT.platform_base import eglGetPlatformDisplayEXT
     from OpenGL.EGL.EXT.platform_device import EGL_PLATFORM_DEVICE_EXT
 

@@ -82,8 +82,8 @@ def model_lights(model: Model, num_worlds: int) -> list[LightSpec]:
 def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, eye: Array, up: Array) -> Rig:
     """Return the lights of a picture.
 
-    Shadows of point and spot lights have one direction, from the light to the center of ``bounds``. If all lights
-    together are brighter than the viewer's key light, all of them are dimmed.
+    All shadows of a point or spot light have the same direction: from the light to the center of ``bounds``. If all
+    lights together are brighter than the viewer's key light, all of them are dimmed.
 
     Args:
         model: model with the bodies on which lights are mounted.
@@ -160,5 +160,5 @@ def shadow_view(bounds: Bounds, to_light: Array, eye: Array, size: int) -> Shado
 
 
 def grid_spacing(distance: float) -> float:
-    """Return the spacing (m) of the finest grid lines, a power of ten, for a camera distance (m)."""
+    """Return the spacing of the finest grid lines for a camera distance (m). The spacing is a power of ten."""
     return 10.0 ** math.floor(math.log10(max(distance, 1e-6)) - 0.15)

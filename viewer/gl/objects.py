@@ -122,7 +122,7 @@ class Buffer:
 
 
 def attribute(place: int, count: int, stride: int, offset: int, each_instance: bool, whole: bool = False) -> None:
-    """Describe one vertex attribute of the bound buffer: ``count`` numbers, float32 (or int32 if ``whole``)."""
+    """Describe a vertex attribute of the bound buffer: ``count`` components, float32 (int32 if ``whole``)."""
     GL.glEnableVertexAttribArray(place)
     where = ctypes.c_void_p(offset)
     if whole:

@@ -59,7 +59,7 @@ def choose_quality(name: str, renderer_name: str) -> Quality:
     """Return a quality level by name. "auto" selects "software" for a renderer on the CPU, else "high".
 
     Raises:
-        UnknownNameError: unknown quality.
+        UnknownNameError: the quality is unknown.
     """
     if name == "auto":
         on_cpu = any(word in renderer_name.lower() for word in _SOFTWARE)

@@ -207,9 +207,10 @@ class Renderer:
         return to_shade
 
     def draw_sensors(self, view: View, target: Framebuffer) -> None:
-        """Draw depth along the view axis (m; inf for no hit) and body indices (-1 for no body) into ``target``.
+        """Draw depth along the view axis (m) and body indices into ``target``.
 
-        Instances with an opacity below 0.5 are not drawn.
+        Without a hit, the depth is inf. Without a body, the index is -1. Instances with an opacity below 0.5 are not
+        drawn.
         """
         if self._sensors is None:
             self._sensors = Program("sensor.vert", "sensor.frag"), Program("sensor_ground.vert", "sensor.frag")

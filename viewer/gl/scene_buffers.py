@@ -35,7 +35,7 @@ class SceneBuffers:
     Args:
         stage: everything that is drawn.
         quality: the quality level.
-        textures: textures of the stage. None: draw neither textures nor vertex colors.
+        textures: textures of the stage, or None to draw neither textures nor vertex colors.
     """
 
     def __init__(self, stage: Stage, quality: Quality, textures: SurfaceTextures | None = None) -> None:

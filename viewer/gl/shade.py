@@ -36,7 +36,7 @@ class GroundShade:
             buffers: buffers of the objects that hide the sky.
             bounds: bounding sphere of these objects, in the world frame.
             point: point on the ground, in the world frame (m).
-            axes: (3, 3) columns: the ground's x and y axes and its normal, in the world frame.
+            axes: x axis, y axis and normal of the ground in the world frame, as columns (3, 3).
             eye: position of the eye (m). The positions in the buffers are relative to the eye.
 
         Returns:

@@ -31,7 +31,7 @@ class GlyphAtlas:
 
     Attributes:
         ascent, descent: maximum height of letters above and below the base line (pixels).
-        image: uint8 (height, 512, 2) coverage by the letter and by its halo.
+        image: coverage of each texel by the letters and by their halos, uint8 (height, 512, 2).
         version: number of changes of ``image`` so far.
     """
 

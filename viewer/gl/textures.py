@@ -1,4 +1,4 @@
-"""Textures of surfaces on the GPU, one with mipmaps for each image. Every call needs a current OpenGL context."""
+"""Surface textures on the GPU, one with mipmaps per image. Every call needs a current OpenGL context."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SURFACE_UNIT, CUBE_UNIT = 2, 3
 
 
 def textures_of(stage: Stage) -> SurfaceTextures | None:
-    """Return the textures of a stage, or None if it has neither textures nor vertex colors."""
+    """Return the textures of a stage, or None if the stage has neither textures nor vertex colors."""
     found = [*(ground.texture for ground in stage.grounds), *(batch.mesh.texture for batch in stage.batches)]
     needed = any(found) or any(batch.mesh.dressed for batch in stage.batches)
     return SurfaceTextures(texture for texture in found if texture is not None) if needed else None
@@ -37,7 +37,7 @@ class SurfaceTextures:
         self._white = {False: _uploaded(_white(False)), True: _uploaded(_white(True))}
 
     def bind(self, texture: Texture | None, program: Program) -> None:
-        """Bind a texture for the current program. None: bind a white texture."""
+        """Bind a texture for the current program. If ``texture`` is None, bind a white texture."""
         program.set("surface_map", SURFACE_UNIT)
         program.set("cube_map", CUBE_UNIT)
         program.set("cube", int(texture is not None and texture.is_cube))

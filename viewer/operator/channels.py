@@ -55,7 +55,7 @@ class Channels(Mapping[str, Channel]):
         self._channels[item.name] = Channel(item, item.initial)
 
     def take(self, name: str, value: Value, source: str) -> None:
-        """Set a value."""
+        """Set the value and the source of an input."""
         channel = self[name]
         channel.value, channel.source, channel.released = value, source, False
         self.changed.add(name)

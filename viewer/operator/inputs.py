@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Input(UiHints):
-    """One number that an operator sets; see :class:`UiHints` for its range and behavior.
+    """One number that an operator sets. See :class:`UiHints` for range and behavior.
 
     Attributes:
         name: label of the command, as in ``sim.control[name]``, or of another input.
@@ -78,7 +78,7 @@ def held_value(item: Input, sim: Simulation) -> Value:
 
 
 def command_inputs(model: Model) -> dict[str, Input]:
-    """Return an input for every command of a model, in the order of the control columns, and for inputs of diagrams.
+    """Return the inputs of a model: one per command, in the order of the control columns, then those of diagrams.
 
     Each kind of actuator declares the range and the unit of its commands. Commands that a diagram writes get no input.
     Commands that are not in ``operator_commands`` of the model are ``idle``.

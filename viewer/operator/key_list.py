@@ -35,7 +35,7 @@ class KeyUser(Protocol):
         """Return the help texts for the object's keys."""
 
     def taken_keys(self) -> Collection[str]:
-        """Return the window's names of the keys that reach the window only with Ctrl."""
+        """Return the keys that reach the window only with Ctrl, by their window names."""
 
 
 def key_words(key: str) -> str:

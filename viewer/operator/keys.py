@@ -1,4 +1,4 @@
-"""Conversion of key names: from glfw's codes, and to the window's names."""
+"""Conversion of glfw key codes to key names, and of key names to window names."""
 
 from __future__ import annotations
 

@@ -33,16 +33,18 @@ class Binding:
             right or forward. A switch has one key.
         axis: axis of the gamepad, for example "left_x".
         button: gamepad button that toggles a switch.
-        mode: "spring" (the deflection sets the value, which returns to zero on release), "rate" (the deflection sets a
-            speed, and the value stays on release) or "switch". Default: depends on the input.
+        mode: "spring", "rate" or "switch". The default depends on the input. With "spring", the deflection sets the
+            value, and the value is reset on release. With "rate", the deflection sets the speed of the value, and the
+            value stays on release.
         dead_zone: share of the stick's travel around the center that has no effect, 0 to 0.95.
         expo: curve from 0 (linear) to 1 (cubic). Larger values give finer control near the center.
         scale: factor on the deflection of stick and keys, -1 to 1. Negative values reverse the direction.
-        rate_limit: maximum rate of the output, in full deflections per second. inf (0 in a mapping file): no limit.
-        speed: for the mode "rate": speed at full deflection, as a share of the range per second.
+        rate_limit: maximum rate of the output, in full deflections per second. With inf (0 in a mapping file), there is
+            no limit.
+        speed: speed at full deflection in the mode "rate", as a share of the range per second.
 
     Raises:
-        ModelError: a value is invalid. The error message names the binding, the rule and the fix.
+        ModelError: a value is invalid.
     """
 
     command: str
@@ -163,7 +165,7 @@ def load_mapping(path: str | os.PathLike[str]) -> InputMapping:
     """Read a mapping from a TOML or JSON file. See docs/guides/viewer.md for an example.
 
     Raises:
-        ModelError: the file cannot be read, or an entry is invalid. The error message names the entry and the fix.
+        ModelError: the file cannot be read, or an entry is invalid.
     """
     file = Path(path)
     element = f"mapping file {str(file)!r}"

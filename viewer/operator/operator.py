@@ -33,15 +33,15 @@ _MANY = 1 << 20
 class Operator:
     """State of all operator inputs from panel, keyboard, gamepad and recordings. The most recent input wins.
 
-    Untouched inputs follow the scene's schedule. Call :meth:`before_steps` before the simulation's steps, instead of
-    the schedule, and :meth:`poll` once per frame.
+    Untouched inputs follow the scene's schedule. Call :meth:`poll` once per frame. Before the simulation's steps, call
+    :meth:`before_steps` instead of the schedule.
 
     Args:
         sim: the simulation. All worlds get the same values.
         scene: scene of the simulation, for the schedule and for recordings.
         mapping: see :func:`choose_mapping`.
         gamepad: the gamepad, or None.
-        parameters: scene parameters that differ from the defaults, for recordings.
+        parameters: scene parameters that recordings store.
 
     Attributes:
         sim, scene: as given.
@@ -121,7 +121,7 @@ class Operator:
         springs: bool = True,
         doc: str = "",
     ) -> Input:
-        """Add an input that is not a command, for example for a block diagram that computes commands from it.
+        """Add an input that is not a command. For example, a block diagram can compute commands from this input.
 
         The panel shows the input, and recordings contain the input. :meth:`value` returns its value.
 
@@ -146,7 +146,7 @@ class Operator:
         """Return the current value of an input, in its unit.
 
         Raises:
-            UnknownNameError: unknown input.
+            UnknownNameError: the input is unknown.
         """
         channel = self._channels[name]
         if not channel.source and not channel.released and name in self.sim.control:
@@ -165,7 +165,7 @@ class Operator:
         """Set an input and clamp the value to its range. Do nothing while stopped.
 
         Raises:
-            UnknownNameError: unknown input.
+            UnknownNameError: the input is unknown.
             ModelError: the value is not finite.
         """
         item = self._channels[name].input
@@ -220,7 +220,7 @@ class Operator:
     # Keyboard and gamepad.
 
     def use_mapping(self, wish: str) -> None:
-        """Set the mapping of keys and sticks; see :func:`choose_mapping`.
+        """Set the mapping of keys and sticks, see :func:`choose_mapping`.
 
         Raises:
             ModelError, UnknownNameError: the mapping is invalid. The old mapping is kept.
@@ -230,7 +230,7 @@ class Operator:
         self.devices.use(self.mapping, self.inputs)
 
     def key(self, code: int, down: bool, shift: bool = False) -> bool:
-        """Handle a key event, given by glfw's code.
+        """Handle a key event. ``code`` is glfw's key code.
 
         Returns:
             Whether the operator uses the key.
@@ -340,7 +340,7 @@ class Operator:
 
     @property
     def log(self) -> str:
-        """Name of the file being recorded or replayed; empty if none."""
+        """Name of the file being recorded or replayed, or an empty string."""
         return self._taker.path.name if self._taker is not None else self._played if self._player is not None else ""
 
     def record(self, path: str | os.PathLike[str], *, keep: bool = False) -> None:

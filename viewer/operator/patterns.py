@@ -16,8 +16,8 @@ from gpusim.viewer.operator.mapping import SUFFIXES, Binding, InputMapping, boun
 class Lever:
     """Function and direction of one lever axis.
 
-    Positive commands swing to the left (counterclockwise from above), and extend the cylinders of the boom (boom up),
-    of the stick (stick in) and of the bucket (curl).
+    Positive commands swing to the left (counterclockwise from above). They extend the cylinders of boom (boom up),
+    stick (stick in) and bucket (curl).
     """
 
     function: str
@@ -75,8 +75,8 @@ def choose_mapping(inputs: Mapping[str, Input], wish: str = "auto") -> InputMapp
             "wheeled" for models that drive and steer. For other models, "auto" assigns keys and sticks in order.
 
     Raises:
-        ModelError: the scene has no such commands, or the file is invalid.
-        UnknownNameError: unknown pattern.
+        ModelError: the scene lacks commands of the pattern, or the file is invalid.
+        UnknownNameError: the pattern is unknown.
     """
     if wish.lower().endswith(SUFFIXES):
         mapping = load_mapping(wish)

@@ -36,7 +36,7 @@ FORMAT, VERSION = "gpusim operator recording", 1
 SUFFIX = ".jsonl"
 
 Value = float | tuple[float, ...]
-"""Value of an input: one number for all worlds, or one for each."""
+"""Value of an input: one number for all worlds, or one number for each world."""
 
 
 @dataclass
@@ -50,8 +50,8 @@ class OperatorRecording:
         time: simulation time at the beginning (s).
         solver: precision and settings of the simulation, by their names in SolverConfig. A bitwise identical replay
             needs the same settings.
-        changes: step index -> values that were set before the step. None: the input was released.
-        stops: step index -> emergency stop latched (True) or released (False) before the step.
+        changes: step index -> values that were set before the step. A value of None means that the input was released.
+        stops: step index -> True if the emergency stop was latched before the step, False if it was released.
         steps: length of the recording in steps.
     """
 
@@ -113,7 +113,7 @@ class OperatorRecording:
         """Read a file.
 
         Raises:
-            ModelError: the file cannot be read or is not an operator recording. The error message names a bad line.
+            ModelError: the file cannot be read or is not an operator recording.
         """
         element = f"operator recording {str(path)!r}"
         try:
@@ -130,7 +130,7 @@ class OperatorRecording:
 
 
 def solver_of(sim: Simulation) -> dict[str, Any]:
-    """Return the number type of a simulation and the solver settings that a recording contains."""
+    """Return the settings that a recording stores: the simulation's ``dtype`` and some solver settings."""
     names = ("substeps", "iterations", "joint_solver", "scheme")
     return {"dtype": sim.dtype, **{name: getattr(sim.config, name) for name in names}}
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Timings:
-    """Times for the overlay ``profile``. None: unknown.
+    """Times for the overlay ``profile``. None means that a time is unknown.
 
     Attributes:
         real_time_factor: simulated time divided by wall time.
@@ -48,7 +48,7 @@ class Frame:
         stage: everything that is drawn.
         poses: poses of the drawn worlds.
         camera: camera of the picture.
-        sim: the simulation; None for a model or a recording.
+        sim: the simulation, or None for a model or a recording.
         worlds: indices of the simulation's drawn worlds.
         timings: times for the overlay ``profile``.
     """
@@ -87,24 +87,24 @@ class Frame:
 
     @cached_property
     def contacts(self) -> Contacts | None:
-        """Contact points of the drawn worlds; None without a simulation.
+        """Contact points of the drawn worlds, or None without a simulation.
 
         The first access in a frame runs a trial step.
         """
         return None if self.sim is None else self.sim.contacts(world=list(self.worlds))
 
     def column(self, world: Array) -> Array:
-        """Return the indices (n,) of the simulation worlds ``world`` in the list of drawn worlds."""
+        """Convert the simulation's world indices ``world`` (n,) to positions in the list of drawn worlds."""
         order = np.argsort(self.worlds)
         return np.asarray(order[np.searchsorted(np.asarray(self.worlds)[order], world)])
 
     def moved(self, point: Array, world: Array) -> Array:
-        """Return the points (n, 3) plus the drawn offset of each point's world ``world`` (n,), in m."""
+        """Add to each point (n, 3) the drawn offset of its world (m). ``world`` contains the world indices (n,)."""
         return np.asarray(point + self.stage.offsets[self.column(world)])
 
     @cached_property
     def mass(self) -> Array:
-        """Masses (worlds, bodies) of the bodies (kg). 0 for bodies that forces do not move."""
+        """Masses of the bodies (worlds, bodies), kg. Bodies that forces cannot move have mass 0."""
         bodies, drawn = len(self.model.bodies), self.num_worlds
         kept = (self.model if self.sim is None else self.sim.runtime).parameters["mass"][:, :bodies]
         own = kept if len(kept) == 1 else kept[list(self.worlds)]
@@ -112,14 +112,14 @@ class Frame:
 
     @cached_property
     def weight(self) -> float:
-        """Median weight of the bodies that forces can move (N). 0 without gravity."""
+        """Median weight of the bodies that forces can move (N). Without gravity, the weight is 0."""
         gravity = (self.model if self.sim is None else self.sim.runtime).parameters["gravity"][0]
         moving = self.mass[0][self.mass[0] > 0.0]
         return float(np.linalg.norm(gravity) * np.median(moving)) if moving.size else 0.0
 
     @cached_property
     def body_radius(self) -> float:
-        """Median radius of the moving shapes (m). Without moving shapes, 20 % of the scene's radius."""
+        """Median radius of the moving shapes (m). Without moving shapes, this is 20 % of the scene's radius."""
         shapes = self.model.contact
         moving = shapes.radius[self.model.topology.dynamic[shapes.body] & (shapes.radius < 1e9)]
         return float(np.median(moving)) if moving.size else 0.2 * self.stage.home.radius
@@ -175,7 +175,7 @@ def chosen_overlays(names: Iterable[str]) -> list[Overlay]:
     """Return overlays by name, in drawing order.
 
     Raises:
-        UnknownNameError: unknown overlay.
+        UnknownNameError: an overlay is unknown.
     """
     wanted = set(names)
     for name in sorted(wanted - set(_OVERLAYS.names())):

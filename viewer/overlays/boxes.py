@@ -22,7 +22,7 @@ _ENDLESS = 1e9
 
 
 def shape_bounds(stage: Stage, poses: Poses) -> tuple[Array, Array]:
-    """Return the lower and upper corners (worlds, shapes, 3) of the boxes of all shapes, in the world frame (m).
+    """Return the lower and upper corners of the boxes of all shapes in the world frame (worlds, shapes, 3), m.
 
     Infinite shapes get very large boxes.
     """

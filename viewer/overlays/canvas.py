@@ -95,13 +95,13 @@ class Canvas:
             a, b: ends of the lines.
             color: one color for all lines, or an array (n, 3 or 4).
             width: line width (units).
-            top: draw over all bodies. False: hidden sections are drawn faintly.
+            top: if True, draw over all bodies. If False, draw hidden sections faintly.
             style: DASHED, RIMMED, FLAT or a sum of them.
         """
         self._stroke(self._top if top else self._scene, a, b, color, width, width, style)
 
     def disks(self, points: Array, color: Color, width: float | Array = 6.0, *, top: bool = False) -> None:
-        """Draw disks with a rim at points (n, 3) in the world frame (m). ``width`` is one number or (n,), in units."""
+        """Draw disks with a rim at points (n, 3) in the world frame (m). ``width`` is one number or (n,), units."""
         layer = self._top if top else self._scene
         self._stroke(layer, points, points, color, width, width, RIMMED)
 
@@ -184,7 +184,7 @@ class Canvas:
         return self._scene.all()
 
     def top_strokes(self) -> Array:
-        """Return the strokes of the scene that nothing hides, dtype STROKE."""
+        """Return the strokes of the scene that are drawn over all bodies, dtype STROKE."""
         return self._top.all()
 
     def picture_strokes(self) -> Array:

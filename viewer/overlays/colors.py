@@ -42,7 +42,7 @@ def color_of(number: int) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class Links:
-    """Constraints drawn as hubs, with a line to each body that they connect.
+    """Constraints, drawn as disks (hubs) with a line to each connected body.
 
     Attributes:
         color: (n,) color index of the solver.
@@ -89,7 +89,7 @@ def joint_links(frame: Frame, max_colors: int) -> Links:
 
 
 def manifold_colors(sim: Simulation) -> Array:
-    """Return the color indices of the shape pairs with contact points, indexed by :attr:`Contacts.pair` of all worlds.
+    """Return the color index of each shape pair with contact points. :attr:`Contacts.pair` indexes the result.
 
     This function runs the trial step of :meth:`Simulation.contacts`.
     """

@@ -32,7 +32,7 @@ def arrow_lengths(force: Array, weight: float, size: float) -> Array:
 
     Args:
         force: (n,) magnitudes of the forces, not negative (N).
-        weight: weight of a body (N). 0: use the median of the forces.
+        weight: weight of a body (N), or 0 to use the median of the forces.
         size: length of the arrow for a force equal to ``weight`` (m).
     """
     force = np.asarray(force, dtype=float)

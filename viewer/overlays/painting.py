@@ -63,7 +63,7 @@ class Painting:
             sketches: functions that draw over the scene before the overlays.
 
         Raises:
-            UnknownNameError: unknown overlay.
+            UnknownNameError: an overlay is unknown.
         """
         self.renderer.draw(view, self._target)
         self._draw_overlays(view, frame, overlays, list(sketches))

@@ -19,7 +19,7 @@ class Row:
     Attributes:
         text: text on the left.
         value: text on the right.
-        color: color of a spot before the text. None: no spot.
+        color: color of a spot before the text, or None for no spot.
     """
 
     text: str
@@ -34,7 +34,7 @@ def add_panel(canvas: Canvas, title: str, rows: Sequence[Row], right: bool = Fal
 
     Args:
         canvas: canvas to draw on.
-        title: first line. Empty: no title.
+        title: first line, or empty for no title.
         rows: the other lines.
         right, low: select the corner. By default, the table is in the upper left corner.
 

@@ -77,7 +77,7 @@ def _middles(frame: Frame, actuator: ActuatorSpec) -> Array:
 
 
 def _values(frame: Frame, actuator: ActuatorSpec) -> Array:
-    """Return the pressures (4, worlds) of chamber A, chamber B, tank and supply in the drawn worlds, Pa."""
+    """Return the pressures of chamber A, chamber B, tank and supply in the drawn worlds (4, worlds), Pa."""
     assert frame.sim is not None
     prefix = actuator_type(actuator.kind).prefix
     read = [frame.sim.read(f"{prefix}.{actuator.label}.{name}", numpy=True) for name in _SIGNALS]

@@ -37,9 +37,9 @@ def _turn(a: Array, b: Array, c: Array) -> float:
 
 
 def margin(hull: Array, point: Array) -> float:
-    """Return the distance (m) of a point (2,) from the edge of a hull (m, 2), the result of :func:`convex_hull`.
+    """Return the distance (m) of a point (2,) from the edge of a hull (n, 2) of :func:`convex_hull`.
 
-    The distance is positive inside and negative outside. It is -inf for a hull without corners.
+    The distance is positive inside and negative outside. For a hull without corners, the distance is -inf.
     """
     hull, point = np.asarray(hull, dtype=float).reshape(-1, 2), np.asarray(point, dtype=float)
     if not len(hull):
@@ -65,5 +65,5 @@ class Level:
         return np.asarray(np.asarray(points, dtype=float).reshape(-1, 3) @ self._axes)
 
     def lift(self, flat: Array, height: float) -> Array:
-        """Return the points (n, 3) in space with plane coordinates (n, 2) at a height along ``up`` (m)."""
+        """Convert plane coordinates (n, 2) to points (n, 3) in space at a height along ``up`` (m)."""
         return np.asarray(np.asarray(flat, dtype=float).reshape(-1, 2) @ self._axes.T + height * self.up)

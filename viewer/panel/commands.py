@@ -110,7 +110,7 @@ def _zero_mark(item: Input) -> None:
 
 
 def _switch(operator: Operator, item: Input, value: float) -> None:
-    """Draw a switch in the line of the name."""
+    """Draw a switch on the line of the input's name."""
     f = imgui.get_font_size()
     on = value > 0.5 * (item.lower + item.upper)
     imgui.same_line(imgui.get_cursor_pos().x + widgets.wide() - 1.8 * f)

@@ -34,7 +34,7 @@ class Trace:
         signal: name of the signal.
         component: index of the signal's component.
         scale: factor from the signal's unit to the scope's unit.
-        range: minimum and maximum in the scope's unit; None if unknown.
+        range: minimum and maximum in the scope's unit, or None if unknown.
     """
 
     label: str
@@ -98,7 +98,7 @@ class History:
     def sample(self) -> None:
         """Sample the current values if enough time has passed. After a reset, discard older samples.
 
-        Sampling of forces runs a trial step, so call this only while the panel is visible.
+        Sampling forces runs a trial step. Call this method only while the panel is visible.
         """
         if not self.scopes:
             return
@@ -122,7 +122,7 @@ class History:
                 row[:, k] = array.reshape(len(array), -1)[worlds, trace.component] * trace.scale
 
     def course(self, scope: Scope) -> tuple[Array, Array]:
-        """Return times (n,) in s, and values (n, traces), of the last :data:`SECONDS` in the shown world."""
+        """Return times (n,), s, and values (n, traces) of a scope over the last :data:`SECONDS` in the shown world."""
         order = np.arange(self._next - self._count, self._next) % _SAMPLES
         times = self._times[order]
         order = order[times >= times[-1] - SECONDS - 1e-9] if self._count else order

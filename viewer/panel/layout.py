@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gpusim.viewer.overlays.canvas import Box
 
 DIAGRAM = 0.55
-"""Share of the height that a diagram takes."""
+"""Height of an open diagram, as a share of the height above the timeline."""
 
 
 @dataclass(frozen=True)
@@ -16,11 +16,11 @@ class Layout:
 
     Attributes:
         left: column with buttons, commands and lists.
-        right: column with scopes; zero width without scopes.
+        right: column with scopes. Without scopes, the width is zero.
         bar: status line at the bottom.
-        timeline: timeline of a recording, above the status line; zero height while simulating.
+        timeline: timeline of a recording, above the status line. While simulating, the height is zero.
         scene: remaining area in the center.
-        diagram: area below the scene; zero height while closed.
+        diagram: area below the scene. While the diagram is closed, the height is zero.
     """
 
     left: Box

@@ -21,7 +21,7 @@ TOGGLE = "TAB"
 
 
 class PanelClient:
-    """Window client that gets the mouse over the panel, and the keys while the user types into it.
+    """Window client of the panel. It gets the mouse over the panel, and the keys while the user types.
 
     Args:
         window: window with the panel. Its context must be current.
@@ -121,8 +121,8 @@ def add_operator(window: Window, panel_state: PanelState, *, panel: bool = True)
 
     Args:
         window: window that gets the clients.
-        panel_state: state of the window's session. With the panel, it shares the active overlays with the window.
-        panel: add the panel. False: add only keyboard and gamepad.
+        panel_state: state of the window's session. With the panel, state and window share the active overlays.
+        panel: if True, add the panel. If False, add only keyboard and gamepad.
 
     Returns:
         The panel's client, or None without a panel.

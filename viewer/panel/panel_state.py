@@ -34,10 +34,10 @@ class PanelState:
 
     Attributes:
         session: the running session.
-        operator: the inputs; None while a recorded motion is played.
-        parameters: scene parameters; empty for a scene without parameters.
+        operator: the inputs, or None while a recorded motion is played.
+        parameters: scene parameters. Empty for a scene without parameters.
         values: current values of the parameters as text, which the user may edit.
-        shown: names of the active overlays; shared with the window.
+        shown: names of the active overlays. The window uses the same set.
         worlds: indices of the worlds that are drawn.
         world: index of the displayed world.
         overlays: all overlays.
@@ -45,7 +45,7 @@ class PanelState:
         frame_rate: frames per second. 0 without pacing.
         record_path: file of the operator's first recording. Later file names have a number.
         message: one line for the user about the last restart.
-        problem: error of the last recording or replay of commands; empty without error.
+        problem: error of the last recording or replay of commands, or empty.
         keys: function that returns the help for all keys and the mouse in a window. None without a window.
         places: widget name -> area in the last frame, in cursor units. Names are, for example, "stop", "run", "record",
             "timeline", "command lift", "parameter mass", "overlay contacts" and "diagram block pid".
@@ -78,7 +78,7 @@ class PanelState:
 
     @property
     def live(self) -> Live | None:
-        """The simulation; None while a recorded motion is played."""
+        """The simulation, or None while a recorded motion is played."""
         source = self.session.source
         return source if isinstance(source, Live) else None
 
@@ -100,7 +100,7 @@ class PanelState:
         return self._diagrams[1] if self._diagrams[1].labels else None
 
     def which_world(self) -> str:
-        """Return the name of the shown world, e.g. "world 3 of 64"; empty if there is only one."""
+        """Return the name of the shown world, e.g. "world 3 of 64", or an empty string if there is only one world."""
         count = self.session.source.num_worlds
         return f"world {self.world} of {count}" if count > 1 else ""
 

@@ -11,7 +11,7 @@ from gpusim.viewer.panel.history import SECONDS, History, Trace, number
 from gpusim.viewer.panel.line_colors import LINES
 
 _GRID = 2.0
-"""Distance of vertical grid lines, s."""
+"""Distance between vertical grid lines, s."""
 _LEAST, _MOST = 2.4, 7.0
 """Minimum and maximum height of a scope, in font sizes."""
 
@@ -21,7 +21,7 @@ def draw(history: History, world: str = "") -> None:
 
     Args:
         history: the samples.
-        world: name of the displayed world; empty for none.
+        world: name of the displayed world, or empty.
     """
     if not history.scopes:
         imgui.text_disabled("the scene plots no signals")

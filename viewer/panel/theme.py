@@ -52,7 +52,7 @@ class Sizes:
     def of(cls, width: float, height: float, zoom: float = 1.0) -> Sizes:
         """Return sizes with readable text for a window.
 
-        ``zoom``: cursor units per logical pixel of the desktop.
+        ``zoom`` is the number of cursor units per logical pixel of the desktop.
         """
         font = float(round(zoom * min(max(8.4 + 0.0078 * height / zoom, 11.0), 18.0)))
         column = float(round(min(max(0.21 * width, 13.5 * font), 20.0 * font)))

@@ -74,7 +74,7 @@ def row_width(count: int) -> float:
 
 
 def bar(x: float, y: float, width: float, height: float, shares: tuple[float, float], rgba: Rgba) -> None:
-    """Draw a horizontal gauge. ``shares``: ends of the filled part, 0 at the left and 1 at the right."""
+    """Draw a horizontal gauge. ``shares`` are the ends of the filled part, from 0 (left) to 1 (right)."""
     draw: Any = imgui.get_window_draw_list()
     low, high = (min(max(share, 0.0), 1.0) for share in sorted(shares))
     draw.add_rect_filled((x, y), (x + width, y + height), theme.color(theme.FIELD), 0.5 * height)

@@ -1,4 +1,4 @@
-"""Browser view: the scene, the operator's inputs, time and scopes on a page of a server, through viser.
+"""Browser view: a web page with the scene, the operator's inputs, time and scopes, served by viser.
 
 Importing this package does not load viser. The first server loads viser.
 """

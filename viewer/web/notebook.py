@@ -43,17 +43,17 @@ def notebook(
     Args:
         sim: the simulation.
         scene: scene of the simulation, for schedule, plots and camera.
-        worlds: indices of the drawn worlds. None: the first 16.
-        camera: a camera, or the name of a view. None: the scene's camera, or a camera that shows everything.
+        worlds: indices of the drawn worlds, or None for the first 16.
+        camera: a camera, or the name of a view. With None, use the scene's camera or a camera that shows everything.
         host: name or address of this computer that the browser uses.
-        port: port of the page. 0: a free port.
+        port: port of the page. 0 selects a free port.
 
     Returns:
         The view. Its ``close()`` stops the server.
 
     Raises:
         ViewerError: viser is not installed, or the port or host cannot be used.
-        UnknownNameError: unknown camera.
+        UnknownNameError: the camera is unknown.
     """
     if scene is None:
         from gpusim.builder.builder import ModelBuilder

@@ -12,7 +12,7 @@ from typing import Any
 from gpusim.viewer.errors import ViewerError
 
 LOCAL = "127.0.0.1"
-"""Host for browsers on this computer alone."""
+"""Host address that only browsers on this computer can reach."""
 PORT = 8080
 _MOST = 65535
 
@@ -21,7 +21,7 @@ def open_server(host: str = LOCAL, port: int = PORT) -> Any:
     """Start a viser server.
 
     Args:
-        host: name or address of this computer that browsers use. "0.0.0.0": all addresses.
+        host: name or address of this computer that browsers use. "0.0.0.0" means all addresses.
         port: 1 to 65535, or 0 for a free port.
 
     Raises:

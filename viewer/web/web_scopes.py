@@ -1,4 +1,4 @@
-"""Scopes of the browser view: the plotted signals of the last seconds, through uPlot."""
+"""Scopes of the browser view: the plotted signals of the last seconds, drawn by uPlot."""
 
 from __future__ import annotations
 

@@ -41,9 +41,9 @@ class WebView:
         host: name or address of this computer for browsers. "0.0.0.0" allows other computers to connect, without a
             password.
         port: 1 to 65535, or 0 for a free port.
-        worlds: indices of the drawn worlds. None: the first 16.
-        camera: a camera, or the name of a view. None: a camera that shows everything.
-        visuals: draw the visuals of bodies that have them. False: draw the collision shapes.
+        worlds: indices of the drawn worlds, or None for the first 16.
+        camera: a camera, the name of a view, or None for a camera that shows everything.
+        visuals: if True, bodies with visuals show only their visuals. If False, all bodies show their collision shapes.
 
     Attributes:
         session: session of the panel state.
@@ -51,7 +51,7 @@ class WebView:
 
     Raises:
         ViewerError: viser is not installed, or the port or host cannot be used.
-        UnknownNameError: unknown camera.
+        UnknownNameError: the camera is unknown.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class WebView:
         """Follow a body of the first drawn world in all browsers. None stops following.
 
         Raises:
-            UnknownNameError: unknown body.
+            UnknownNameError: the body is unknown.
         """
         self._followed = None if label is None else self.session.source.model.index("body", label)
         if self._followed is not None:
@@ -149,7 +149,7 @@ class WebView:
             duration: stop after this time (s).
 
         Returns:
-            Statistics of the lateness.
+            Statistics of the frames' lateness.
 
         Raises:
             SimulationError: the simulation failed.

@@ -17,7 +17,7 @@ GRADES = 4
 
 
 class AdaptiveStep:
-    """Smallest step size between two limits with which the simulation runs in real time.
+    """Adaptive step size: the smallest size within two limits at which the simulation runs in real time.
 
     ::
 

@@ -18,7 +18,7 @@ from gpusim.viewer.window.view_state import ViewState
 _CLICK = 4.0
 """Maximum cursor movement of a click, in the units of the cursor position."""
 _SCRUB = 1.0
-"""Jump in a recording for Shift and an arrow key, s."""
+"""Length of a jump in a recording with Shift and an arrow key, s."""
 MOUSE, WINDOW = "Mouse", "Window"
 """Titles in the list of keys."""
 
@@ -89,11 +89,11 @@ class Controls:
         sight: view that the mouse moves.
 
     Attributes:
-        bindings: actions of keys, by name and shift; see :meth:`bind`.
-        help: displayed page of the key list, from 1; 0 for none.
+        bindings: (key name, shift) -> action, see :meth:`bind`.
+        help: displayed page of the key list, starting at 1, or 0 if the list is hidden.
         others: objects that handle keys before the window, such as the operator and the panel.
         panel_reports: whether a panel shows the simulation state.
-        pull: spring that pulls a body; None for none.
+        pull: spring that pulls a body, or None.
     """
 
     def __init__(self, session: Session, sight: ViewState) -> None:
@@ -137,7 +137,7 @@ class Controls:
         repeats: bool = False,
         group: str = WINDOW,
     ) -> None:
-        """Bind a key to an action; for the arguments see :class:`Binding`.
+        """Bind a key to an action. For the arguments, see :class:`Binding`.
 
         Raises:
             ViewerError: the key is bound already.
@@ -163,7 +163,7 @@ class Controls:
         return [mouse, *others, *(KeyGroup(title, lines) for title, lines in own.items())]
 
     def key(self, name: str, shift: bool = False, repeated: bool = False) -> bool:
-        """Handle a pressed key. Return True if it is bound."""
+        """Handle a pressed key. Return True if the key is bound."""
         binding = self.bindings.get((name, shift))
         if binding is None or (repeated and not binding.repeats):
             return binding is not None

@@ -48,11 +48,11 @@ class Navigator:
         )
 
     def orbit(self, right: float, down: float) -> None:
-        """Rotate the view for a mouse drag, whose length is relative to the picture height."""
+        """Rotate the view for a mouse drag. The lengths are relative to the picture height."""
         self._orbit.orbit(-_TURN * right, _TURN * down)
 
     def pan(self, right: float, down: float) -> None:
-        """Shift the view for a mouse drag, whose length is relative to the picture height."""
+        """Shift the view for a mouse drag. The lengths are relative to the picture height."""
         self._orbit.pan(-right, down)
 
     def zoom(self, notches: float) -> None:

@@ -119,7 +119,7 @@ class Pacer:
         return Jitter(math.sqrt(self._sum / max(self._frames, 1)), self._worst, self._frames, self._skipped)
 
     def frame_rate(self) -> float:
-        """Return the recent frames per second; 0 before the second frame."""
+        """Return the recent frames per second, or 0 before the second frame."""
         if len(self._deadlines) < 2:
             return 0.0
         return (len(self._deadlines) - 1) / (self._deadlines[-1] - self._deadlines[0])

@@ -44,7 +44,7 @@ class Picker:
         self._see_through = SeeThrough(stage)
 
     def pick(self, transforms: Array, poses: Poses, eye: Array, ray: Array) -> Hit | None:
-        """Return the first body that a ray hits. None without a hit, or if the first hit belongs to the world.
+        """Return the first body that a ray hits. Return None without a hit, or if the world is hit first.
 
         Args:
             transforms: (instances, 3, 4) transforms of the instances in this frame.
@@ -105,7 +105,7 @@ def _triangles(mesh: MeshSource) -> tuple[Array, Array, float]:
 
 
 def _may_hit(mesh: MeshSource, transforms: Array, eye: Array, ray: Array) -> Array:
-    """Return (n,) whether the ray hits the bounding sphere of each instance."""
+    """Return whether the ray hits the bounding sphere of each instance (n,)."""
     _, center, radius = _triangles(mesh)
     to_center = transforms[:, :, :3] @ center + transforms[:, :, 3] - eye
     # the Frobenius norm bounds the maximum stretch

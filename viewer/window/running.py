@@ -27,7 +27,7 @@ def run_session(
         closed: function that returns whether the user has closed the view.
 
     Returns:
-        Statistics of the lateness.
+        Statistics of the frames' lateness.
 
     Raises:
         SimulationError: the simulation failed.

@@ -52,7 +52,7 @@ class Screen:
         title: title of the window.
         width, height: size of the content, in the units of the cursor position.
         listener: function that gets the events.
-        visible: False: open a hidden window.
+        visible: if False, open a hidden window.
 
     Attributes:
         glfw: the module.
@@ -125,7 +125,7 @@ class Screen:
         return bool(self.glfw.window_should_close(self.handle))
 
     def size(self) -> tuple[int, int]:
-        """Return width and height, in the units of the cursor position; 0 while minimized."""
+        """Return width and height, in the units of the cursor position. Both are 0 while minimized."""
         width, height = self.glfw.get_window_size(self.handle)
         return width, height
 
@@ -150,7 +150,7 @@ class Screen:
         self.glfw.set_window_title(self.handle, title)
 
     def refresh_rate(self) -> float:
-        """Return the refresh rate of the screen (1/s); 0 if unknown."""
+        """Return the refresh rate of the screen (1/s), or 0 if it is unknown."""
         monitor = self.glfw.get_primary_monitor()
         mode = self.glfw.get_video_mode(monitor) if monitor else None
         return float(mode.refresh_rate) if mode else 0.0

@@ -39,7 +39,7 @@ class Session:
         rebuild: function that rebuilds the source with other parameters, or None.
 
     Attributes:
-        source: current source; :meth:`restart` replaces it.
+        source: current source. :meth:`restart` replaces this source.
         generation: number of restarts.
         paused, speed: as set.
         finished: whether the user has quit.
@@ -143,7 +143,7 @@ class Session:
         return "   ● ".join(part for part in (self.clock, self.source.recording) if part)
 
     def real_time_factor(self) -> float:
-        """Return the recent ratio of simulated to real time; 0 while paused."""
+        """Return the recent ratio of simulated to real time, or 0 while paused."""
         if self.paused or len(self._course) < 2:
             return 0.0
         (wall0, time0), (wall1, time1) = self._course[0], self._course[-1]
@@ -193,7 +193,7 @@ class Session:
         self._resume_from(self.source.time)
 
     def seek(self, time: float) -> None:
-        """Go to a time of a recording, s from its start, clamped to its length. A simulation ignores this."""
+        """Go to a time of a recording (s), clamped to the recording's length. A simulation ignores this."""
         self.scrub(time - self.source.time)
 
     def slower(self) -> None:

@@ -42,12 +42,12 @@ class Source(Protocol):
 
     @property
     def recording(self) -> str:
-        """File being recorded and its length so far, as text; empty for none."""
+        """Name and current length of the file being recorded, as text. Empty without a recording."""
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
-        """Advance to a time (s) within a work time of ``budget`` s, and return the reached time.
+        """Advance to a time (s) and return the reached time. Stop after ``budget`` seconds of wall time.
 
-        ``smooth``: store data for poses between two steps.
+        With ``smooth``, store the data for poses between two steps.
         """
 
     def single_step(self, count: int) -> None:
@@ -63,7 +63,7 @@ class Source(Protocol):
         """Continue from the current state after a program has stepped the simulation itself."""
 
     def poses(self, worlds: Sequence[int], time: float | None) -> Poses:
-        """Return the poses of some worlds at ``time``, between the last two steps. None: after the last step."""
+        """Return the poses of worlds at ``time``, between the last two steps. With None, return the latest poses."""
 
     def failure(self) -> str:
         """Return the reason why the source cannot continue, or an empty text while the source can continue."""
@@ -75,16 +75,16 @@ class Live:
     Args:
         sim: the simulation.
         scene: scene of the simulation.
-        pose: named posture that a reset starts in. None: the initial state.
+        pose: name of the posture after a reset, or None for the initial state.
         clock: function that returns the time (s), for the work budget.
 
     Attributes:
-        before_step: function for state-dependent forces, which is called before each chunk of steps with the chunk's
-            duration (s).
+        before_step: function that applies state-dependent forces. It is called before each chunk of steps, with the
+            chunk's duration (s).
         operator: operator that writes the commands before each chunk of steps, or None.
         longest: maximum simulated time between two calls of ``before_step`` (s).
         cost: recent wall time of a step (s). None before the first step.
-        variable: adaptive step size. None: the simulation's step size.
+        variable: adaptive step size, or None for the simulation's step size.
     """
 
     def __init__(
@@ -216,7 +216,7 @@ class Live:
         return Poses.from_state(position, slerp(self._before["orientation"], now[1], share), worlds)
 
     def failure(self) -> str:
-        """Return the reason if all worlds failed; see :class:`Source`."""
+        """Return the reason if all worlds failed, see :class:`Source`."""
         healthy = np.asarray(self.sim.health())
         return "" if healthy.any() else f"all worlds failed: {self.sim.health_report().splitlines()[0]}"
 
@@ -244,7 +244,7 @@ class Played:
         return ""
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
-        """Set the time; see :class:`Source`."""
+        """Set the time, see :class:`Source`."""
         self.player.time = target
         return self.player.time
 

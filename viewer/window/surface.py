@@ -38,7 +38,7 @@ class Surface(Painting):
 
         Args:
             overlays: names of the active overlays.
-            sim: simulation for the overlays; None for a recording.
+            sim: simulation for the overlays, or None for a recording.
             timings: times for the overlay "profile".
             sketches: functions that draw over the scene.
         """

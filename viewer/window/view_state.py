@@ -26,7 +26,7 @@ class ViewState:
         worlds: indices of the drawn worlds.
         poses: poses of these worlds.
         width, height: size of the scene's area in the window, in the units of the cursor position.
-        camera: a camera, or the name of a view. None: a camera that shows everything.
+        camera: a camera, the name of a view, or None for a camera that shows everything.
         visuals, decoration: see :class:`Stage`.
 
     Attributes:
@@ -35,9 +35,9 @@ class ViewState:
         poses: poses of the current frame.
         navigator: camera navigation.
         width, height: current size of the scene's area, in the units of the cursor position.
-        picked: the selected body; None for none.
-        followed: the body that the camera follows; None for none.
-        mounted: index of the model's camera in use; None for the user's camera.
+        picked: the selected body, or None.
+        followed: the body that the camera follows, or None.
+        mounted: index of the model's camera in use, or None for the user's camera.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class ViewState:
         return camera if self.followed is None else above_ground(self.stage, self.poses, camera)
 
     def next_camera(self) -> str:
-        """Change to the model's next camera, or after the last one to the home pose. Return a note for the user."""
+        """Change to the model's next camera, or from the last one to the home pose. Return a note for the user."""
         cameras = self.stage.model.cameras
         if not cameras:
             return "the model has no cameras"
@@ -124,7 +124,7 @@ class ViewState:
         """Center a body of the first drawn world and follow it.
 
         Raises:
-            UnknownNameError: unknown body.
+            UnknownNameError: the body is unknown.
         """
         hit = Hit(self.stage.model.index("body", label), 0, np.zeros(3), 0.0)
         center, camera = self.center(hit), self.camera()
@@ -145,7 +145,7 @@ class ViewState:
         self.mounted = camera_number(self.stage, mounted)
 
     def ray(self, x: float, y: float) -> Array:
-        """Return the direction (3,) from the eye through a point, measured from the scene area's upper left corner."""
+        """Return the ray direction (3,) through a point. x and y start at the upper left corner of the scene's area."""
         return self.camera().pixel_ray(np.array(x), np.array(y), self.width, self.height)
 
     def pick(self, x: float, y: float) -> Hit | None:

@@ -72,12 +72,12 @@ class Window:
         width, height: window size, in the units of the cursor position.
         quality: name of the quality, or "auto".
         max_worlds: number of worlds to draw, starting with the first.
-        worlds: indices of the worlds to draw, in place of ``max_worlds``.
-        camera: a camera, or the name of a view. None: a camera that shows everything.
+        worlds: indices of the worlds to draw. This argument replaces ``max_worlds``.
+        camera: a camera, the name of a view, or None for a camera that shows everything.
         overlays: names of the initially active overlays.
-        visuals: draw the visuals of bodies that have them. False: draw the collision shapes.
+        visuals: if True, bodies with visuals show only their visuals. If False, all bodies show their collision shapes.
         decoration: also draw joints, springs, cylinders, posts, and solids for bodies without shapes and visuals.
-        visible: False: open a hidden window.
+        visible: if False, open a hidden window.
 
     Attributes:
         screen: glfw's window.
@@ -87,7 +87,7 @@ class Window:
         pacer: timer of the frames.
 
     Raises:
-        ViewerError: no window can be opened; see :class:`Screen`.
+        ViewerError: no window can be opened, see :class:`Screen`.
     """
 
     def __init__(

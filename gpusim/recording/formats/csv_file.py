@@ -46,7 +46,7 @@ class CsvWriter(Writer):
 
     @staticmethod
     def finish(part: Path, path: Path) -> None:
-        """Rename the growing file. Remove an incomplete last line."""
+        """Remove an incomplete last line, then rename the growing file."""
         with open(part, "r+b") as stream:
             stream.truncate(_whole(stream.read()))
         part.replace(path)
@@ -66,7 +66,7 @@ class CsvWriter(Writer):
 
 
 def _whole(data: bytes) -> int:
-    """Return the size of the complete lines in bytes."""
+    """Return the number of bytes of all complete lines."""
     return data.rfind(b"\n") + 1
 
 

@@ -1,11 +1,11 @@
-"""MCAP files for Foxglove: Protobuf messages, with the simulated time (ns) as timestamps.
+"""MCAP files for Foxglove: Protobuf messages with the simulated time as timestamp (ns).
 
 Each message has one sample of all signals of an element. For example, the signal ``joint.rail.position`` is the field
 ``position`` of the topic ``/joint/rail``. A field is a number, or a list with all components of all recorded worlds.
-``/tf`` and ``/scene`` hold poses and meshes of the bodies in the first recorded world. ``/spans`` holds the elements
-that span two bodies (springs, ropes, rods), as cylinders. With the dtype float32, these poses have single precision
-too, because the poses of many bodies would otherwise fill most of a file of one world. Each block of samples is one
-MCAP chunk. The growing file is an MCAP file without its end section.
+The topic ``/tf`` contains the body poses, and ``/scene`` contains the meshes. The topic ``/spans`` contains a cylinder
+for each element between two bodies (spring, rope, rod). These three topics show the first recorded world. With the
+dtype float32, their poses have single precision too. Otherwise the poses of many bodies would fill most of the file.
+Each block of samples is one MCAP chunk. The growing file is an MCAP file without its end section.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class Topic:
         return np.dtype(parts), zeros
 
     def messages(self, values: Array) -> list[bytes]:
-        """Return the messages for a block of samples (n, worlds, width)."""
+        """Return one message per sample. The shape of ``values`` is (samples, worlds, width)."""
         dtype, zeros = self._record()
         found = np.frombuffer(bytearray(zeros * len(values)), dtype)
         for _, signal, _ in self._fields:
@@ -231,7 +231,7 @@ class Topic:
         return [data[k : k + dtype.itemsize] for k in range(0, len(data), dtype.itemsize)]
 
     def read(self, messages: list[bytes], values: Array) -> None:
-        """Fill the columns of this topic's signals from messages."""
+        """Copy this topic's signals from messages into ``values``."""
         found = np.frombuffer(b"".join(messages), self._record()[0])
         for _, signal, _ in self._fields:
             at = self._layout.slices[signal]

@@ -1,4 +1,4 @@
-"""Convert a stage to Foxglove messages: meshes in body frames, and cylinders for elements that span two bodies."""
+"""Convert a stage to Foxglove messages: meshes in body frames, and cylinders for elements between two bodies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class McapScene:
         self._colors = (self.stage.rgba()[~self.stage.fixed] / 255.0).tolist()
 
     def meshes(self) -> bytes:
-        """Return a SceneUpdate message with the triangles of all bodies and grounds."""
+        """Return a SceneUpdate message with the triangles of all bodies and ground planes."""
         from foxglove_schemas_protobuf.SceneUpdate_pb2 import SceneUpdate
 
         scene, stage = SceneUpdate(), self.stage
@@ -60,10 +60,10 @@ class McapScene:
             drawn.points.add(x=x, y=y, z=z)
 
     def spans(self, poses: Array, dtype: str) -> list[bytes]:
-        """Return a SceneUpdate message for each sample, with a cylinder for each element that spans two bodies.
+        """Return one SceneUpdate message per sample. It contains a cylinder for each element between two bodies.
 
         Args:
-            poses: (samples, bodies, 7) position of the body frames (m) and quaternion xyzw.
+            poses: position (m) and quaternion (xyzw) of each body frame (samples, bodies, 7).
             dtype: precision of the numbers, "float64" or "float32".
         """
         from foxglove_schemas_protobuf.SceneUpdate_pb2 import SceneUpdate

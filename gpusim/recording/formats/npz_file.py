@@ -75,7 +75,7 @@ class _Growing:
     """Reader of a growing file.
 
     Attributes:
-        arrays: name, type, and shape of one sample, for each array.
+        arrays: (name, data type, shape of one sample) of each array.
         samples: number of samples in complete blocks.
     """
 
@@ -91,7 +91,7 @@ class _Growing:
         self.samples = sum(count for _, count in self._blocks)
 
     def _find(self) -> Iterator[tuple[int, int]]:
-        """Yield the position of the first array and the number of samples of each complete block."""
+        """Yield (file position of the first array, number of samples) for each complete block."""
         size, start = sum(self._sizes.values()), self._stream.tell()
         end = self._stream.seek(0, os.SEEK_END)
         while start + _COUNT.itemsize <= end:
@@ -113,6 +113,6 @@ class _Growing:
 
 
 def recording(pieces: list[tuple[Array, Array]], layout: Layout) -> Recording:
-    """Join blocks (time, values) to one recording."""
+    """Join blocks (time, values) into one recording."""
     time, values = joined(pieces, layout)
     return Recording(time, layout.split(values))

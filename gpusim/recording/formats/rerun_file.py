@@ -1,4 +1,4 @@
-"""RRD files and streams for the Rerun viewer: signals as scalars, and all drawn objects, over simulated time.
+"""RRD files and streams for the Rerun viewer. They contain signals and all drawn objects over simulated time.
 
 The signal ``joint.rail.position`` is the entity ``/signals/joint/rail/position``. With several worlds, each world has
 its own entity, such as ``/world_3/signals/joint/rail/position``. The poses are from the first recorded world. The
@@ -122,7 +122,7 @@ class RerunStream(RerunWriter):
 
 
 def _recording(layout: Layout, found: dict[str, list[tuple[Array, Array]]]) -> Recording:
-    """Return the recording of the samples that all entities have."""
+    """Build a recording. Drop the last samples if some entities do not have them yet."""
     paths = {key: "/" + path.lstrip("/") for key, path in _paths(layout).items()}
     count = min(sum(len(time) for time, _ in found.get(path, [])) for path in paths.values())
     if not count:
@@ -136,7 +136,7 @@ def _recording(layout: Layout, found: dict[str, list[tuple[Array, Array]]]) -> R
 
 
 def _whole(path: Path) -> int:
-    """Return the length of a file without an incomplete last message."""
+    """Return the file size in bytes, not counting an incomplete last message."""
     size, end = path.stat().st_size, _FILE_HEADER
     with path.open("rb") as file:
         while end + _MESSAGE.size <= size:
@@ -186,7 +186,7 @@ def _chunks(path: Path) -> Iterator[Any]:
 
 
 def _paths(layout: Layout) -> dict[tuple[int, str], str]:
-    """Return the entity of each world and signal."""
+    """Return the entity path for each pair (position in the list of recorded worlds, signal name)."""
     several = len(layout.worlds) > 1
     return {
         (k, name): entity(*([f"world_{world}"] if several else []), "signals", *name.split("."))

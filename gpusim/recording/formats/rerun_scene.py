@@ -1,6 +1,6 @@
 """Convert a stage to entities of a Rerun recording.
 
-Meshes are sent once. The poses of bodies, and of elements that span two bodies, are sent over time.
+Each mesh is sent once. The poses of bodies and of elements between two bodies are sent for every sample.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def entity(*parts: str) -> str:
 class RerunScene:
     """All drawn objects of a model in one world.
 
-    A mesh that is fixed to a body is ``/scene/BODY/NUMBER``, with a pose in the body's frame. An element that spans two
-    bodies (spring, rope, cylinder) is ``/scene/spans/NUMBER``.
+    A mesh on a body is the entity ``/scene/BODY/NUMBER``. The pose of this entity is relative to the body frame. An
+    element between two bodies (spring, rope, cylinder) is the entity ``/scene/spans/NUMBER``.
 
     Args:
         stream: recording stream. The constructor sends the meshes to it.
@@ -69,7 +69,7 @@ class RerunScene:
             self._stream.log(entity(*self._parent(ground.body), f"ground_{k}"), square, static=True)
 
     def _log_batch(self, batch: Batch, places: Array) -> None:
-        """Log the batch's mesh once for each combination of body and color of its instances."""
+        """Log the batch's mesh once for each combination of body and color among the instances."""
         import rerun as rr
 
         stage, mesh = self.stage, batch.mesh.make(_SEGMENTS)
@@ -93,7 +93,7 @@ class RerunScene:
 
         Args:
             times: Rerun's time column for the samples.
-            poses: (samples, bodies, 7) position of the body frames (m) and quaternion xyzw.
+            poses: position (m) and quaternion (xyzw) of each body frame (samples, bodies, 7).
         """
         import rerun as rr
 

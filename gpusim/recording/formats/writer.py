@@ -24,7 +24,7 @@ class Writer(ABC):
         model: model with the shapes of the bodies.
 
     Attributes:
-        poses: whether the format holds poses and shapes of bodies.
+        poses: whether the format stores poses and shapes of bodies.
     """
 
     poses: ClassVar[bool] = False
@@ -60,7 +60,7 @@ class Writer(ABC):
 
 
 Reading = (OSError, ValueError, TypeError, LookupError, RecursionError, OverflowError, MemoryError, EOFError)
-"""Exceptions when reading a file that is damaged or has another format."""
+"""Exceptions that can occur when reading a damaged file or a file of another format."""
 
 
 def write_all(stream: Any, data: bytes | memoryview) -> None:
