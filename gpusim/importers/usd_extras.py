@@ -126,7 +126,7 @@ def _prims(names: list[str]) -> str:
 
 
 def report_unread(stage: UsdStage) -> None:
-    """Add findings about attributes of PhysX, MuJoCo and Newton that the importer did not read, one for each effect."""
+    """Add findings about attributes of PhysX, MuJoCo and Newton that the importer did not read."""
     unread = _Unread()
     for prim in stage.prims():
         path, name = str(prim.GetPath()), prim.GetName()
