@@ -40,11 +40,11 @@ def to_mjcf(
     """Convert a model to MJCF, the format of MuJoCo. The file contains the meshes and refers to no other files.
 
     The qpos of each hinge and slide in the file equals ``joint.<label>.position``. The first keyframe, "start", has the
-    positions, the velocities and the commands of the model.
+    initial positions, velocities and commands of the model.
 
     Trees of joints become nested bodies. A joint that closes a loop becomes an equality constraint. A rope or a spring
     between two points becomes a tendon. Friction, contacts and equalities are soft in MuJoCo. The file omits everything
-    that MJCF cannot represent, such as hydraulics, brakes, tires and block diagrams. The report lists it.
+    that MJCF cannot represent, such as hydraulics, brakes, tires and block diagrams. The report lists all omissions.
 
     Args:
         model: a builder, or a finalized model. If worlds have different parameters, the file has the parameters of
@@ -122,7 +122,7 @@ def _add_bodies(doc: Document) -> list[int]:
 
 
 def _is_new(carrier: dict[int, tuple[int, int]], child: int, parent: int) -> bool:
-    """Return whether body ``child`` can be nested in ``parent``, which must not be nested in ``child``."""
+    """Return whether body ``child`` can be nested in ``parent``. This fails if ``parent`` is nested in ``child``."""
     if child == WORLD:
         return False
     while parent != WORLD:

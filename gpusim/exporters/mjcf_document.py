@@ -31,7 +31,7 @@ def text(value: Any) -> str:
 
 
 def pose(transform: Transform) -> dict[str, Any]:
-    """Return the XML attributes of a pose, without a zero position and a zero rotation."""
+    """Return the XML attributes of a pose. A zero position or rotation gets no attribute."""
     x, y, z, w = (float(v) for v in transform.rotation)
     result: dict[str, Any] = {}
     if np.any(transform.position):
@@ -57,14 +57,14 @@ class Document:
         model: the model to export.
         report: receives findings.
         bodies: body index (-1 for the world) -> XML element of the body.
-        coordinates: map (joint index, axis) -> coordinate in the file.
+        coordinates: (joint index, axis) -> coordinate in the file.
         qpos, qvel: initial positions and velocities of all coordinates, in the order of the file.
         ctrl: initial commands of the actuators.
-        places: map ("joint" or "body", label) -> first index in ``qpos``, for joints and floating bodies.
-        inputs: command -> index of the actuator that takes the command.
+        places: ("joint" or "body", label) -> first index in ``qpos``, for joints and floating bodies.
+        inputs: command -> index of the actuator that receives the command.
         act: initial activations.
         activations: command -> index in ``act``.
-        paths: joint index -> elements of the spatial tendon's path, each with tag and attributes.
+        paths: joint index -> path elements (tag, attributes) of the spatial tendon.
     """
 
     model: Model

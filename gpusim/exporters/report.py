@@ -1,4 +1,4 @@
-"""Report of an export: what the format cannot represent, and the names of the elements in the file."""
+"""Report of an export: model features that the format cannot represent, and names in the file."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ class ExportReport(Findings):
         file: path of the written file, or "" for text.
         counts: kind of element, such as "bodies" -> number of such elements.
         joints: joint label -> names of the joint's coordinates (MJCF) or path of its prim (USD) in the file.
-        findings: everything that the file represents differently or not at all, in the order of the export. Severity
-            "motion" means that the motion differs even without contacts, "contact" that only contacts differ, "look"
-            that only the appearance differs, and "info" that nothing differs.
+        findings: everything that the file represents differently or not at all, in the order of the export. See
+            :class:`gpusim.importers.Finding` for the severities.
     """
 
     format: str
@@ -50,7 +49,7 @@ class ExportReport(Findings):
         return "\n".join(lines + [f"  warning: {text}" for text in self.warnings])
 
     def add_look(self, visual: VisualSpec) -> None:
-        """Add a finding for a visual with a texture, vertex colors or a finish, which exports omit."""
+        """Add a finding for a visual with a texture, vertex colors or a finish. Exports omit these properties."""
         pieces = visual.params.get("pieces", ())
         looks = [visual.look, *(visual.look.over(piece.look) for piece in pieces)]
         if any(look.texture is not None for look in looks) or any(piece.colors is not None for piece in pieces):

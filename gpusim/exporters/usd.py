@@ -33,14 +33,14 @@ def to_usd(
 
     The bodies are below ``/World``, the joints in ``/World/Joints``. Units are m and kg, and z is up. USD stores masses
     and joint frames in single precision. Damping, friction and armature of joints become attributes of MuJoCo's schema,
-    such as ``mjc:damping``, since USD physics has none. Mimic joints use Newton's schema. The file omits everything
-    that USD cannot represent, such as hydraulics, tires and block diagrams. The report lists it.
+    such as ``mjc:damping``, since USD physics has no such attributes. Mimic joints use Newton's schema. The file omits
+    everything that USD cannot represent, such as hydraulics, tires and block diagrams. The report lists all omissions.
 
     Args:
         model: a builder, or a finalized model. If worlds have different parameters, the file has the parameters of
             world 0.
         path: a .usda (text), .usd or .usdc (binary) file to write, or None.
-        name: name of the model, which becomes the display name of ``/World``.
+        name: display name of ``/World``.
 
     Returns:
         The file as text (USDA), and the report.

@@ -23,7 +23,7 @@ class UsdDocument:
         stage: the stage in memory, in m, kg and z up.
         bodies: body index (-1 for the world) -> path of its prim.
         joints: joint index -> path of its prim.
-        axes: map (joint, coordinate) -> name ("angular", "linear", "rotX", ...) and sign of the axis.
+        axes: (joint, coordinate) -> name ("angular", "linear", "rotX", ...) and sign of the axis.
     """
 
     def __init__(self, model: Model, report: ExportReport) -> None:

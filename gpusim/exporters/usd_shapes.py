@@ -196,7 +196,7 @@ def _add_visual(doc: UsdDocument, visual: VisualSpec) -> None:
 
 
 def _add_groups(doc: UsdDocument, paths: list[str]) -> None:
-    """Add a collision group for the shapes with the same group and mask, if some shapes do not collide."""
+    """Add one collision group for each combination of group and mask, unless all shapes collide with each other."""
     from pxr import UsdGeom, UsdPhysics
 
     shapes = doc.model.shapes

@@ -1,6 +1,7 @@
-"""Importers of robot files. Each import returns a report of what it read, repaired and ignored.
+"""Importers for MJCF, URDF, SDF and USD files.
 
-Python imports the modules of a format on first use, so that ``import gpusim`` stays fast.
+Each importer returns a builder, and a report of what it read, repaired and ignored. Python imports the modules of a
+format on first use, so that ``import gpusim`` stays fast.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _MODULES |= {name: name[5:] for name in __all__ if name.startswith("load_")}
 
 
 def __getattr__(name: str) -> Any:
-    """Import the loader of a format, or a class of the report, on first use."""
+    """Import the loader of a format or a class of the report on first use."""
     if name in __all__:
         return getattr(importlib.import_module(f"gpusim.importers.{_MODULES.get(name, 'report')}"), name)
     raise AttributeError(f"module 'gpusim.importers' has no attribute {name!r}")

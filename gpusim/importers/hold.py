@@ -23,20 +23,21 @@ def add_holding_servos(
 ) -> list[str]:
     """Add a position servo to every revolute, continuous and prismatic joint of an imported robot.
 
-    The servo's gains scale with the load: stiffness ``I w^2`` and damping ``2 z I w`` with w = 2 pi frequency. I is the
-    inertia of all bodies that the joint moves, also through its followers (``<mimic>``). The target is the joint's
-    position in the imported pose. After a reset to a named posture, the target is the joint's position in that posture.
-    Followers get no servo, since their leaders move them.
+    The servo's gains scale with the load. The stiffness is ``I w^2`` and the damping is ``2 z I w``, with
+    w = 2 pi ``frequency`` and z = ``damping_ratio``. I is the inertia of all bodies that the joint moves, including the
+    bodies of its followers (``<mimic>``). The first target is the joint's position in the imported pose. After a reset
+    to a named posture, the target is the joint's position in that posture. Followers get no servo, since their leaders
+    move them.
 
     Args:
         builder: builder from the importer.
         report: report from the same import.
         frequency: natural frequency (Hz) of a joint with its load.
-        damping_ratio: 1 is critical damping, without overshoot.
+        damping_ratio: damping ratio. 1 means critical damping, without overshoot.
         use_effort_limits: limit the servo to the file's effort limit (N m or N).
 
     Returns:
-        The servos' labels, equal to the joints' labels. ``sim.control[label]`` is the target in rad or m.
+        The labels of the servos, equal to the labels of the joints. ``sim.control[label]`` is the target in rad or m.
 
     Raises:
         ModelError: the frequency is not positive, or the damping ratio is negative.
@@ -70,7 +71,7 @@ def add_holding_servos(
 
 
 def _total_load(report: ImportReport, name: str) -> float:
-    """Return the inertia at a joint including its followers, whose inertia counts times the squared multiplier."""
+    """Return the inertia at a joint. It includes each follower's inertia times the square of the multiplier."""
     total = report.joints[name].load_inertia
     for other, follower in report.joints.items():
         if follower.mimic is not None and follower.mimic.leader == name:

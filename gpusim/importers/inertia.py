@@ -1,4 +1,4 @@
-"""Inertia tensors from files: check them, repair them, and combine the mass properties of parts.
+"""Checks and repairs of inertia tensors from files, and mass properties of rigidly connected parts.
 
 An inertia tensor is physically possible if its principal moments are positive and the largest is at most the sum of the
 other two. For a given mass, a ball of the densest metal (osmium) has the smallest possible moment of inertia. Moments
@@ -28,14 +28,20 @@ TRIANGLE_MARGIN = 1e-6
 TINY = 1e-200
 WATER_DENSITY = 1000.0
 MASSLESS_SHARE = 0.01
-"""Mass of a massless body, as a fraction of the mean mass of the bodies with mass. Light links use ``LIGHT``."""
+"""Mass that a massless body gets, as a fraction of the mean mass of all bodies with mass."""
 LIGHT = 2e-7
-"""Mass of a light link (a body between two joints), as a fraction of the mass of the next body in the tree."""
+"""Mass of a light link, as a fraction of the mass of the next body in the tree. A light link connects two joints."""
 
 
 @dataclass(frozen=True)
 class MassProperties:
-    """Mass (kg), center of mass (m, (3,)) and inertia about the center of mass (kg m2, (3, 3)), all in one frame."""
+    """Mass properties in one frame.
+
+    Attributes:
+        mass: mass (kg).
+        com: center of mass (3,), m.
+        inertia: inertia about the center of mass (3, 3), kg m2.
+    """
 
     mass: float
     com: np.ndarray
@@ -78,8 +84,8 @@ def repair_inertia(inertia: np.ndarray, mass: float) -> np.ndarray:
     """Return a physically possible tensor close to ``inertia`` (3, 3).
 
     The result has the principal axes and the largest moment of ``inertia``. A physically possible tensor stays
-    unchanged. If the tensor is not finite, or zero up to round-off, the result is the inertia of a sphere of water with
-    ``mass`` (kg).
+    unchanged. A tensor that is not finite, or zero except for round-off, is replaced by the inertia of a sphere of
+    water with ``mass`` (kg).
     """
     if inertia_fault(inertia, mass) is None:
         return inertia
@@ -105,13 +111,16 @@ def sphere_inertia(mass: float) -> np.ndarray:
 
 
 def light_link(mass: float, inertia: np.ndarray) -> tuple[float, float]:
-    """Return mass (kg) and moment of inertia (kg m2) for a light link before a body of this mass and inertia."""
+    """Return the mass (kg) and the moment of inertia (kg m2) of a light link.
+
+    The arguments are the mass and the inertia of the next body in the tree.
+    """
     light = LIGHT * mass
     return light, max(LIGHT * float(np.trace(inertia)) / 3.0, 4.0 * least_moment(light))
 
 
 def combine(parts: Iterable[MassProperties]) -> MassProperties:
-    """Combine the mass properties of rigidly connected ``parts`` (same frame) by the parallel axis theorem."""
+    """Combine the mass properties of rigidly connected ``parts`` by the parallel axis theorem, all in one frame."""
     everything = list(parts)
     weighty = [part for part in everything if part.mass > 0.0 or np.any(part.inertia)]
     if len(weighty) == 1:
@@ -128,7 +137,7 @@ def combine(parts: Iterable[MassProperties]) -> MassProperties:
 
 
 def parallel_axis(offset: np.ndarray) -> np.ndarray:
-    """Return the inertia (3, 3) of a unit mass at ``offset`` (3,), about the origin."""
+    """Return the inertia (3, 3), about the origin, of a unit mass at ``offset`` (3,)."""
     return float(offset @ offset) * np.eye(3) - np.outer(offset, offset)
 
 

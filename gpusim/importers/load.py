@@ -1,4 +1,4 @@
-"""One loader for all formats, for ``gpusim.load`` and ``ModelBuilder.add_model``."""
+"""One loader for all formats. ``gpusim.load`` and ``ModelBuilder.add_model`` use it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from gpusim.importers.report import ImportReport
 from gpusim.transform import Transform
 
 _ROOTS = {"mujoco": "mjcf", "robot": "urdf", "sdf": "sdf", "gazebo": "sdf"}
-"""Root element of the XML -> format."""
+"""Root element of an XML file -> format."""
 _USD = (b"PXR-USDC", b"#usda", b"PK\x03\x04")
 """First bytes of USD files: binary, text, package."""
 _HEAD = 1 << 20
-"""Number of bytes at the start of a file that are searched for its root element."""
+"""Number of bytes that the search for the root element reads from a file."""
 _NOT_ELEMENTS = re.compile(rb"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|<![A-Z].*?(?:>|\Z)", re.DOTALL)
 _KNOWN = "give MJCF (<mujoco>), URDF (<robot>), SDF (<sdf>) or USD"
 
@@ -33,7 +33,7 @@ def load(source: Any, **arguments: Any) -> tuple[ModelBuilder, ImportReport]:
     """Read a model from a file or from text. The content decides whether the format is MJCF, URDF, SDF or USD.
 
     Args:
-        source: path, text, or an object that the format's loader accepts, such as ``mujoco.MjSpec``.
+        source: path of the model, its text, or an object that the format's loader accepts, such as ``mujoco.MjSpec``.
         arguments: keyword arguments of ``load_mjcf``, ``load_urdf``, ``load_sdf`` or ``load_usd`` in
             ``gpusim.importers``. All four loaders have the arguments ``fixed_base``, ``gravity``, ``xform``,
             ``merge_fixed``, ``keep``, ``collisions``, ``self_collisions``, ``visuals``, ``meshes``, ``actuators``,
@@ -50,11 +50,11 @@ def load(source: Any, **arguments: Any) -> tuple[ModelBuilder, ImportReport]:
 
 
 def format_of(where: str, source: Any) -> str:
-    """Return "mjcf", "urdf", "sdf" or "usd".
+    """Return the format of a model: "mjcf", "urdf", "sdf" or "usd".
 
     Args:
         where: the caller, for error messages.
-        source: path, text or object.
+        source: path of the model, its text, or an object.
 
     Raises:
         ModelError: the file does not exist, or has an unknown format.
@@ -140,7 +140,7 @@ def add_model(
     Args:
         source: path or text, as in ``gpusim.load``.
         parent: index or label of the body, or label of the site, that the model is mounted on (default: the world).
-            Links that an importer merged into other links are sites.
+            A link that the importer merged into another link is a site.
         xform: pose of the model's world frame in the frame of ``parent``.
         label_prefix: prefix of all labels of the model. Give each copy a different prefix.
         arguments: keyword arguments of ``gpusim.load``.
@@ -149,7 +149,7 @@ def add_model(
         The report. The names in the report have the prefix, and the indices are indices in this builder.
 
     Raises:
-        ModelError: as in ``gpusim.load``, or ``parent`` is no body, or the builder already has a label of the model.
+        ModelError: as in ``gpusim.load``, ``parent`` is no body, or the builder already has a label of the model.
         UnknownNameError: no body or site has the label ``parent``, or an argument is unknown.
     """
     where = "ModelBuilder.add_model"

@@ -1,4 +1,4 @@
-"""Search on disk or in memory for the files that a robot file names."""
+"""Search for the files that a robot file names, on disk or in memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from gpusim.errors import ModelError
 
 FOLDERS_ABOVE = 8
-"""Number of folders above the robot file that are searched."""
+"""Number of folders that are searched, from the folder of the robot file upwards."""
 _SCHEMES = ("package", "model", "fuel")
 _ROOTS = ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH")
 
@@ -20,15 +20,15 @@ class Search:
     """Search path for files.
 
     Args:
-        folder: folder of the robot file, where relative names start. The search for packages includes this folder and
-            all folders above it.
+        folder: folder of the robot file. Relative names start in this folder. The search for packages includes this
+            folder and all folders above it.
         packages: folders that contain packages, or are packages.
     """
 
     def __init__(self, folder: Path, packages: Sequence[Path] = ()) -> None:
         self.folder, self.packages = folder, list(packages)
         self.guessed: dict[str, Path] = {}
-        """File name in the robot file -> file on disk that matches only the end of this name."""
+        """Name in the robot file -> path of a file that matches only the end of the name."""
         self._lost: set[tuple[str, Path]] = set()
         self._inside: dict[Path, list[Path]] = {}
 
@@ -72,7 +72,7 @@ class Search:
                 yield folder / rest
 
     def _guess(self, name: str, rest: str, here: Path) -> Path | None:
-        """Return the file whose path has the longest common end with ``rest``, or None."""
+        """Return the file whose path shares the longest end with ``rest``, or None."""
         parts = [part for part in PurePosixPath(rest).parts if part not in ("/", "..", ".")]
         if not parts or "." not in parts[-1]:
             return None
@@ -111,7 +111,7 @@ def asset_folder(assets: Mapping[str, bytes] | None) -> Iterator[list[Path]]:
         assets: file name -> content, or None.
 
     Yields:
-        A list with the temporary folder, or an empty list without assets.
+        A list that contains the temporary folder. Without assets, the list is empty.
 
     Raises:
         ModelError: a file name is not a relative path, or the content of a file is not bytes.

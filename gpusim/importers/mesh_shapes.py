@@ -1,4 +1,4 @@
-"""Collision shapes of mesh files: one convex hull, or the hulls of a convex decomposition."""
+"""Collision shapes for mesh files: the convex hull, or the hulls of a convex decomposition."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def add_mesh_shapes(
         builder: receives the shapes.
         body: body index, -1 for the world.
         path: mesh file in a format that trimesh reads.
-        scale: factor for each axis that converts the mesh's length unit to m.
+        scale: factor of each axis (3,). The factors convert the mesh's length unit to m.
         xform: pose of the mesh in the body frame.
         label: label of the first shape. The labels of further shapes end with a number.
-        meshes: kind of shapes, "hull" or "decompose".
+        meshes: "hull" for one convex hull, or "decompose" for several hulls.
         material: material of all shapes.
 
     Raises:

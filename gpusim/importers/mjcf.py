@@ -1,4 +1,4 @@
-"""MJCF import with ``load_mjcf``, which turns a MuJoCo model into a ModelBuilder and a report.
+"""MJCF import: ``load_mjcf`` converts a MuJoCo model to a ModelBuilder and a report.
 
 MuJoCo's own compiler reads the file.
 """
@@ -59,34 +59,37 @@ def load_mjcf(
 ) -> tuple[ModelBuilder, ImportReport]:
     """Read a MuJoCo model from an MJCF file, from MJCF text, or from a compiled model.
 
-    Frames are MuJoCo's. For hinges and slides, ``joint.<label>.position`` equals MuJoCo's qpos. Labels are the names in
-    the file, with ``_`` in place of dots and spaces. By default, a body without joints becomes part of its parent.
-    Several hinges and slides of a body become one d6 joint, or single joints with light links between them.
+    The frames are MuJoCo's frames. For hinges and slides, ``joint.<label>.position`` equals MuJoCo's qpos. Labels are
+    the names in the file, with ``_`` in place of dots and spaces. By default, a body without joints becomes part of its
+    parent. Several hinges and slides of a body become one d6 joint. If no d6 joint fits, they become single joints with
+    very light bodies between them.
 
     ``report.findings`` lists everything in the file that the model lacks. ``report.commands`` maps MuJoCo's ctrl to
     commands of the model. ``report.poses`` names the keyframes.
 
     Args:
         source: path, MJCF text (starts with "<"), ``mujoco.MjSpec``, or ``mujoco.MjModel``.
-        fixed_base: whether to weld the base to the world in its starting pose, or to let it float (default: as in the
-            file). The base is the child of the world whose subtree has the most joints.
+        fixed_base: True welds the base to the world in its starting pose. False lets the base float. By default, the
+            file decides. The base is the child of the world whose subtree has the most joints.
         gravity: gravitational acceleration in the world frame, m/s2 (default: as in the file).
         xform: pose of the file's world frame in the model's world frame.
         merge_fixed: merge bodies without joints into their parents. If False, fixed joints connect these bodies to
             their parents.
         keep: names or wildcards of bodies that are never merged, such as "camera*".
         collisions: add the geoms that collide.
-        self_collisions: whether all moving bodies collide (except neighbors), or none. By default, contype,
-            conaffinity, <exclude> and <pair> of the file decide which moving bodies collide.
+        self_collisions: True lets all moving bodies collide with each other, except neighbors. With False, moving
+            bodies do not collide with each other. By default, contype, conaffinity, <exclude> and <pair> of the file
+            decide.
         visuals: add the visible geoms and sites.
         visual_groups: groups (0 to 5) of geoms and sites that are visible (default: the groups that MuJoCo shows).
         meshes: collision shapes of meshes, "hull" for the convex hull as in MuJoCo, or "decompose" for several hulls
             (needs coacd).
         actuators: add the actuators.
-        switchable: names or wildcards of connect and weld constraints to switch while the simulation runs. They become
-            latches: ``sim.write("joint.<label>.attached", 1.0, worlds)``. Inactive constraints always become latches.
+        switchable: names or wildcards of connect and weld constraints that you want to switch during the simulation.
+            They become latches: ``sim.write("joint.<label>.attached", 1.0, worlds)`` closes a latch. Inactive
+            constraints always become latches.
         asset_dirs: folders to search for files that MuJoCo does not find.
-        assets: contents of files by name, in place of files on the disk.
+        assets: file name -> content (bytes). These files replace files on disk.
         pose: name of the keyframe to start in (default: qpos0).
         strict: raise an error if anything that changes the motion is missing.
 
@@ -126,7 +129,7 @@ def load_mounted_mjcf(
 ) -> tuple[ModelBuilder, ImportReport]:
     """Read a model like ``load_mjcf``, but add its fixed bases as bodies with a fixed joint.
 
-    ``add_builder`` can then join these bodies to a parent body.
+    ``add_builder`` can then connect these bodies to a parent body.
     """
     return _load(source, _options(mount=True, **options), xform, asset_dirs, assets, pose, strict)
 

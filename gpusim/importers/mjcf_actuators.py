@@ -1,8 +1,9 @@
 """Actuators of the MJCF importer.
 
-In MuJoCo, an actuator of length l and velocity v has the force ``gain ctrl + b0 + b1 l + b2 v`` (biasprm b0, b1, b2).
-With b1 < 0, the actuator becomes a position servo. With b1 = 0 and b2 < 0, the actuator becomes a velocity servo. With
-b1 = b2 = 0, the actuator becomes a joint force. Command maps convert MuJoCo's ctrl values to commands of the model.
+The force of a MuJoCo actuator is ``gain ctrl + b0 + b1 l + b2 v``. Here l is the actuator's length, v its velocity,
+and b0, b1, b2 are the values of biasprm. With b1 < 0, the actuator becomes a position servo. With b1 = 0 and b2 < 0,
+it becomes a velocity servo. With b1 = b2 = 0, it becomes a joint force. Command maps convert MuJoCo's ctrl values to
+commands of the model.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from gpusim.importers.mjcf_muscles import add_muscle, is_muscle, unknown_muscle
 from gpusim.importers.report import CommandInfo
 
 GREATEST_EFFORT = 1e12
-"""Value that replaces a missing limit, N or N m."""
+"""Effort limit (N or N m) in a direction without a limit, if the other direction has a limit."""
 
 
 @dataclass(frozen=True)
 class _Law:
-    """Effort ``gain ctrl + constant - stiffness q - damping q'`` on a joint coordinate q, clipped to its limits."""
+    """Effort on a joint coordinate q: ``gain ctrl + constant - stiffness q - damping q'``, clipped to the limits."""
 
     gain: float
     constant: float
@@ -61,7 +62,7 @@ def add_actuators(context: Context) -> None:
 
 
 def _enum(context: Context, name: str, value: Any) -> str:
-    """Return the name of a value of an enumeration in lower case, such as "joint" for mjTRN_JOINT."""
+    """Return the lower-case name of an enumeration value, such as "joint" for mjTRN_JOINT."""
     return str(getattr(context.mj, name)(int(value)).name).split("_", 1)[1].lower()
 
 
@@ -120,7 +121,10 @@ def _joint_limit(context: Context, j: int) -> tuple[float, float]:
 
 
 def _law(context: Context, a: int, joint_limit: tuple[float, float], offset: float) -> _Law:
-    """Return the effort law on a joint coordinate. MuJoCo's actuator length is the coordinate plus ``offset``."""
+    """Return the effort law of an actuator on a joint coordinate q.
+
+    MuJoCo's actuator length is gear (q + ``offset``).
+    """
     m, gear = context.m, float(context.m.actuator_gear[a][0])
     bias = m.actuator_biasprm[a] if _enum(context, "mjtBias", m.actuator_biastype[a]) == "affine" else np.zeros(3)
     own = sorted(gear * x for x in context.limited(m.actuator_forcelimited[a], m.actuator_forcerange[a]))
@@ -183,7 +187,7 @@ def _map(
     offset: float = 0.0,
     clip: tuple[float, float] = (-math.inf, math.inf),
 ) -> None:
-    """Give a command the units, the range (within ``clip``) and the starting value of MuJoCo's ctrl."""
+    """Set the units, the range (within ``clip``) and the starting value of a command to those of MuJoCo's ctrl."""
     m, k = context.m, _control(context, a)
     if factor == 0.0:
         context.lost("info", "ACTUATOR", a, "gain 0", "its ctrl has no effect")

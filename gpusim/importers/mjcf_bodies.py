@@ -14,9 +14,9 @@ from gpusim.typing import Array
 from gpusim.validate import least_moment
 
 KEPT_SHARE = 1e-6
-"""Mass of a kept body without mass, as a share of the mean mass of the bodies with mass."""
+"""Mass that a massless body without joints gets, as a fraction of the mean mass of all bodies with mass."""
 MISSING_SHARE = 1e-4
-"""Mass of a moving body without mass, as a share of the mean mass of the bodies with mass."""
+"""Mass that a massless body with joints gets, as a fraction of the mean mass of all bodies with mass."""
 
 
 def find_base(context: Context) -> int:
@@ -37,7 +37,7 @@ def free_joint(context: Context, b: int) -> int | None:
 
 
 def add_bodies(context: Context) -> None:
-    """Add all bodies. MuJoCo bodies without joints are merged into their parents, unless the options keep them."""
+    """Add all bodies. Bodies without joints are merged into their parents, unless the options keep them."""
     m, report = context.m, context.report
     base = find_base(context)
     for b in range(1, m.nbody):

@@ -18,7 +18,7 @@ from gpusim.transform import Transform
 End = tuple[int, Transform]
 
 SLOW = 0.05
-"""Constraints with a larger time constant (s) are visibly soft."""
+"""Time constant (s) above which a constraint is visibly soft."""
 
 
 def add_equalities(context: Context) -> None:
@@ -52,7 +52,7 @@ def add_equalities(context: Context) -> None:
 
 
 def _ends(context: Context, e: int) -> tuple[End, End]:
-    """Return the two bodies of a connect or weld, and the joint's frame in each of them."""
+    """Return the two bodies of a connect or weld, and the joint frame in each body."""
     m, mj, data = context.m, context.mj, context.m.eq_data[e]
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     kinds = context.field("eq_objtype", None)
@@ -105,7 +105,7 @@ def _add_latch(context: Context, e: int, active: bool) -> None:
 
 
 def _add_soft(context: Context, e: int, a: int, b: int, frame_a: Any, frame_b: Any, weld: bool, label: str) -> None:
-    """Add a bushing with the static stiffness of a soft constraint between a body and a mocap body."""
+    """Add a bushing between a body and a mocap body, with the static stiffness of a soft constraint."""
     stiffness, damping = [], []
     for inverse in _inverse_weights(context, e):
         k, c = _static_spring(context, e, inverse)
@@ -121,7 +121,7 @@ def _add_soft(context: Context, e: int, a: int, b: int, frame_a: Any, frame_b: A
 
 
 def _inverse_weights(context: Context, e: int) -> tuple[float, float]:
-    """Return the sum of MuJoCo's invweight0 of both bodies: translation (1/kg) and rotation (1/(kg m2))."""
+    """Return the sums of both bodies' invweight0 for translation (1/kg) and for rotation (1/(kg m2))."""
     m, total = context.m, np.zeros(2)
     kinds = context.field("eq_objtype", None)
     for o in (int(m.eq_obj1id[e]), int(m.eq_obj2id[e])):
@@ -131,9 +131,9 @@ def _inverse_weights(context: Context, e: int) -> tuple[float, float]:
 
 
 def _static_spring(context: Context, e: int, inverse: float) -> tuple[float, float]:
-    """Return the static stiffness of a soft constraint and its critical damping.
+    """Return the static stiffness and the critical damping of a soft constraint.
 
-    See MuJoCo's documentation, "Solver parameters", for the constraint force at rest.
+    Source: the constraint force at rest in MuJoCo's documentation, "Solver parameters".
     """
     time, ratio = (float(x) for x in context.m.eq_solref[e][:2])
     most = min(float(context.m.eq_solimp[e][1]), 0.9999)

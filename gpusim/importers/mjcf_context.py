@@ -25,7 +25,7 @@ _PLURALS = {"body": "bodies", "equality": "equalities"}
 
 @dataclass(frozen=True)
 class Options:
-    """Arguments of ``load_mjcf``. With ``mount``, a fixed base becomes a body with a fixed joint to the world."""
+    """Arguments of ``load_mjcf``. If ``mount`` is True, a fixed base becomes a body with a fixed joint to the world."""
 
     fixed_base: bool | None = None
     gravity: Any = None
@@ -43,7 +43,13 @@ class Options:
 
 @dataclass(frozen=True)
 class Coordinate:
-    """The builder's joint (index and label) for a MuJoCo joint, and the index of the coordinate in that joint."""
+    """Joint and coordinate in the builder that represent a MuJoCo joint.
+
+    Attributes:
+        index: index of the joint in the builder.
+        label: label of the joint in the builder.
+        axis: index of the coordinate in the joint.
+    """
 
     index: int
     label: str
@@ -57,11 +63,11 @@ class Losses:
     facts: dict[tuple[str, str, str, str, str], list[str]] = field(default_factory=dict)
 
     def add(self, severity: str, kind: str, name: str, what: str, effect: str = "", fix: str = "") -> None:
-        """Add the element ``name`` of a ``kind`` to the finding with the same problem."""
+        """Add the element ``name`` to the finding about the same problem."""
         self.facts.setdefault((severity, kind, what, effect, fix), []).append(name)
 
     def write(self, report: ImportReport) -> None:
-        """Add one finding to the report for each problem."""
+        """Write one finding for each problem to the report."""
         for (severity, kind, what, effect, fix), names in self.facts.items():
             quoted = ", ".join(f"'{name}'" for name in names[:NAMED_IN_FINDINGS] if name)
             more = len(names) - NAMED_IN_FINDINGS
@@ -77,21 +83,21 @@ class Context:
     Attributes:
         mj: the package ``mujoco``.
         m: the MjModel.
-        at_zero, now: two MjData, at qpos0 and in the starting posture, after MuJoCo's kinematics.
-        homes: index of the builder's body that contains each MuJoCo body (-1: the world), and the pose of the MuJoCo
-            body in the frame of the builder's body.
-        members: body index in the builder -> MuJoCo bodies that this body contains, the merged ones last.
-        labels: label in the builder of each MuJoCo body that is not merged.
-        joint_labels: label in the report of each MuJoCo joint.
-        coordinates: joint and coordinate in the builder of each MuJoCo joint.
-        tendons: joint index in the builder of each MuJoCo tendon.
-        offsets: length of each MuJoCo tendon minus the coordinate of the builder's joint, a constant (m).
-        shapes: index of the first shape of each MuJoCo geom.
-        parts: indices of all shapes of each MuJoCo geom. A decomposed mesh has several shapes.
-        pieces: triangles of each MuJoCo mesh for drawing.
+        at_zero, now: MjData at qpos0, and MjData in the starting posture, both with computed kinematics.
+        homes: MuJoCo body -> index of the builder's body that contains it (-1 for the world), and its pose in the frame
+            of that body.
+        members: body index in the builder -> the MuJoCo bodies that this body contains. Merged bodies come last.
+        labels: MuJoCo body -> label in the builder. Merged bodies have no label.
+        joint_labels: MuJoCo joint -> label in the report.
+        coordinates: MuJoCo joint -> joint and coordinate in the builder.
+        tendons: MuJoCo tendon -> joint index in the builder.
+        offsets: MuJoCo tendon -> tendon length minus the coordinate of the builder's joint (m). It is constant.
+        shapes: MuJoCo geom -> index of its first shape.
+        parts: MuJoCo geom -> indices of all its shapes. A decomposed mesh has several shapes.
+        pieces: MuJoCo mesh -> triangles for drawing.
         actuators: number of actuators.
-        controls: index in MuJoCo's ctrl, and command in the model, of each command.
-        activations: index in MuJoCo's act, command in the model, minimum and maximum of each activation.
+        controls: index in MuJoCo's ctrl and command in the model, for each command.
+        activations: index in MuJoCo's act, command in the model, minimum and maximum, for each activation.
     """
 
     def __init__(self, mj: ModuleType, model: Any, options: Options, builder: ModelBuilder, report: ImportReport):
@@ -114,7 +120,7 @@ class Context:
         self._used: dict[str, set[str]] = {}
 
     def off(self, *names: str) -> bool:
-        """Return True if the model disables at least one of the MuJoCo features ``names``, such as "LIMIT"."""
+        """Return True if the model disables any of the MuJoCo features ``names``, such as "LIMIT"."""
         bits = self.mj.mjtDisableBit
         passive = getattr(bits, "mjDSBL_PASSIVE", 0)  # springs and dampers together, before MuJoCo 3.4
         return any(int(self.m.opt.disableflags) & int(getattr(bits, f"mjDSBL_{name}", passive)) for name in names)
@@ -128,7 +134,10 @@ class Context:
         return getattr(self.m, name, default)
 
     def name(self, kind: str, index: int) -> str:
-        """Return an element's name in the file, or else its ``kind`` (as in mjtObj, such as "BODY") and number."""
+        """Return an element's name in the file. An element without a name gets a name such as "body3".
+
+        ``kind`` is the element's kind as in mjtObj, such as "BODY".
+        """
         number = getattr(self.mj.mjtObj, f"mjOBJ_{kind}")
         found = self.mj.mj_id2name(self.m, number, index)
         if found:
@@ -139,7 +148,7 @@ class Context:
         return found
 
     def label(self, space: str, text: str) -> str:
-        """Return a label for a name: without dots and spaces, and unused in the builder's name space ``space``."""
+        """Convert a name to a label without dots and spaces that is unused in the builder's name space ``space``."""
         label, used = word(text, space), self._used.setdefault(space, set())
         while label in used:
             label += "_"
@@ -172,7 +181,7 @@ class Context:
 
 
 def word(text: str, default: str) -> str:
-    """Return a name with ``_`` in place of dots, spaces and control characters, which labels cannot contain."""
+    """Replace dots, spaces and control characters by ``_``. An empty text becomes ``default``."""
     return "".join(c if c.isprintable() and not c.isspace() and c != "." else "_" for c in text) or default
 
 

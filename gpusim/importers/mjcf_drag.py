@@ -1,4 +1,4 @@
-"""Drag of the MJCF importer, with MuJoCo's inertia-box model for density, viscosity and wind."""
+"""Drag of the MJCF importer: MuJoCo's inertia-box model with density, viscosity and wind."""
 
 from __future__ import annotations
 

@@ -28,9 +28,9 @@ class Filters:
     Attributes:
         geoms: geoms that may collide.
         number: geom -> number of its group.
-        meets: array (groups, groups), True if two groups collide.
-        alone: array (groups,), True for groups whose geoms have contype = conaffinity = 0. Geoms of these groups
-            collide only in the pairs of <pair>.
+        meets: whether two groups collide, a bool array (groups, groups).
+        alone: whether all geoms of a group have contype = conaffinity = 0, a bool array (groups,). These geoms collide
+            only in the pairs of <pair>.
         named: whether the builder supports the number of groups. If not, each pair of geoms gets its own collision
             rule.
     """
@@ -138,7 +138,11 @@ class Filters:
         return found
 
     def _listed(self, geoms: list[int]) -> dict[tuple[int, int], int]:
-        """Return the pairs of <pair>: indices (i, k) into ``geoms`` with i < k -> index of the pair in the file."""
+        """Return the <pair> elements of the file.
+
+        Returns:
+            A dict: two indices (i, k) into ``geoms`` with i < k -> index of the <pair> in the file.
+        """
         m, place, found = self.context.m, {g: i for i, g in enumerate(geoms)}, {}
         for p in range(m.npair):
             one, two = int(m.pair_geom1[p]), int(m.pair_geom2[p])
@@ -148,7 +152,7 @@ class Filters:
         return found
 
     def _pair_friction(self, a: int, b: int) -> tuple[float, float, float]:
-        """Return the friction of two geoms by MuJoCo's rule."""
+        """Return the friction of two geoms, combined by MuJoCo's rule."""
         m = self.context.m
         if m.geom_priority[a] != m.geom_priority[b]:
             g = max(a, b, key=lambda x: int(m.geom_priority[x]))
@@ -174,7 +178,7 @@ class Filters:
 
 
 def _joined(builder: ModelBuilder, bodies: Array) -> Array:
-    """Return a mask (n, n) of the shape pairs whose bodies do not collide because a joint connects them."""
+    """Return a mask (n, n) of shape pairs. It is True for bodies that do not collide because a joint connects them."""
     found = np.zeros((bodies.size, bodies.size), bool)
     place = {int(b): np.flatnonzero(bodies == b) for b in set(bodies.tolist())}
     for a, b in joined_bodies(builder.joints, {b for b in place if b >= 0}):

@@ -1,7 +1,7 @@
 """Joints of the MJCF importer.
 
-The joint frame's origin is the joint's anchor. For hinges and slides, ``joint.<label>.position`` equals MuJoCo's qpos.
-Several hinges and slides of a body become one d6 joint, or single joints with light links between them.
+The origin of the joint frame is the joint's anchor. For hinges and slides, ``joint.<label>.position`` equals MuJoCo's
+qpos. Several hinges and slides of a body become one d6 joint, or single joints with light links between them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 MIDDLE_MOST = 1.55
-"""Maximum middle angle of three d6 rotations, rad. A d6 joint has gimbal lock at 90 degrees."""
+"""Maximum angle (rad) of the second of three d6 rotations. A d6 joint has gimbal lock at 90 degrees."""
 
 
 def add_joints(context: Context) -> None:
@@ -70,7 +70,7 @@ def _label(context: Context, j: int) -> str:
 
 
 def _add_single(context: Context, j: int, parent: int, child: int, start: Transform) -> None:
-    """Add joint ``j`` to a child with the pose ``start`` in the parent at qpos0."""
+    """Add joint ``j``. ``start`` is the pose of the child in the parent's frame at qpos0."""
     kind = int(context.m.jnt_type[j])
     if kind == FREE:
         _add_free(context, j, child)
@@ -135,7 +135,7 @@ def _add_free(context: Context, j: int, child: int) -> None:
 
 
 def _fits_d6(context: Context, joints: list[int]) -> bool:
-    """Return True if one d6 joint can replace the joints: orthogonal slides, then orthogonal hinges with one anchor."""
+    """Return True if one d6 joint fits: orthogonal slides first, then orthogonal hinges with one anchor."""
     m = context.m
     kinds = [int(m.jnt_type[j]) for j in joints]
     slides, turns = kinds.count(SLIDE), kinds.count(HINGE)
@@ -223,7 +223,7 @@ def _moved(context: Context, j: int) -> Transform:
 
 
 def _link_velocity(context: Context, b: int, joints: list[int], pose: Transform) -> tuple[Array, Array]:
-    """Return the linear and angular velocity of a light link, which ``joints`` connect to the parent."""
+    """Return the linear and angular velocity of a light link. ``joints`` connect the link to the parent."""
     m, now, parent = context.m, context.now, int(context.m.body_parentid[b])
     both = np.zeros(6)
     context.mj.mj_objectVelocity(m, now, context.mj.mjtObj.mjOBJ_XBODY, parent, both, 0)

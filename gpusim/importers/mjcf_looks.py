@@ -35,8 +35,8 @@ class GeomLook:
 
     Attributes:
         rgba: color and opacity (0 to 1).
-        options: arguments of ``add_visual`` for transparency, texture and finish (empty for an opaque geom with the
-            default finish).
+        options: arguments of ``add_visual`` for transparency, texture and finish. They are empty for an opaque geom
+            with the default finish.
     """
 
     rgba: Array
@@ -55,14 +55,14 @@ class GeomLook:
 
 
 def geom_look(context: Context, g: int) -> GeomLook:
-    """Return the look of a geom: its own color or else the material's color, and the material's texture and finish."""
+    """Return the look of a geom. The material gives texture and finish, and the color if the geom has none."""
     look = _look(context, context.m.geom_rgba[g], int(context.m.geom_matid[g]))
     texture = _texture(context, g, int(context.m.geom_matid[g]))
     return look if texture is None else GeomLook(look.rgba, {**look.options, "texture": texture})
 
 
 def site_look(context: Context, s: int) -> GeomLook:
-    """Return the look of a site: its own color or else the material's color, and the material's finish."""
+    """Return the look of a site. The material gives the finish, and the color if the site has none."""
     return _look(context, context.m.site_rgba[s], int(context.m.site_matid[s]))
 
 
@@ -110,9 +110,10 @@ def _texture(context: Context, g: int, material: int) -> Texture | None:
 
 
 def _on_plane(pixels: Array, repeat: Array, half: Array, uniform: bool) -> Texture:
-    """Return a texture on a plane of half sizes ``half`` (2,), m, as in MuJoCo. A half size of 0 means infinite.
+    """Return a texture that looks as in MuJoCo on a plane with the half sizes ``half`` (2,), m.
 
-    MuJoCo's image starts at the plane's edge. The viewer's image starts in the middle, so this function shifts it.
+    A half size of 0 means infinite. MuJoCo's image starts at the plane's edge. The viewer's image starts in the middle,
+    so this function shifts it.
     """
     size = np.where(half > 0.0, half, 1.0)
     times = repeat * size if uniform else repeat

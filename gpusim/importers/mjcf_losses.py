@@ -123,7 +123,7 @@ def compensates(context: Context, j: int) -> bool:
 
 
 def driven(context: Context, a: int) -> tuple[set[int], int]:
-    """Return the joints that an actuator drives, and the index of its tendon, or -1 without a tendon."""
+    """Return the joints that an actuator drives, and the index of its tendon (-1 without a tendon)."""
     m, kinds, target = context.m, context.mj.mjtTrn, int(context.m.actuator_trnid[a][0])
     kind = kinds(int(m.actuator_trntype[a]))
     if kind in (kinds.mjTRN_JOINT, kinds.mjTRN_JOINTINPARENT):

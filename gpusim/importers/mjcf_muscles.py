@@ -1,4 +1,4 @@
-"""Muscles of the MJCF importer, with MuJoCo's muscle model and activation dynamics, on a joint or a tendon."""
+"""Muscles of the MJCF importer on joints and tendons, with MuJoCo's muscle model and activation dynamics."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def unknown_muscle(context: Context, a: int) -> str:
 
 
 def add_muscle(context: Context, a: int, joint: int, axis: int, offset: float, label: str) -> None:
-    """Add a muscle on a joint coordinate. MuJoCo's actuator length is the coordinate plus ``offset``."""
+    """Add a muscle on a joint coordinate q. MuJoCo's actuator length is gear (q + ``offset``)."""
     m = context.m
     gear, at = float(m.actuator_gear[a][0]), int(m.actuator_actadr[a])
     lower, upper, force, scale, lmin, lmax, vmax, fpmax, fvmax = (float(x) for x in m.actuator_gainprm[a][:9])

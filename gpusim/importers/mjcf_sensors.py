@@ -1,4 +1,4 @@
-"""Sensors of the MJCF importer, which ``report.sensors`` maps to signals of the model."""
+"""Sensors of the MJCF importer. ``report.sensors`` maps each sensor to a signal of the model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FRAME = {
     "framelinvel": ("linear_velocity", ""),
     "frameangvel": ("angular_velocity", ""),
 }
-"""Type of frame sensor, such as "framepos" -> signal of a site, and form of the value."""
+"""Type of frame sensor -> signal of a site, and form of the value."""
 _SITE = {
     "accelerometer": ("acceleration", ""),
     "gyro": ("angular_rate", ""),
@@ -47,7 +47,7 @@ _FAR = 1000.0
 
 
 def add_sensors(context: Context) -> None:
-    """List the signal of every sensor in ``report.sensors``, and add a finding for each sensor without a signal."""
+    """Write the signal of every sensor to ``report.sensors``. A sensor without a signal gets a finding."""
     m, mj = context.m, context.mj
     for s in range(m.nsensor):
         kind = str(mj.mjtSensor(int(m.sensor_type[s])).name).removeprefix("mjSENS_").lower()
@@ -64,7 +64,7 @@ def add_sensors(context: Context) -> None:
 
 
 def _range_of_value(context: Context, s: int) -> tuple[float, float]:
-    """Return the range to which MuJoCo's ``cutoff`` clips the sensor's value."""
+    """Return the range of a sensor's values. MuJoCo clips them to ``cutoff``."""
     cutoff = float(context.m.sensor_cutoff[s])
     types, own = context.mj.mjtDataType, int(context.m.sensor_datatype[s])
     real, positive = int(types.mjDATATYPE_REAL), int(types.mjDATATYPE_POSITIVE)
@@ -133,7 +133,7 @@ def _of_frame(context: Context, s: int, quantity: str, form: str) -> SensorInfo 
 
 
 def _site_of(context: Context, kind: int, target: int, name: str) -> str | None:
-    """Return the label of the site at an object's frame, after adding a site for an object that is not a site."""
+    """Return the label of a site at an object's frame. If the object is not a site, add a site at the frame."""
     m, mj = context.m, context.mj
     if kind == int(mj.mjtObj.mjOBJ_SITE):
         return context.builder.sites[target].label
@@ -177,7 +177,7 @@ def _part(context: Context, b: int) -> Part:
 
 
 def _touch(context: Context, s: int, site: int) -> SensorInfo | None:
-    """Add a contact sensor, which measures all contacts of the site's body, for a touch sensor."""
+    """Add a contact sensor for a touch sensor. The contact sensor measures all contacts of the site's body."""
     body, _ = context.site(site)
     if body == WORLD or context.builder.bodies[body].kinematic:
         return None

@@ -1,4 +1,4 @@
-"""Input of the MJCF importer: a path, text, MjModel or MjSpec becomes a compiled MuJoCo model."""
+"""Input of the MJCF importer: compile a path, text, MjModel or MjSpec to a MuJoCo model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FILE_NAMES = re.compile(rb"""\b(?:file|file(?:right|left|up|down|front|back))\s
 _MISSING = re.compile("pening file|resource not found")
 """Phrases in MuJoCo's error messages about missing files."""
 _MOST_ROUNDS = 10
-"""Maximum depth of included files in the search for file names."""
+"""Maximum depth of nested includes in the search for missing files."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def compile_model(
 
     Args:
         source: path of a file, MJCF text (starts with "<"), an MjSpec, or an MjModel.
-        assets: contents of files by name, in place of files on the disk.
+        assets: file name -> content (bytes). These files replace files on disk.
         asset_dirs: folders to search for files that the compiler does not find.
 
     Raises:
@@ -131,7 +131,7 @@ def _checked_assets(assets: Mapping[str, bytes] | None) -> Mapping[str, bytes]:
 
 
 def _search(text: bytes, folders: Sequence[str | os.PathLike[str]]) -> Iterator[tuple[str, bytes]]:
-    """Yield base name and content of the files that ``text`` names and the folders contain."""
+    """Yield the base name and the content of each file that ``text`` names and ``folders`` contain."""
     wanted = {Path(match.decode(errors="replace")) for match in _FILE_NAMES.findall(text)}
     if not wanted or not folders:
         return

@@ -1,7 +1,7 @@
 """Joint springs, tendons and gravity compensation of the MJCF importer.
 
-A fixed tendon is a weighted sum of joint coordinates. A spatial tendon becomes a weighted sum of distances between its
-sites and of lengths around its geoms.
+A fixed tendon is a weighted sum of joint coordinates. A spatial tendon becomes a weighted sum of segment lengths. A
+segment is straight between two sites, or wraps around a geom.
 """
 
 from __future__ import annotations
@@ -108,7 +108,10 @@ def _fixed_terms(context: Context, rows: list[int]) -> list[tuple[int, int, floa
 
 
 def _spatial_terms(context: Context, t: int, rows: list[int]) -> list[tuple[int, int, float]] | None:
-    """Add distance joints and wrapped ropes between consecutive sites, and return their terms, or None without any."""
+    """Add a distance joint or a wrapped rope between consecutive sites.
+
+    Return the terms (joint, coordinate, factor) of the tendon, or None if all segments have a constant length.
+    """
     m = context.m
     divisor, constant = 1.0, 0.0
     last: tuple[int, Transform] | None = None
@@ -207,7 +210,7 @@ def _add_tendon(context: Context, t: int, terms: list[tuple[int, int, float]]) -
 
 
 def _add_spring(context: Context, t: int, stiffness: float, name: str, offset: float) -> None:
-    """Add the spring of a tendon, which has no force while the length is within ``springlength``."""
+    """Add the spring of a tendon. The spring has no force while the length is within ``springlength``."""
     lower, upper = (float(x) - offset for x in np.ravel(context.m.tendon_lengthspring[t]))
     index, label = context.tendons[t], context.label("actuator", name)
     spring: dict[str, Any] = {"stiffness": stiffness, "rest_angle": lower}

@@ -1,4 +1,4 @@
-"""Named postures of a file: joint positions within their limits."""
+"""Named postures of a file. Joint positions are clipped to the joint limits."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def add_poses(
     poses: Mapping[str, Mapping[str, float]],
     roots: Mapping[str, Transform] | None = None,
 ) -> None:
-    """Add the postures of a file to the model. The leaders determine the positions of their followers (``<mimic>``).
+    """Add the postures of a file to the model. Followers (``<mimic>``) get the positions that their leaders determine.
 
     Args:
         builder: receives the postures.
-        report: describes all joints, and receives the labels of the postures and a finding for each position outside
-            the joint's limits.
+        report: describes all joints. It receives the labels of the postures, and a finding for each position outside
+            the limits of a joint.
         poses: posture -> joint label -> position (rad or m).
         roots: posture -> pose of a floating base in the world.
     """

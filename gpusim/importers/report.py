@@ -24,8 +24,8 @@ class Finding:
     """One difference between the file and the model: something that the import changed, repaired or omitted.
 
     Attributes:
-        severity: one of "motion" (the difference affects the motion even without contacts), "contact" (only contacts),
-            "look" (only the appearance) and "info" (nothing, for example a corrected typo).
+        severity: what the difference affects. "motion" means the motion even without contacts, "contact" only contacts,
+            "look" only the appearance, and "info" nothing (for example a corrected typo).
         element: kind and name in the file, for example "joint 'knee'", or empty for the file itself.
         what: what the file contains.
         effect: what the model contains instead, or empty.
@@ -47,7 +47,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class CommandInfo:
-    """The command of an actuator of the file.
+    """Command for an actuator of the file.
 
     Set ``sim.control[command] = factor * clip(value, lower, upper) + offset``, where ``value`` is in the file's units.
 
@@ -104,8 +104,8 @@ class JointInfo:
         friction: dry friction (N m or N).
         mimic: the joint that this joint follows, or None.
         initial_position: position (rad or m) in the imported pose.
-        load_inertia: inertia (kg m2) about the joint's axis of all bodies that the joint moves, in the imported pose,
-            or the mass (kg) of these bodies for a prismatic joint. Use ``load_inertia`` to scale gains.
+        load_inertia: load of the joint in the imported pose, to scale gains. The load is the inertia about the joint's
+            axis of all bodies that the joint moves (kg m2). For a prismatic joint, it is the mass of these bodies (kg).
         axis: index of the coordinate in the builder's joint, usually 0. Several joints of an MJCF body can become one
             joint with several coordinates.
     """
@@ -139,12 +139,12 @@ class Findings:
 
     @property
     def exact(self) -> bool:
-        """Return True if no finding has severity "motion", so that the model moves as the file describes."""
+        """Return True if no finding has severity "motion". The model then moves as the file describes."""
         return not any(finding.severity == "motion" for finding in self.findings)
 
     @property
     def warnings(self) -> list[str]:
-        """Return one sentence for each group of similar findings, with the names of up to four of their elements."""
+        """Return one sentence for each group of similar findings. Each sentence names up to four elements."""
         return one_for_each_fact(finding.sentence for finding in self.findings)
 
     def first_loss(self) -> str:
@@ -174,7 +174,7 @@ class ImportReport(Findings):
         overlaps: pair of links -> overlap (m) in the imported pose. Overlapping links do not collide, even with
             self-collisions enabled.
         visuals: link name -> indices of its visuals in the builder.
-        triangles: number of triangles of all visuals, if a circle is drawn with 32 segments.
+        triangles: number of triangles of all visuals, with 32 segments for a circle.
         joints: joint label -> JointInfo, in the order of the builder's joints.
         joint_limits: joint label -> (effort, velocity) of every movable joint.
         ignored: element name, such as "sensor" -> number of ignored elements.
@@ -207,7 +207,7 @@ class ImportReport(Findings):
     sensors: dict[str, SensorInfo] = field(default_factory=dict)
 
     def displace(self, pose: Transform) -> None:
-        """Transform by ``pose`` everything that the file attaches to its world: sensors, and links without a body."""
+        """Move everything that the file attaches to its world by ``pose``: sensors and links of the world."""
         place = np.eye(4)
         place[:3, :3], place[:3, 3] = pose.matrix(), pose.position
         for link in [link for link, body in self.merged.items() if body == "world"]:
@@ -293,7 +293,7 @@ class ImportReport(Findings):
 
 
 def combined(reports: Sequence[ImportReport]) -> ImportReport | None:
-    """Combine the reports about the models of one file into one report. Return None without reports."""
+    """Combine the reports about the models of one file into one report. Return None if there are no reports."""
     if len(reports) < 2:
         return reports[0] if reports else None
     made = ImportReport("", "", "", None, all(report.fixed_base for report in reports))
@@ -328,7 +328,7 @@ _DETAILS = re.compile(r""" \([^()]*\)|'[^']*'|"[^"]*"|[-+]?\b(?:\d[\w.+-]*|inf|n
 
 
 def one_for_each_fact(sentences: Iterable[str], shown: int = 3) -> list[str]:
-    """Merge sentences that differ only in names and numbers. The first sentence lists up to ``shown`` other names."""
+    """Merge sentences that differ only in names and numbers. A merged sentence lists up to ``shown`` other names."""
     facts: dict[str, dict[str, str]] = {}
     for sentence in sentences:
         name = re.search("'[^']*'", sentence)

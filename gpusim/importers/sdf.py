@@ -1,4 +1,4 @@
-"""SDF import with ``load_sdf``, which turns a file into a ModelBuilder and a report."""
+"""SDF import: ``load_sdf`` converts a file to a ModelBuilder and a report."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def load_sdf(
 ) -> tuple[ModelBuilder, ImportReport]:
     """Read models or a world from an SDF file (Gazebo) or from SDF text.
 
-    A body's frame is its link's frame. All joints are at 0 in the starting pose. Labels are the names in the file,
-    with the names of the enclosing models as a prefix ("robot::arm"). If the file has only one model, labels have no
-    prefix. Links of static models become part of the world. The importer searches for included models in
+    The frame of a body is the frame of its link. All joints are at 0 in the starting pose. Labels are the names in the
+    file, with the names of the enclosing models as a prefix ("robot::arm"). If the file has only one model, labels have
+    no prefix. Links of static models become part of the world. The importer searches for included models in
     ``asset_dirs``, in the folders above the file and in GZ_SIM_RESOURCE_PATH.
 
     Friction is as in Gazebo, with a default coefficient of 1. A contact uses the smaller friction of its two shapes.
@@ -53,23 +53,23 @@ def load_sdf(
 
     Args:
         path_or_string: a path, a model's folder, or SDF text (a string that starts with "<").
-        fixed_base: whether to fix the first link of each floating model to the world (True), or to omit fixed joints to
-            the world (False). With None, the bases are as in the file.
+        fixed_base: True fixes the first link of each floating model to the world. False omits all fixed joints to the
+            world. By default, the file decides.
         gravity: gravitational acceleration (m/s2) in the world frame (default: the value in the file, or (0, 0, -9.8)
             if the file has none).
         xform: pose of the file's world frame in the model's world frame (default: the identity).
-        merge_fixed: merge links at fixed joints into one body. ``report.merged`` lists the merged links.
+        merge_fixed: merge links that fixed joints connect into one body. ``report.merged`` lists the merged links.
         keep: patterns of links that stay bodies, such as ``["imu*"]``.
-        collisions: read the shapes. The first shape of a link has the label of the link. The labels of further shapes
-            end with a number.
+        collisions: read the collision shapes. The first shape of a link has the link's label. The labels of
+            further shapes end with a number.
         self_collisions: enable collisions between links of a model, except neighbors and links that overlap at the
             start (default: <self_collide> of the file).
         visuals: read visuals.
         meshes: collision shapes of meshes, "hull", or "decompose" for several hulls (needs the package coacd).
-        actuators: argument without effect, since SDF has no actuators.
+        actuators: has no effect, since SDF has no actuators.
         asset_dirs: folders to search for models, packages and meshes.
-        assets: files in memory, name -> content.
-        pose: only None is possible, since SDF has no named postures.
+        assets: files in memory, as a dict: file name -> content (bytes).
+        pose: must be None, since SDF has no named postures.
         strict: raise an error if a finding has severity "motion".
 
     Returns:
@@ -122,7 +122,7 @@ def load_sdf(
 
 
 def _located(given: str | os.PathLike[str], folders: Sequence[Path]) -> str | os.PathLike[str]:
-    """Return the text, or the path of the SDF file, which may be in one of ``folders`` or in a model's folder."""
+    """Return the SDF text or the path of the SDF file. The file may be in one of ``folders`` or in a model's folder."""
     if not isinstance(given, str | os.PathLike):
         raise ModelError(f"load_sdf: {type(given).__name__} is no path and no text; give a path or SDF text")
     if is_text(given):

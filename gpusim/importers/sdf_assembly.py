@@ -1,4 +1,4 @@
-"""Assembly of SDF: joints between links, merged bodies, fixed bases and the frames of sensors."""
+"""Assembly of SDF models: joints between links, merged bodies, fixed bases and sensors."""
 
 from __future__ import annotations
 
@@ -32,12 +32,17 @@ from gpusim.importers.urdf_bodies import matching
 from gpusim.transform import Transform
 
 AXES_IN_MODEL = (1, 4)
-"""In files up to this version of SDF, joint axes are given in the model's frame."""
+"""Last version of SDF in which joint axes refer to the model's frame."""
 
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint of the file, with the world pose of its frame. ``parent`` and ``child`` are None for the world."""
+    """A joint of the file.
+
+    Attributes:
+        parent, child: the two links, or None for the world.
+        pose: pose of the joint frame in the world.
+    """
 
     node: Node
     scope: Scope
@@ -115,7 +120,7 @@ class Assembly:
         return link
 
     def merge_fixed(self, keep: Sequence[str]) -> None:
-        """Merge the bodies of links at fixed joints, except links that match a pattern of ``keep``.
+        """Merge the bodies of links that fixed joints connect, except links that match a pattern of ``keep``.
 
         Raises:
             ModelError: a pattern matches no link.
@@ -167,7 +172,7 @@ class Assembly:
             self.report.add("info", f"joint {item.label!r}", limits, "the limit will push it back")
 
     def _placed(self, joint: Joint) -> Placed:
-        """Convert a joint, with parent and child exchanged if the child is the world."""
+        """Convert a joint. If the child is the world, exchange parent and child."""
         parent, child, axes = joint.parent, joint.child, joint.axes
         if child is None:
             parent, child, axes = None, parent, [axis.reversed() for axis in axes]
@@ -189,7 +194,7 @@ class Assembly:
         return parent, child
 
     def _roots(self, placed: list[Placed], fix: bool) -> None:
-        """Describe the base in the report. If ``fix`` is true, join the first link of each free model to the world."""
+        """Describe the base in the report. If ``fix`` is True, fix the first link of each free model to the world."""
         carried = {item.child for item in placed}
         by_scope: dict[Scope, list[Link]] = {}
         for link in self.links.values():
@@ -219,7 +224,7 @@ class Assembly:
         self.report.joints[label] = JointInfo(label, index, "fixed", parent="world", child=link.root.label)
 
     def weigh(self) -> None:
-        """Compute the load inertia of each joint with one axis, from all bodies that the joint moves."""
+        """Compute the load inertia of each joint with one axis. All bodies that the joint moves count."""
         placed = self.placed
         carrier: dict[int, Placed] = {}
         for item in placed:

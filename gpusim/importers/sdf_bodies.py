@@ -27,7 +27,7 @@ class Link:
     Attributes:
         node: <link>.
         scope: the model that contains the link.
-        label: label in the builder, from the names of the enclosing models and of the link.
+        label: label in the builder. It consists of the names of the enclosing models and the name of the link.
         pose: pose in the world.
         mass: mass properties in the link's frame, or None to compute them from the link's shapes (<inertial
             auto="true">).
@@ -55,7 +55,7 @@ class Link:
 
     @property
     def frame(self) -> Transform:
-        """Return the link's frame in the frame of its body, which is the world for a static link."""
+        """Return the link's pose in the frame of its body. For a static link, return the link's pose in the world."""
         if self.static:
             return self.pose
         return Transform() if self.root is self else self.root.pose.inverse() * self.pose
@@ -72,7 +72,7 @@ class Link:
 
 
 def read_links(world: Scope, report: ImportReport) -> dict[tuple[Scope, str], Link]:
-    """Return (model, link name) -> link, for all links."""
+    """Return a dict of all links: (model, link name) -> link."""
     models = [scope for scope in world.all_models() if scope.is_model]
     tops = list(world.models.values())
     alone = tops[0].path() if len(tops) == 1 else None
@@ -97,7 +97,7 @@ def read_links(world: Scope, report: ImportReport) -> dict[tuple[Scope, str], Li
 
 
 def scoped_label(scope: Scope, name: str, alone: str | None) -> str:
-    """Return a label from the names of the enclosing models and ``name``, without the name of the model ``alone``."""
+    """Join the names of the enclosing models and ``name`` to a label. The model name ``alone`` is left out."""
     path = scope.path()
     if alone is not None and (path == alone or path.startswith(f"{alone}::")):
         path = path[len(alone) :].lstrip(":")
@@ -139,7 +139,7 @@ def matrix_of(pose: Transform) -> np.ndarray:
 
 
 def merge(parent: Link, child: Link) -> None:
-    """Merge the body of the child into the body of the parent, which keeps its frame."""
+    """Merge the body of the child into the body of the parent. The frame of the parent's body does not change."""
     if parent.root is not child.root:
         child.root.carrier = parent.root
 
@@ -202,7 +202,7 @@ def _add_body(
 
 
 def complete_masses(builder: ModelBuilder, links: Iterable[Link], report: ImportReport) -> None:
-    """Compute mass properties for <inertial auto="true"> from the shapes, scaled to the mass in the file, if any."""
+    """Compute mass properties for <inertial auto="true"> from the shapes, and scale them to a mass in the file."""
     for link in links:
         if link.static or link.root is not link or builder.bodies[link.body].complete:
             continue
@@ -219,7 +219,10 @@ def complete_masses(builder: ModelBuilder, links: Iterable[Link], report: Import
 
 
 def add_weightless(builder: ModelBuilder, links: Sequence[Link], report: ImportReport) -> None:
-    """Disable gravity for links with <gravity> false, by a force if other links of the same body have gravity."""
+    """Disable gravity for links with <gravity> false.
+
+    If other links of the same body have gravity, a constant force cancels the weight of the link.
+    """
     gravity = np.asarray(builder.gravity)
     heavy = {link.root for link in links if link.node.flag("gravity", True) and (link.mass is None or link.mass.mass)}
     for link in links:

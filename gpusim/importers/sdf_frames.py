@@ -17,7 +17,7 @@ POSED = ("link", "frame", "joint")
 
 @dataclass(eq=False)
 class Scope:
-    """Name space of a model or of the world: its elements with names, and its nested models.
+    """Name space of a model or of the world. It contains named elements and nested models.
 
     Attributes:
         node: <model> or <world>, or <sdf> without a world.
@@ -28,7 +28,7 @@ class Scope:
         pose_node: <pose> of the model, or None.
         placement: name of the model's ``placement_frame``, or empty for the model's frame.
         static: whether the model is fixed to the world.
-        models: nested models by name.
+        models: model name -> nested model.
         base: pose of the file's world frame in the model's world frame.
         needs_ground: whether the file includes Gazebo's ground plane but the importer did not find this model.
     """
@@ -56,7 +56,7 @@ class Scope:
         return [self, *(inner for model in self.models.values() for inner in model.all_models())]
 
     def path(self) -> str:
-        """Return the names of the nested models, from the outermost one to this one, as "a::b"."""
+        """Return the path of the model, such as "a::b". It starts with the outermost model."""
         if self.parent is None:
             return ""
         above = self.parent.path()
@@ -84,7 +84,9 @@ class Scope:
         return self.local(frame, node or self.node) * pose if frame else pose
 
     def local(self, name: str, user: Node) -> Transform:
-        """Return the pose of a frame (link, joint, frame, model, "a::b") in the scope's frame.
+        """Return the pose of the frame ``name`` in the scope's frame.
+
+        ``name`` is a link, joint, frame or model, or a path such as "a::b".
 
         Raises:
             ModelError: the frame does not exist, or frames depend on each other in a circle. The message names
@@ -120,7 +122,10 @@ class Scope:
         return pose
 
     def link(self, name: str, depth: int = 0) -> tuple[Scope, str] | None:
-        """Return scope and name of the link to which a frame (link, frame, joint, model, "a::b") belongs, or None."""
+        """Return the scope and the name of the link that the frame ``name`` belongs to, or None.
+
+        ``name`` is a link, joint, frame or model, or a path such as "a::b".
+        """
         head, _, rest = name.partition("::")
         if rest:
             return self.models[head].link(rest, depth) if head in self.models else None
@@ -140,12 +145,12 @@ class Scope:
 
 
 def _origin_of(node: Node) -> str:
-    """Return the frame that the pose of an element without relative_to is relative to."""
+    """Return the default reference frame for the pose of an element. It applies if relative_to is missing."""
     return {"joint": node.words("child"), "frame": node.get("attached_to")}.get(node.tag, "")
 
 
 def read_scopes(root: Node, folder: Path, search: Search, base: Transform, report: ImportReport) -> Scope:
-    """Return the scope of an <sdf> element (its world, or all its models), with the included models.
+    """Return the scope of an <sdf> element: its first world, or all its models. Included models are read, too.
 
     ``base`` is the pose of the file's world frame in the model's world frame.
     """
@@ -230,7 +235,7 @@ def _included(node: Node, scope: Scope, search: Search, report: ImportReport) ->
 
 
 def _missing(uri: str, scope: Scope, report: ImportReport) -> None:
-    """Report an include that is not found."""
+    """Report an <include> whose model is not found."""
     name = uri.rstrip("/").rpartition("/")[2].lower()
     if name in ("sun", "sun_fuel"):
         report.add("look", f"include {uri!r}", "is a light", "left out")
@@ -254,7 +259,10 @@ def model_file(search: Search, uri: str, folder: Path) -> Path | None:
 
 
 def file_in(folder: Path) -> Path | None:
-    """Return a model folder's SDF file: the last one in model.config, else model.sdf or another .sdf file, or None."""
+    """Return the SDF file of a model folder, or None.
+
+    The function prefers the last file in model.config, then model.sdf, then any .sdf file.
+    """
     config = folder / "model.config"
     if config.is_file():
         named = re.findall(r"<sdf[^>]*>\s*([^<\s]+)\s*</sdf>", config.read_text(encoding="utf-8", errors="replace"))
@@ -266,7 +274,10 @@ def file_in(folder: Path) -> Path | None:
 
 
 def _merged(inner: Scope, scope: Scope) -> list[Node]:
-    """Return the elements of a model that is included with ``merge``, relative to a new frame at the model's pose."""
+    """Return the elements of a model that is included with ``merge``.
+
+    The poses of these elements refer to a new frame at the model's pose.
+    """
     frame = f"_merged__{inner.name}__model__"
     pose, source = inner.pose_node, inner.node.source
     children: list[Node] = []

@@ -44,7 +44,12 @@ class Axis:
 
 @dataclass(frozen=True)
 class Placed:
-    """A joint between two bodies of the builder (-1: the world), with the pose of the joint frame in each body."""
+    """A joint between two bodies of the builder.
+
+    Attributes:
+        parent, child: indices of the bodies, -1 for the world.
+        parent_xform, child_xform: pose of the joint frame in each body.
+    """
 
     node: Node
     label: str
@@ -250,7 +255,7 @@ def describe(joint: Placed, index: int, parent: str, child: str, load: float) ->
 
 @dataclass(frozen=True)
 class Gear:
-    """A gearbox between two bodies, with the rotation ``axes`` (2, 3) of parent and child in the world frame."""
+    """A gearbox between two bodies. ``axes`` (2, 3) are the rotation axes of parent and child in the world frame."""
 
     node: Node
     label: str
@@ -265,7 +270,7 @@ def add_couplings(builder: ModelBuilder, joints: list[Placed], gears: list[Gear]
 
     Args:
         builder: already contains the joints.
-        joints: all joints that the builder has.
+        joints: all joints of the builder.
         gears: all gearboxes.
         report: contains the joints' indices.
     """
@@ -292,7 +297,7 @@ def add_couplings(builder: ModelBuilder, joints: list[Placed], gears: list[Gear]
 def _hinge(
     builder: ModelBuilder, joints: list[Placed], gear: Gear, body: int, axis: np.ndarray
 ) -> tuple[str, float] | None:
-    """Return the hinge between a body and the gearbox's reference body, and the sign of its angle about ``axis``."""
+    """Return the hinge between ``body`` and the reference body, and the sign of the hinge angle about ``axis``."""
     for joint in joints:
         if joint.kind in ("revolute", "continuous") and {joint.parent, joint.child} == {gear.reference, body}:
             pose = joint.child_xform if joint.child == WORLD else builder.bodies[joint.child].xform * joint.child_xform

@@ -147,7 +147,7 @@ def _heightmap(
     options: dict[str, Any],
     search: Search,
 ) -> int:
-    """Add terrain from a picture, black at the bottom and white at the height of <size>."""
+    """Add terrain from an image. Black is the lowest point, and white is at the height in <size>."""
     if link.body != WORLD:
         raise UnreadableError("<heightmap> on a link that moves")
     uri = shape.words("uri")
@@ -172,7 +172,7 @@ def _plane_pose(shape: Node) -> Transform:
 
 
 def _mesh(shape: Node, folder: Path, search: Search, report: ImportReport) -> tuple[Any, tuple[float, ...]]:
-    """Return the path of a mesh, or the triangles of its submesh, and the scale of the mesh."""
+    """Return the path of a mesh (or the triangles of its submesh), and the scale of the mesh."""
     uri, scale = shape.words("uri"), shape.vector("scale", (1.0, 1.0, 1.0))
     if not uri:
         raise UnreadableError("<mesh> has no <uri>")
@@ -195,7 +195,7 @@ def _mesh(shape: Node, folder: Path, search: Search, report: ImportReport) -> tu
 
 
 def _polylines(shape: Node, link: Link, report: ImportReport) -> list[np.ndarray]:
-    """Return the corners of the prism over each outline, from which the builder makes a convex hull."""
+    """Return the corners of the prism over each outline. The builder makes a convex hull from the corners."""
     height, solids = shape.number("height", 1.0), []
     outlines = [shape] if shape.all("point") else shape.all("polyline")
     for outline in outlines:
@@ -245,7 +245,7 @@ def _material(link: Link, node: Node, report: ImportReport) -> Material:
 
 
 def _torsion(surface: Node, title: str, report: ImportReport) -> float:
-    """Return the spinning friction (m): 3 pi/16 of the patch radius times the torsional coefficient."""
+    """Return the spinning friction (m): 3 pi/16 times the patch radius times the torsional coefficient."""
     torsional = surface.find("friction/torsional")
     if torsional is None:
         return 0.0
@@ -344,7 +344,7 @@ def _finish(node: Node, link: Link, search: Search, report: ImportReport) -> dic
 
 
 def _color(node: Node, link: Link, report: ImportReport) -> Color | None:
-    """Return the color of a visual from <diffuse>, else from <ambient>, else from the script's name, or None."""
+    """Return the color of a visual, or None. It comes from <diffuse>, else <ambient>, else the name of the script."""
     title, material = f"link {link.label!r}", node.find("material")
     if material is None:
         return None
@@ -368,7 +368,7 @@ def keep_apart(
 ) -> None:
     """Exclude collisions between links of a model, unless both links have self-collisions enabled.
 
-    ``self_collisions`` enables them for all links (True), no links (False) or links with <self_collide> (None).
+    ``self_collisions`` selects the links with self-collisions: all (True), none (False), or those with <self_collide>.
     """
     models: dict[Any, list[Link]] = {}
     for link in links:

@@ -1,4 +1,4 @@
-"""Sensors and lights of SDF: sites, cameras and lights of the viewer."""
+"""Conversion of SDF sensors to sites and cameras, and of SDF lights to lights of the viewer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reader of SDF text: a tree of XML elements with their line numbers, and checked numbers, flags and poses."""
+"""Reader for SDF text. It returns a tree of XML elements with line numbers, and checks numbers, flags and poses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpusim.input_files import bounded_bytes
 from gpusim.transform import Transform
 
 UNLIMITED = 1e9
-"""Limits from this value on count as missing. Files use 1e16 for missing limits."""
+"""A limit of at least this value counts as missing. Files use 1e16 for missing limits."""
 
 
 @dataclass(eq=False)
@@ -101,7 +101,9 @@ class Node:
         raise found.error(f'{self.title}: <{found.tag}> "{text[:40]}" is neither true nor false')
 
     def numbers(self, count: int, least: int | None = None) -> tuple[float, ...]:
-        """Return the numbers in the text: exactly ``count``, or from ``least`` to ``count`` of them.
+        """Return the numbers in the text.
+
+        The text must contain ``count`` numbers. If ``least`` is given, ``least`` to ``count`` numbers are allowed.
 
         Raises:
             ModelError: the text has too few or too many words, or a word that is not a number.

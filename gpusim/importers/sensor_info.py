@@ -1,4 +1,4 @@
-"""Sensors of an import report, which compute the value of a sensor in the file from signals of the model."""
+"""Sensors of an import report. They compute the value of a sensor in the file from signals of the model."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class SensorInfo:
     Attributes:
         signal: name of the signal, or empty for a sum over bodies (``SubtreeInfo``).
         index: component of the signal, or -1 for all.
-        form: empty for the signal itself, "wxyz" for a quaternion with w first, "local" for a vector in the axes of
-            ``axes``, "x", "y" or "z" for this axis of an orientation, "size" for the length of a vector, or "range" for
-            a distance (-1 for no hit).
-        axes: name of the signal with an orientation, used by the form "local".
+        form: conversion of the signal to the value. Empty means no conversion. "wxyz" is a quaternion with w first, and
+            "local" is a vector in the axes of ``axes``. "x", "y" or "z" is this axis of an orientation. "size" is the
+            length of a vector, and "range" is a distance (-1 for no hit).
+        axes: name of an orientation signal, for the form "local".
         offset: number to add to the signal, m or rad.
-        reference: label of the site that the value of a frame sensor is relative to, along the axes of this site, or
-            empty for the world.
+        reference: label of the reference site of a frame sensor, or empty for the world. The value is relative to this
+            site, along the axes of the site.
         lower, upper: range of the value, infinite if unlimited.
-        noise: standard deviation of each number of the value, in the unit of the value.
+        noise: standard deviation of the noise of each number of the value, in the unit of the value.
     """
 
     signal: str
@@ -42,7 +42,7 @@ class SensorInfo:
     noise: float = 0.0
 
     def read(self, sim: Any, rng: np.random.Generator | None = None) -> np.ndarray:
-        """Return the sensor's value in every world, (num_worlds,) or (num_worlds, n), as MuJoCo defines it.
+        """Return the sensor's value in every world, (num_worlds,) or (num_worlds, n), with MuJoCo's definition.
 
         Args:
             sim: the simulation of the model.
@@ -52,7 +52,7 @@ class SensorInfo:
         return value if rng is None else value + self.noise * rng.standard_normal(value.shape)
 
     def moved(self, prefix: str, pose: Transform) -> SensorInfo:
-        """Return the sensor with ``prefix`` in its labels, for a model that was moved by ``pose``."""
+        """Return the sensor for a model that was moved by ``pose`` and got the label prefix ``prefix``."""
         reference = self.reference and prefix + self.reference
         return replace(self, signal=_named(prefix, self.signal), axes=_named(prefix, self.axes), reference=reference)
 
@@ -91,14 +91,14 @@ class SensorInfo:
 
 @dataclass(frozen=True)
 class Part:
-    """A body of the file, which is part of a body of the model.
+    """A body of the file. It may have been merged into another body of the model.
 
     Attributes:
         body: label of the model's body, or empty for the world.
         mass: mass (kg) of the file's body.
         center: center of mass (m) of the file's body, in the frame of the model's body.
-        inertia: inertia (kg m2) of the file's body about its center of mass, as three matrix rows, in the axes of the
-            model's body.
+        inertia: inertia of the file's body about its center of mass, in the axes of the model's body (three matrix
+            rows, kg m2).
         com: center of mass (m) of the model's body, in the frame of that body.
     """
 
@@ -109,7 +109,7 @@ class Part:
     com: tuple[float, ...] = (0.0, 0.0, 0.0)
 
     def moved(self, prefix: str, pose: Transform) -> Part:
-        """Return the part with ``prefix`` in its label, for a model that was moved by ``pose``."""
+        """Return the part for a model that was moved by ``pose`` and got the label prefix ``prefix``."""
         if self.body:
             return replace(self, body=prefix + self.body)
         return replace(self, center=tuple(float(x) for x in pose.apply(self.center)))  # its inertia does not count
@@ -120,8 +120,8 @@ class SubtreeInfo(SensorInfo):
     """Sum over the subtree of a body of the file, weighted with the masses in the file.
 
     Attributes:
-        quantity: one of "center_of_mass" (m), "linear_velocity" (m/s) of the center of mass, and "angular_momentum"
-            (kg m2/s) about the center of mass, in the world frame.
+        quantity: "center_of_mass" (m), "linear_velocity" of the center of mass (m/s), or "angular_momentum" about the
+            center of mass (kg m2/s), all in the world frame.
         parts: bodies of the subtree that have a mass.
     """
 
@@ -129,7 +129,7 @@ class SubtreeInfo(SensorInfo):
     parts: tuple[Part, ...] = ()
 
     def moved(self, prefix: str, pose: Transform) -> SensorInfo:
-        """Return the sum with ``prefix`` in its labels, for a model that was moved by ``pose``."""
+        """Return the sum for a model that was moved by ``pose`` and got the label prefix ``prefix``."""
         return replace(self, parts=tuple(part.moved(prefix, pose) for part in self.parts))
 
     def _value(self, sim: Any) -> Array:
@@ -174,6 +174,6 @@ def _read(sim: Any, signal: str) -> Array:
 
 
 def _back(orientation: Array, vector: Array) -> Array:
-    """Return world vectors in the axes of ``orientation``."""
+    """Convert world vectors to the axes of ``orientation``."""
     turn = rotations.matrix_from_quaternion(orientation)
     return np.asarray(rotations.matvec(turn.swapaxes(-1, -2), vector))

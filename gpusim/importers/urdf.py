@@ -1,4 +1,4 @@
-"""URDF import with ``load_urdf``, which turns a file into a ModelBuilder and a report."""
+"""URDF import: ``load_urdf`` converts a file to a ModelBuilder and a report."""
 
 from __future__ import annotations
 
@@ -57,59 +57,59 @@ def load_urdf(
 ) -> tuple[ModelBuilder, ImportReport]:
     """Read a robot from a URDF or xacro file, or from URDF text.
 
-    A body's frame is its link's frame. A joint's frame is its child link's frame. By default, joints start at 0 or at
-    the nearest limit. Followers of ``<mimic>`` start at the positions that their leaders determine. Labels are the
-    names in the file. Shapes come from <collision>. By default, meshes of <collision> become convex hulls.
+    The frame of a body is the frame of its link. The frame of a joint is the frame of its child link. By default,
+    joints start at 0 or at the nearest limit. Followers of ``<mimic>`` start at the positions that their leaders
+    determine. Labels are the names in the file. Shapes come from <collision>. By default, meshes of <collision> become
+    convex hulls.
 
-    Visuals come from <visual> and only affect the viewer: box, cylinder, sphere, capsule, and meshes that trimesh reads
-    (STL, OBJ, DAE, ...). The importer applies the unit of a DAE file and ignores its axes. A visual has the colors of
-    the mesh file if there are any. A visual without such colors has the color of its <material>, which may be defined
-    anywhere in the file, or else the viewer's default color.
+    Visuals come from <visual> and only affect the viewer. A visual is a box, cylinder, sphere, capsule, or a mesh that
+    trimesh reads (STL, OBJ, DAE, ...). The importer applies the unit of a DAE file and ignores its axes. A visual has
+    the colors of its mesh file. Without such colors, it has the color of its <material>, or else the viewer's default
+    color. The <material> may be defined anywhere in the file.
 
-    The importer reads these extensions: friction, self-collision, gravity, springs, colors, sensors and loop-closing
-    joints in <gazebo>, <contact> of PyBullet, collision filter groups, and transmissions with an effort interface. The
-    report lists all other extensions that have an effect.
+    The importer reads these extensions in <gazebo>: friction, self-collision, gravity, springs, colors, sensors and
+    loop-closing joints. It also reads <contact> of PyBullet, collision filter groups, and transmissions with an effort
+    interface. The report lists all other extensions that have an effect.
 
     The importer repairs impossible masses and inertias, and adds a finding for each repair.
 
     * A parent body without mass, inertia and collision shapes gets 2e-7 of the mass of its heaviest child.
     * Other bodies without mass get 1 % of the mean mass of the bodies with mass.
-    * A sphere of water replaces an inertia that is zero, or below a millionth of the inertia of an osmium ball of the
-      same mass.
+    * An inertia that is zero, or below a millionth of the inertia of an osmium ball of the same mass, becomes the
+      inertia of a sphere of water.
     * The importer raises other impossible principal moments to possible values.
 
-    The importer accepts some errors that other readers ignore, with a finding: a repeated <axis> (the first one
-    counts), more than three numbers in a vector, an unknown XML version, and XML errors that lose no element.
+    Some errors that other readers ignore cause only a finding: a repeated <axis> (the first one counts), more than
+    three numbers in a vector, an unknown XML version, and XML errors that lose no element.
 
     Args:
         path_or_string: a path, or URDF text (a string that starts with "<"). Xacro files need the extra ``xacro``.
-        fixed_base: whether to fix the root link to the world (default), or to let it float (False). With a fixed base,
-            a massless root link named "world" is the world itself.
+        fixed_base: True (default) fixes the root link to the world. False lets it float. With a fixed base, a massless
+            root link named "world" is the world itself.
         gravity: gravitational acceleration in the world frame, m/s2 (default: 0, 0, -9.81).
         xform: pose of the root link in the world (default: the world frame).
-        merge_fixed: merge links at fixed joints into one body (mass, center of mass and inertia by the parallel
-            axis theorem). ``report.merged`` lists the merged links, and each of them becomes a site. If False, each
-            link becomes a body and each fixed joint a joint.
+        merge_fixed: merge links that fixed joints connect into one body. ``report.merged`` lists the merged links, and
+            each of them becomes a site. If False, each link becomes a body, and each fixed joint becomes a joint.
         keep: patterns of links that stay bodies, such as ``["imu*", "camera"]``.
-        collisions: read the shapes. The first shape of a link has the label of the link. The labels of further shapes
-            end with a number.
-        self_collisions: enable collisions between the robot's links, except welded links, neighbors at a joint, and
-            neighbors through links without shapes (such as the inner links of a three-hinge hip). Links that overlap at
-            the start do not collide either (``report.overlaps``). By default, only links with <selfCollide> in <gazebo>
-            have self-collisions.
+        collisions: read the collision shapes. The first shape of a link has the label of the link. The labels of
+            further shapes end with a number.
+        self_collisions: True enables collisions between the robot's links. Exceptions are welded links, neighbors at a
+            joint, and neighbors through links without shapes (such as the inner links of a three-hinge hip). Links that
+            overlap at the start do not collide either (``report.overlaps``). By default, only links with <selfCollide>
+            in <gazebo> have self-collisions.
         visuals: read visuals. If False, the importer loads no visual meshes, and the viewer draws the shapes.
         meshes: collision shapes of meshes, "hull", or "decompose" for several hulls (needs the package coacd).
         actuators: add a joint force for each transmission with an effort interface. ``report.commands`` lists the
             commands.
         asset_dirs: folders to search for ``package://name/...`` and relative names, in addition to the folders above
             the file and the folders in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH.
-        assets: files in memory, name -> content. ``path_or_string`` and ``srdf`` may also name files in memory.
+        assets: files in memory (name -> content). ``path_or_string`` and ``srdf`` may also name files in memory.
         pose: name of the posture in the SRDF file to start in, or starting positions by joint label (rad or m). A
             floating base starts in the base pose of the posture.
         strict: raise an error if a finding has severity "motion".
-        srdf: path or text of an SRDF file. The group states of this file become ``report.poses``, and its disabled
-            pairs of links do not collide.
-        mappings: values of the arguments of a xacro file.
+        srdf: path or text of an SRDF file. The group states of this file become ``report.poses``. The pairs of links
+            that this file disables do not collide.
+        mappings: xacro argument -> value.
 
     Returns:
         The builder, which you can extend with actuators, and the report.
@@ -214,7 +214,7 @@ def _folder(given: str | os.PathLike[str]) -> Path:
 
 
 def _located(given: str | os.PathLike[str], folders: Sequence[Path]) -> str | os.PathLike[str]:
-    """Return the text, or the path of the URDF file, which may be in one of ``folders``."""
+    """Return the URDF text or the path of the URDF file. The file may be in one of ``folders``."""
     if _is_text(given):
         return given
     inside = [folder / given for folder in folders if not Path(given).is_absolute() and (folder / given).is_file()]

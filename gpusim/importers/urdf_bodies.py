@@ -1,4 +1,4 @@
-"""Conversion of links to bodies: merging at fixed joints, mass properties and repairs."""
+"""Conversion of links to bodies: merging of links, mass properties and repairs."""
 
 from __future__ import annotations
 
@@ -45,10 +45,14 @@ class Body:
 
 @dataclass
 class Bodies:
-    """All bodies in depth-first order, and the name of the body that contains each link.
+    """All bodies of the robot.
 
-    ``joints`` are the joints that remain after merging. ``world`` is the name of the root link if this link represents
-    the world, else None. ``still`` contains the links that cannot move, since fixed joints hold them to the world.
+    Attributes:
+        bodies: name -> body, in depth-first order.
+        body_of: link name -> name of the body that contains the link.
+        joints: name -> joint, for the joints that remain after merging.
+        world: name of the root link if this link represents the world, else None.
+        still: names of the links that cannot move, since fixed joints connect them to the world.
     """
 
     bodies: dict[str, Body]
@@ -59,7 +63,7 @@ class Bodies:
 
 
 def group_links(tree: Tree, *, fixed_base: bool, merge_fixed: bool, keep: Sequence[str] = ()) -> Bodies:
-    """Merge links along fixed joints, sum their masses and repair impossible values.
+    """Merge links that fixed joints connect, sum their masses and repair impossible values.
 
     A massless root link "world" is the world itself if the base is fixed, as in ROS and Gazebo. Links that match a
     pattern of ``keep`` stay bodies.
@@ -130,7 +134,10 @@ def _weigh(tree: Tree, result: Bodies) -> None:
 
 
 def _carried(result: Bodies) -> dict[str, MassProperties]:
-    """Return body -> mass properties of its heaviest child, where a massless child counts as its own heaviest child."""
+    """Return a dict: body -> mass properties of its heaviest child.
+
+    For a massless child, the child's own heaviest child counts instead.
+    """
     heaviest: dict[str, MassProperties] = {}
     for joint in reversed(result.joints.values()):
         parent, own = result.body_of.get(joint.parent, ""), result.bodies[joint.child].mass
@@ -148,7 +155,7 @@ def _make_light(tree: Tree, body: Body, carried: MassProperties) -> None:
 
 
 def _severity(result: Bodies, link: str) -> str:
-    """Return "info", the severity of a repair, if the link cannot move, else "motion"."""
+    """Return the severity of a repair: "info" if the link cannot move, else "motion"."""
     return "info" if link in result.still else "motion"
 
 
@@ -192,7 +199,7 @@ def _repair_body(tree: Tree, body: Body, substitute: float, severity: str) -> No
 
 
 def _is_a_point(tree: Tree, body: Body) -> bool:
-    """Return whether a body contains point masses and has a too small inertia."""
+    """Return whether a body contains point masses and its inertia is too small."""
     parts = [own for name in body.frames if (own := tree.links[name].mass) is not None]
     points = [part for part in parts if part.mass > 0.0 and not np.any(np.abs(part.inertia) > least_moment(part.mass))]
     largest = float(np.linalg.eigvalsh(body.mass.inertia)[2])

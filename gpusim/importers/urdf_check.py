@@ -1,4 +1,4 @@
-"""Checks of links and joints against the URDF specification, which also fill in missing optional values.
+"""Checks of links and joints against the URDF specification. They also fill in missing optional values.
 
 After ``check_document``, yourdfpy reads the tree without guessing values and without raising errors.
 """
@@ -56,7 +56,7 @@ def _convert_quaternions(document: Document) -> None:
 
 
 def _named(document: Document, kind: str) -> dict[str, Element]:
-    """Return all elements of a kind by their unique names."""
+    """Return a dict of all elements of a kind: name -> element. Names must be unique."""
     found: dict[str, Element] = {}
     for element in document.robot.findall(kind):
         name = element.get("name")
@@ -104,7 +104,7 @@ def numbers(
 
 
 def _three(document: Document, found: str, name: str, text: str) -> list[str]:
-    """Return the words of a vector, after repairing commas and a wrong number of words with a warning."""
+    """Return the words of a vector. Commas and a wrong number of words are repaired and cause a warning."""
     words = text.split()
     if "," in text:
         parted = text.replace(",", " ").split()
@@ -130,7 +130,7 @@ def _check_origin(document: Document, owner: Element) -> None:
 
 
 def _check_inertial(document: Document, link: Element) -> None:
-    """Check the numbers of <inertial>, and replace missing inertia components by 0 with a warning."""
+    """Check the numbers of <inertial>. Missing inertia components become 0 and cause a warning."""
     inertial = link.find("inertial")
     if inertial is None:
         return
@@ -264,7 +264,7 @@ def _drop_bounds(document: Document, joint: Element, limit: Element) -> None:
 
 
 def _check_greatest(document: Document, joint: Element, limit: Element, name: str) -> None:
-    """Check an effort or velocity limit. A missing, zero or negative limit means unlimited, with a warning."""
+    """Check an effort or velocity limit. A missing, zero or negative limit means unlimited and causes a warning."""
     if limit.get(name) is None:
         document.warn(f"{title(joint)}: <limit> lacks {name}; taken as unlimited")
         limit.set(name, "inf")

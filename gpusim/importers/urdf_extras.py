@@ -17,16 +17,16 @@ _TRUE, _FALSE = ("1", "true"), ("0", "false")
 
 @dataclass
 class Extras:
-    """Data from the extensions of a file about its links and joints, by label.
+    """Data about links and joints from the extensions of a file. The keys are labels.
 
     Attributes:
-        materials: link -> arguments of its shapes' Material.
+        materials: link -> arguments for the Material of its shapes.
         colors: link -> color of its visuals.
         self_colliding: links with self-collisions enabled.
         apart: pairs of links that never collide.
         weightless: links without gravity.
         springs: joint -> (stiffness, position at rest).
-        loops: <joint> elements of <gazebo>, which close loops.
+        loops: <joint> elements of <gazebo>. These joints close loops.
         sensors: pairs (link, <sensor> of <gazebo>).
         mesh_folders: folders of mesh files.
     """
@@ -63,7 +63,7 @@ def children(element: Element) -> Iterator[Element]:
 
 
 def value_of(document: Document, owner: str, element: Element) -> float | None:
-    """Return the number in an element's text or attribute ``value``, or None with a finding if it is not a number."""
+    """Return the number in an element's attribute ``value`` or text. If there is none, warn and return None."""
     text = (element.get("value") or element.text or "").strip()
     try:
         number = float(text.split()[0]) if text else math.nan

@@ -101,7 +101,13 @@ def _pose(document: Document, link: Element, element: Element) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Placement:
-    """The bodies that contain the links, the bodies' indices by name, and the root link's pose (4, 4) in the world."""
+    """Placement of the links in the builder.
+
+    Attributes:
+        groups: bodies that contain the links.
+        bodies: body name -> index in the builder.
+        base: pose (4, 4) of the root link in the world.
+    """
 
     groups: Bodies
     bodies: dict[str, int]

@@ -29,7 +29,7 @@ def emit(tree: Tree, groups: Bodies, builder: ModelBuilder, base: np.ndarray, re
         report: receives the fields about bodies and joints.
 
     Returns:
-        The indices of the bodies by name.
+        A dict: body name -> index of the body.
     """
     indices = {name: _add_body(builder, body, base) for name, body in groups.bodies.items()}
     if groups.world is None:
@@ -172,7 +172,7 @@ _ADD: dict[str, Callable[[ModelBuilder, Joint, int, int, Transform], int]] = {
 
 
 def carried_masses(groups: Bodies) -> dict[str, MassProperties]:
-    """Return body name -> mass properties of that body and all its descendants, in the root link's frame."""
+    """Return a dict: body name -> mass properties of the body and all its descendants, in the root link's frame."""
     total = {name: body.mass.moved(body.pose) for name, body in groups.bodies.items()}
     # In reverse depth-first order, a joint's load is complete before it is added to the joint's parent.
     for joint in reversed(groups.joints.values()):
@@ -183,7 +183,10 @@ def carried_masses(groups: Bodies) -> dict[str, MassProperties]:
 
 
 def load_inertia(tree: Tree, joint: Joint, carried: MassProperties) -> float:
-    """Return the load in the starting pose: inertia (kg m2), mass (kg) for a prismatic joint, or 0 without one axis."""
+    """Return the load of a joint in the starting pose: inertia (kg m2), or mass (kg) for a prismatic joint.
+
+    The load of a joint without exactly one axis is 0.
+    """
     if joint.kind not in SINGLE_AXIS:
         return 0.0
     if joint.kind == "prismatic":

@@ -43,7 +43,7 @@ class CollisionRules:
 
 
 def read_collisions(document: Document) -> list[Geometry]:
-    """Return every collision of a checked document that has a volume, and warn about the other ones.
+    """Return every <collision> with a volume in a checked document. Warn about all other <collision> elements.
 
     Raises:
         ModelError: a number is invalid or missing.

@@ -24,7 +24,7 @@ from gpusim.importers.urdf_xml import Document, Source
 
 @dataclass(frozen=True)
 class Link:
-    """A link with its mass properties in its own frame (None without <inertial>)."""
+    """A link. ``mass`` is in the link's frame, or None without <inertial>."""
 
     name: str
     mass: MassProperties | None
@@ -61,8 +61,8 @@ class Tree:
         name: name of the robot.
         root: name of the root link.
         links, joints: links and joints by name.
-        positions: joint name -> starting position, which leaders determine for their followers. Positions of other
-            joints are clipped to the limits.
+        positions: joint name -> starting position. Leaders determine the positions of their followers. All other
+            positions are clipped to the limits.
         poses: link name -> (4, 4) starting pose in the frame of the root link.
         warnings: a pair (sentence, severity) for each warning.
     """
@@ -81,7 +81,7 @@ class Tree:
 
 
 def read_tree(document: Document, yourdfpy: Any, pose: Mapping[str, float] | None = None) -> Tree:
-    """Return the tree of a checked document, which the module ``yourdfpy`` parses.
+    """Return the tree of a checked document. The module ``yourdfpy`` parses the document.
 
     ``pose`` maps joint names to starting positions (rad or m). Other joints start at 0, or at the nearest limit.
 
@@ -272,7 +272,7 @@ def _place_links(tree: Tree) -> None:
 
 
 def zero_poses(tree: Tree) -> dict[str, np.ndarray]:
-    """Return link name -> (4, 4) pose in the frame of the root link, with all joints at 0."""
+    """Return a dict: link name -> (4, 4) pose in the frame of the root link, with all joints at 0."""
     poses = {tree.root: np.eye(4)}
     for joint in tree.joints.values():
         poses[joint.child] = poses[joint.parent] @ joint.origin

@@ -39,7 +39,7 @@ class Paint:
     Attributes:
         color: sRGB color, 0 to 1, or None if the file does not define it.
         alpha: opacity, or None for 1 (opaque).
-        texture: file name in the URDF, the image, or None.
+        texture: file name in the URDF, or the loaded image, or None.
     """
 
     color: Color | None = None
@@ -72,7 +72,7 @@ def read_visuals(document: Document) -> list[Look]:
 
 
 def _is_nothing(element: Element) -> bool:
-    """Return whether the geometry has size 0, which files use to draw nothing."""
+    """Return whether the geometry has size 0. Files use such a geometry to draw nothing."""
     geometry = child(element, "geometry")
     shapes = [s for s in geometry if isinstance(s.tag, str)] if geometry is not None else []
     sizes = [(shape.get("size") or shape.get("radius") or "").split() for shape in shapes]
@@ -80,7 +80,7 @@ def _is_nothing(element: Element) -> bool:
 
 
 def _materials(document: Document) -> dict[str, Paint]:
-    """Return materials by name, where materials of the robot take precedence over materials inside <visual>."""
+    """Return materials by name. Materials of the robot take precedence over materials inside <visual>."""
     found: dict[str, Paint] = {}
     inside = [material for _, visual in document.visuals if (material := child(visual, "material")) is not None]
     for material in (*document.materials, *inside):
@@ -91,7 +91,7 @@ def _materials(document: Document) -> dict[str, Paint]:
 
 
 def _paint(document: Document, material: Element) -> Paint | None:
-    """Return a material, with numbers clipped to 0 to 1, or None if it has neither a color nor a texture."""
+    """Return a material, or None if it has no color and no texture. Color values are clipped to 0 to 1."""
     element, picture = child(material, "color"), child(material, "texture")
     texture = None if picture is None else picture.get("filename") or None
     rgba = None if element is None or element.get("rgba") is None else _rgba(document, element)
@@ -178,7 +178,7 @@ def count_triangles(visual: VisualSpec) -> int:
 
 
 def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search) -> Any:
-    """Return the pieces of a mesh. The function reads a file once for all links that use it at the same scale."""
+    """Return the pieces of a mesh. Links that use the same file at the same scale share the pieces."""
     path = search.need(geometry.mesh)
     key = (path, geometry.sizes)
     if key not in meshes:
@@ -187,7 +187,7 @@ def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search
 
 
 def _found_texture(look: Look, search: Search, pictures: dict[str, Any], report: ImportReport) -> Paint:
-    """Return the material with the image of its texture, or without a texture that cannot be read."""
+    """Return the material with the image of its texture. If the image cannot be read, return it without a texture."""
     paint = look.paint
     if paint.texture is None:
         return paint

@@ -1,4 +1,4 @@
-"""Reader that turns URDF text into a reduced XML tree with the elements that the importer uses."""
+"""Reader that converts URDF text to an XML tree with only the elements that the importer uses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Element = Any  # lxml.etree._Element. lxml comes with yourdfpy, an optional depe
 
 @dataclass
 class Source:
-    """Source of the URDF text (named at the start of every message), and its format."""
+    """Name and format of the URDF text. Every message starts with them."""
 
     name: str
     form: str = "URDF"
@@ -66,8 +66,8 @@ def read_document(
 ) -> Document:
     """Read a URDF file or URDF text (a string that starts with "<") and reduce it to <link> and <joint> elements.
 
-    ``expand(is_text)`` returns the URDF text of a xacro template, which is text or a path. Messages show ``name``
-    instead of the path.
+    ``expand(is_text)`` returns the URDF text of a xacro template. The template is text or a file. Messages show
+    ``name`` instead of the path.
 
     Raises:
         ModelError: the file is missing, is not XML, has no <robot> with links, or is a template with an error.
@@ -101,7 +101,7 @@ def parse_xml(
     """Return the outermost XML element of a file or text, the source of the text, and pairs (warning, severity).
 
     Raises:
-        ModelError: the file is missing, or is not XML. The message starts with ``form`` and the path, or ``name``.
+        ModelError: the file is missing, or is not XML. The message starts with ``form`` and ``name`` (or the path).
     """
     from lxml import etree
 
@@ -143,7 +143,7 @@ _HARMLESS = {
 
 
 def _recovered(content: bytes, parser: Any, source: Source, warnings: list[tuple[str, str]]) -> Element | None:
-    """Return the root of XML with harmless errors, or None, and add one warning for each kind of error."""
+    """Return the root of XML whose errors are all harmless, or else None. Each kind of error causes one warning."""
     from lxml import etree
 
     try:

@@ -1,4 +1,4 @@
-"""USD import with ``load_usd``, which turns a file with USD physics into a ModelBuilder and a report."""
+"""USD import: ``load_usd`` converts a file with USD physics to a ModelBuilder and a report."""
 
 from __future__ import annotations
 
@@ -58,31 +58,32 @@ def load_usd(
     pose: str | None = None,
     strict: bool = False,
 ) -> tuple[ModelBuilder, ImportReport]:
-    """Read a USD file with USD physics (UsdPhysics), with the physics parser of usd-core.
+    """Read a USD file with USD physics (UsdPhysics). The physics parser of usd-core reads the file.
 
     The model has SI units and z up. The importer converts lengths, masses and angles, and rotates files with y up.
     Labels are the names of the prims. The file defines two frames for each joint. Joint coordinates are 0 where the two
-    frames coincide. If the pose of a body contradicts its joints, the joints determine the pose, with a warning. Drives
-    become servos (``add_tracking_servo``), and ``report.commands`` maps ``<joint's path>:<axis>`` to their commands.
+    frames coincide. If the pose of a body contradicts its joints, the joints determine the pose, and the report gets a
+    warning. Drives become servos (``add_tracking_servo``). ``report.commands`` maps ``<joint's path>:<axis>`` to the
+    command of the servo.
 
     Args:
         path: a .usd, .usda, .usdc or .usdz file, or text that starts with "#usda".
-        fixed_base: whether to fix the root of every tree of joints to the world (True), or to release it (False). With
-            None, the bases are as in the file.
+        fixed_base: True fixes the root of every tree of joints to the world. False releases these roots. By default,
+            the file decides.
         gravity: gravitational acceleration (m/s2) in the world frame (default: the value in the file, or 9.81 downward
             if the file has none).
         xform: pose of the file's world frame in the model's world frame.
-        merge_fixed: merge bodies at fixed joints into one body. ``report.merged`` lists the merged bodies.
-        keep: patterns such as ``"camera*"`` of bodies that are not merged, by name or path.
+        merge_fixed: merge bodies that fixed joints connect into one body. ``report.merged`` lists the merged bodies.
+        keep: names or paths of bodies that are not merged. Patterns such as ``"camera*"`` are possible.
         collisions: read the colliders.
-        self_collisions: whether the links of an articulation collide with each other. By default, the attributes
-            ``physxArticulation:enabledSelfCollisions`` and ``newton:selfCollisionEnabled`` of the file decide this.
+        self_collisions: whether the links of an articulation collide with each other. By default, the file decides with
+            the attributes ``physxArticulation:enabledSelfCollisions`` and ``newton:selfCollisionEnabled``.
         visuals: read the visible prims of purpose "default" and "render", with colors, textures and normals.
         meshes: collision shapes of meshes, "hull", or "decompose" for several convex pieces (needs coacd).
         actuators: read drives and actuators.
         asset_dirs: folders to search for references and payloads.
-        assets: files in memory, relative name -> content.
-        pose: only None is possible, since USD has no named postures.
+        assets: files in memory (relative name -> content).
+        pose: must be None, since USD has no named postures.
         strict: raise an error if anything that changes the motion cannot be imported.
 
     Returns:
@@ -116,7 +117,7 @@ def load_usd(
 
 
 class _Import:
-    """One import: the stage, the builder that it fills, and the report."""
+    """State of one import: the stage, the builder and the report."""
 
     def __init__(self, stage: UsdStage, builder: ModelBuilder, report: ImportReport) -> None:
         self.stage, self.builder, self.report = stage, builder, report

@@ -18,7 +18,7 @@ from gpusim.importers.usd_stage import DEGREE, UNLIMITED, UsdStage
 from gpusim.transform import Transform
 
 Load = Callable[[UsdJoint, int], float]
-"""Function that returns the load of a joint coordinate: kg m2 or kg."""
+"""Function that returns the load (kg m2 or kg) of a joint coordinate."""
 
 
 @dataclass
@@ -235,7 +235,7 @@ _MJC_TYPES = (("dynType", "none"), ("gainType", "fixed"), ("biasType", "none"))
 
 
 def _list(value: Any, default: Sequence[float]) -> np.ndarray:
-    """Return the numbers of ``value``, with missing ones from ``default``."""
+    """Return the numbers of ``value``. Missing numbers come from ``default``."""
     given = [] if value is None else [float(x) for x in value]
     return np.array([*given, *default[len(given) :]])
 
@@ -261,7 +261,7 @@ def add_damping(
 
 
 def add_mimics(stage: UsdStage, builder: ModelBuilder, joints: Sequence[UsdJoint], indices: Mapping[int, int]) -> None:
-    """Add the followers of PhysX's, Newton's and MuJoCo's schemas."""
+    """Add the mimic couplings from the schemas of PhysX, Newton and MuJoCo."""
     places = {dof.path: (joint, axis, dof) for joint in joints for axis, dof in enumerate(joint.dofs)}
     for joint in joints:
         for axis, dof in enumerate(joint.dofs):
@@ -282,7 +282,7 @@ def add_mimics(stage: UsdStage, builder: ModelBuilder, joints: Sequence[UsdJoint
 
 
 def _leader(stage: UsdStage, dof: Dof) -> tuple[str, float, float] | None:
-    """Return the leader's path, multiplier and offset, in the units of the file."""
+    """Return the leader's path, the multiplier and the offset in the units of the file, or None without a leader."""
     prim = stage.prim(dof.path)
 
     def target(name: str) -> str:

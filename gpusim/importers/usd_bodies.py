@@ -1,4 +1,4 @@
-"""Rigid bodies of a USD file: poses, velocities, mass properties, and merging at fixed joints."""
+"""Rigid bodies of a USD file: poses, velocities, mass properties, and merging of bodies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 DEFAULT_MASS = 1.0
-"""Mass of a body without mass and colliders, kg, as in PhysX."""
+"""Mass (kg) that a body without mass and colliders gets, as in PhysX."""
 
 
 @dataclass
@@ -29,7 +29,7 @@ class UsdBody:
         path, label: names in the file and in the model.
         pose: pose in the builder's world.
         mass: mass properties in the body's frame.
-        kinematic: whether only the body's velocities move it, and forces do not.
+        kinematic: whether the body is kinematic. Forces do not move a kinematic body.
         linear, angular: velocities in the builder's world, m/s and rad/s.
         host: path of the body that this body is merged into, or this body's path.
         offset: pose of this body in the host's frame.
@@ -56,11 +56,11 @@ class UsdBody:
 
 
 Measure = Callable[[str], tuple[float, Array, Array, Transform] | None]
-"""Path of a collider -> volume (m3), center (m), inertia for density 1 about the center (m5), and pose in the body."""
+"""Function: path of a collider -> volume (m3), center (m), inertia about the center at density 1 (m5), pose in body."""
 
 
 def read_bodies(stage: UsdStage, measure: Measure) -> dict[str, UsdBody]:
-    """Return path -> body, for all enabled rigid bodies in the order of the file."""
+    """Return a dict of all enabled rigid bodies in the order of the file: path -> body."""
     bodies: dict[str, UsdBody] = {}
     for path, found in stage.of("RigidBody"):
         stage.used.update((path, f"physics:{name}") for name in ("velocity", "angularVelocity", "mass", "density"))
@@ -158,7 +158,7 @@ def _from_colliders(stage: UsdStage, body: UsdBody, measure: Measure, mass: floa
 def merge_fixed(
     bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], keep: Sequence[str], merge: bool
 ) -> list[UsdJoint]:
-    """Merge bodies at fixed joints into their parents, and return the remaining joints.
+    """Merge bodies that fixed joints connect, and return the remaining joints.
 
     Kinematic bodies, and bodies whose label or path matches a pattern of ``keep``, are not merged.
     """

@@ -1,4 +1,4 @@
-"""Joints of a USD file: their degrees of freedom, and the poses that they allow for their two bodies."""
+"""Joints of a USD file: degrees of freedom, and the relative poses of bodies that the joints allow."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Dof:
     Attributes:
         name: name in attributes of the file, such as "angular", "linear", "rotX" or "transX".
         axis: unit vector in the joint frame.
-        linear: whether the degree of freedom is a translation (m) and not a rotation (rad).
+        linear: True for a translation (m), False for a rotation (rad).
         unit: factor from the file's unit to m or rad, negative if ``axis`` is opposite to the axis in the file.
         lower, upper: limits (m or rad), infinite if unlimited.
         drive: drive as usd-core's parser returns it, or None.
@@ -50,7 +50,12 @@ class Dof:
 
 @dataclass
 class UsdJoint:
-    """A joint with its type in the builder (``kind``) and its frame in each body, or in the world (``frames``)."""
+    """A joint.
+
+    Attributes:
+        kind: joint type in the builder.
+        frames: pose of the joint frame in each body, or in the world.
+    """
 
     path: str
     label: str
@@ -95,7 +100,7 @@ def read_joints(stage: UsdStage, bodies: set[str]) -> list[UsdJoint]:
 
 
 def _combine(stage: UsdStage, joints: list[UsdJoint]) -> list[UsdJoint]:
-    """Combine hinges and slides between the same two bodies, as MuJoCo's converter writes them, into a d6 joint."""
+    """Combine hinges and slides between the same two bodies into a d6 joint. MuJoCo's converter writes such joints."""
     result: list[UsdJoint] = []
     first: dict[tuple[str, str], UsdJoint] = {}
     for joint in joints:
@@ -175,7 +180,7 @@ def _force(stage: UsdStage, linear: bool) -> float:
 
 
 def _frame(stage: UsdStage, path: str, body: str, rel: Any, position: Any, rotation: Any) -> Transform:
-    """Return a joint frame in its body, or in the builder's world for an end that is not on a body."""
+    """Return the pose of a joint frame in its body. Without a body, return the pose in the builder's world."""
     local = stage.frame(position, rotation, path)
     if body != WORLD:
         return local
@@ -287,7 +292,10 @@ _MAKERS = {
 
 
 def held_pose(joint: UsdJoint, pose: Transform) -> Transform:
-    """Return the allowed pose of the second joint frame in the first one that is closest to ``pose``."""
+    """Return the pose closest to ``pose`` that the joint allows.
+
+    Both poses are poses of the second joint frame in the first joint frame.
+    """
     if not joint.holds:
         return pose
     slides, turns = [d for d in joint.dofs if d.linear], [d for d in joint.dofs if not d.linear]
@@ -317,7 +325,7 @@ def _angles(turns: list[Dof], pose: Transform) -> list[float]:
 
 
 def coordinates(joint: UsdJoint, pose: Transform) -> list[float]:
-    """Return a joint's coordinates (rad, m) for the pose of the second joint frame in the first one."""
+    """Return the coordinates of a joint (rad, m). ``pose`` is the second joint frame's pose in the first one."""
     angles = iter(_angles([dof for dof in joint.dofs if not dof.linear], pose))
     return [float(pose.position @ dof.axis) if dof.linear else next(angles) for dof in joint.dofs]
 
@@ -327,7 +335,7 @@ def _columns(turns: list[Dof]) -> Array:
 
 
 def twist(pose: Transform, axis: Array) -> float:
-    """Return the angle about ``axis`` (rad) of the rotation closest to ``pose``."""
+    """Return the angle (rad) of the rotation about ``axis`` that is closest to ``pose``."""
     return 2.0 * math.atan2(float(pose.rotation[:3] @ axis), float(pose.rotation[3]))
 
 

@@ -35,7 +35,7 @@ _COORDINATES = "st"
 
 @dataclass(frozen=True)
 class Placing:
-    """Texture coordinates: a primvar after scale, rotation (``angle``, rad) and shift, as in UsdTransform2d."""
+    """Texture coordinates from a primvar, with scale, rotation (``angle``, rad) and shift as in UsdTransform2d."""
 
     name: str = _COORDINATES
     scale: tuple[float, float] = (1.0, 1.0)
@@ -43,7 +43,7 @@ class Placing:
     shift: tuple[float, float] = (0.0, 0.0)
 
     def apply(self, uv: Array) -> Array:
-        """Return the texture coordinates (..., 2) in the image for values ``uv`` of the primvar."""
+        """Convert values ``uv`` of the primvar to texture coordinates (..., 2) in the image."""
         c, s = math.cos(self.angle), math.sin(self.angle)
         placed: Array = (uv * self.scale) @ np.array([[c, s], [-s, c]]) + self.shift
         return placed
@@ -54,7 +54,7 @@ class Surface:
     """Look of a prim.
 
     Attributes:
-        color: sRGB, 0 to 1 (with a texture, its mean color), or None for the viewer's color.
+        color: sRGB color (0 to 1), or None for the viewer's color. With a texture, this is the texture's mean color.
         look: transparency, finish and texture.
         placing: texture coordinates.
         material: name of the material, for findings.
@@ -87,7 +87,7 @@ def _mean(prim: Any, name: str, count: int) -> Array | None:
 
 
 def bound_surface(stage: UsdStage, prim: Any) -> Surface | None:
-    """Return the look of a prim's material, from a cache if possible, or None without a material."""
+    """Return the look of a prim's material, or None without a material. The function caches looks."""
     from pxr import UsdShade
 
     material = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()[0]
@@ -197,7 +197,7 @@ def _uv_texture(stage: UsdStage, name: str, shader: Any) -> Texture | None:
 
 
 def _placing(shader: Any) -> Placing:
-    """Return the texture coordinates of a UsdUVTexture: a primvar, possibly behind a UsdTransform2d."""
+    """Return the texture coordinates of a UsdUVTexture. They come from a primvar, with an optional UsdTransform2d."""
     reader, placing = _source(shader, "st"), Placing()
     if reader is not None and reader.GetIdAttr().Get() == "UsdTransform2d":
         scale, shift = (_constant(reader, i) for i in ("scale", "translation"))

@@ -20,7 +20,7 @@ class Triangles:
         points: vertices (n, 3) in the prim's coordinates.
         triangles: indices (m, 3) into ``points``.
         faces: index (m,) of the mesh face that contains each triangle.
-        corners: index (m, 3) of each corner among the corners of all faces.
+        corners: index (m, 3) of each triangle corner in the list of all face corners.
     """
 
     points: Array
@@ -55,7 +55,8 @@ def read_mesh(stage: UsdStage, path: str) -> Triangles:
 def fans(counts: Array) -> tuple[Array, Array]:
     """Divide each polygon into a fan of triangles around the polygon's first corner.
 
-    Return the triangles (m, 3), as indices of corners of all polygons, and the polygon index (m,) of each triangle.
+    Return the triangles (m, 3) and the polygon index (m,) of each triangle. Triangles are indices into the list of
+    all polygon corners.
     """
     starts = np.cumsum(counts) - counts
     per_face = np.maximum(counts - 2, 0)
@@ -66,7 +67,7 @@ def fans(counts: Array) -> tuple[Array, Array]:
 
 
 def face_surfaces(stage: UsdStage, path: str, faces: Array) -> list[tuple[Array, Surface]]:
-    """Return (mask of triangles, surface) for each material of a mesh's faces."""
+    """Return a pair (mask of triangles, surface) for each material of a mesh."""
     from pxr import UsdGeom
 
     mesh = UsdGeom.Mesh(stage.prim(path))

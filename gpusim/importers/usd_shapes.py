@@ -27,7 +27,7 @@ from gpusim.typing import Array
 HULL_VERTICES = 64
 """Vertex limit of a mesh's hull. More vertices make contact slower, not better."""
 GREATEST_SIZE = 1e6
-"""Points of a mesh with a larger coordinate are errors, m."""
+"""Mesh points with a larger coordinate (m) are errors."""
 TYPES = ("CubeShape", "SphereShape", "CapsuleShape", "CylinderShape", "ConeShape", "PlaneShape", "MeshShape")
 _OTHER_TYPES = ("CustomShape", "SpherePointsShape", "Capsule1Shape", "Cylinder1Shape")
 LAID = {
@@ -44,12 +44,12 @@ class Collider:
     Attributes:
         path: path of the collider's prim.
         body: path of the rigid body that has the collider, or WORLD.
-        forms: kind of shape, checked parameters, and pose in the body (or in the builder's world), for each shape.
+        forms: a tuple (kind, checked parameters, pose in the body or in the builder's world) for each shape.
         enabled: whether the collider collides. A disabled collider only contributes to the mass.
         material: material of the surface.
         groups: paths of the collision groups that contain the collider.
         filtered: paths of prims that the collider does not collide with.
-        mesh: vertices (in the body's frame) and triangles of the mesh, if they define the mass instead of ``forms``.
+        mesh: vertices (in the body's frame) and triangles of the mesh, if the mesh defines the mass, else None.
         shapes: indices of the shapes in the builder.
     """
 
@@ -65,7 +65,7 @@ class Collider:
 
 
 def read_colliders(stage: UsdStage, meshes: str) -> dict[str, Collider]:
-    """Return path -> collider, in the order of the file."""
+    """Return a dict of the colliders in the order of the file: path -> collider."""
     enabled_bodies = {path for path, body in stage.of("RigidBody") if body.rigidBodyEnabled}
     materials = {path: item for path, item in stage.of("RigidBodyMaterial")}
     found = {path: (kind, item) for kind in TYPES for path, item in stage.of(kind)}
@@ -191,7 +191,10 @@ def _report_hull(stage: UsdStage, path: str, points: Array, triangles: Array, ho
 
 
 def _is_convex(points: Array, triangles: Array) -> bool:
-    """Return whether a mesh is convex, with a tolerance of a thousandth of its size, or False for a very large mesh."""
+    """Return whether a mesh is convex, with a tolerance of a thousandth of its size.
+
+    Very large meshes are not checked and count as not convex.
+    """
     if len(points) * len(triangles) > 4_000_000:
         return False
     a, b, c = (points[triangles[:, k]] for k in range(3))
@@ -335,7 +338,7 @@ def _shapes_under(bodies: Mapping[str, UsdBody], colliders: Mapping[str, Collide
 
 
 def _without_self_collisions(stage: UsdStage, bodies: Mapping[str, UsdBody], wanted: bool | None) -> dict[str, str]:
-    """Return path of a body -> its articulation, for articulations whose self-collisions are disabled."""
+    """Return a dict: path of a body -> its articulation, for all articulations without self-collisions."""
     silent: dict[str, str] = {}
     for path, item in stage.of("Articulation"):
         roots = [path, *(str(root) for root in item.rootPrims)]

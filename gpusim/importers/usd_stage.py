@@ -43,9 +43,9 @@ class UsdStage:
 
     Attributes:
         meters, kilograms: the file's units.
-        world: pose of the file's world in the builder's world, with the rotation to z up for a file with y up.
+        world: pose of the file's world in the builder's world. It rotates a file with y up to z up.
         found: object type, such as "RevoluteJoint" -> list of (path, descriptor) of usd-core's physics parser.
-        surfaces: cache, path of a material -> look of the material.
+        surfaces: cache of looks: path of a material -> look of the material.
         assets: files in memory.
         search: search path for other files.
     """
@@ -110,7 +110,7 @@ class UsdStage:
         return float(value) if isinstance(value, int | float) and math.isfinite(value) else default
 
     def matrix(self, path: str) -> Array:
-        """Return the (4, 4) matrix from a prim's coordinates to the builder's world (m), with the prim's scale."""
+        """Return the (4, 4) matrix from a prim's coordinates to the builder's world (m), including the prim's scale."""
         local = np.array(self._cache.GetLocalToWorldTransform(self.prim(path))).T
         local[:3] *= self.meters
         pose = np.eye(4)

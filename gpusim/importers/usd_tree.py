@@ -26,9 +26,9 @@ class Tree:
 
     Attributes:
         order: paths of all bodies that are not merged into others, parents first.
-        carrier: path of a body -> joint that connects it to its parent, for all bodies except floating roots.
+        carrier: path of a body -> joint that connects the body to its parent. Floating roots have no such joint.
         roots: path of each root -> number of bodies in its tree, including the root.
-        grounded: roots that a joint holds to the world.
+        grounded: roots that a joint connects to the world.
     """
 
     order: list[str] = field(default_factory=list)
@@ -51,7 +51,7 @@ def on_hosts(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]) -> list[
 
 
 def span(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], first: Sequence[str]) -> Tree:
-    """Return the spanning tree, which grows from the world, then kinematic bodies, ``first`` and other bodies."""
+    """Return the spanning tree. It grows from the world, then from kinematic bodies, ``first`` and other bodies."""
     tree, ends = Tree(), _ends(joints)
     hosts = [path for path, body in bodies.items() if body.host == path]
     children = {joint.bodies[1] for joint in joints if not joint.excluded}
@@ -69,7 +69,10 @@ def span(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], first: Seque
 
 
 def _ends(joints: Sequence[UsdJoint]) -> dict[str, list[tuple[UsdJoint, str]]]:
-    """Return path -> pairs (joint, path of the other body), with loop joints last and without distance joints."""
+    """Return a dict: path of a body -> pairs (joint, path of the other body).
+
+    Joints that the file excludes from articulations come last. Distance joints are omitted.
+    """
     ends: dict[str, list[tuple[UsdJoint, str]]] = {}
     for joint in sorted(joints, key=lambda joint: joint.excluded):
         if joint.kind != "distance":
@@ -176,7 +179,7 @@ def _check_loop(bodies: Mapping[str, UsdBody], joint: UsdJoint, report: ImportRe
 
 
 def carried_masses(bodies: Mapping[str, UsdBody], tree: Tree) -> dict[str, MassProperties]:
-    """Return path of a body -> mass properties of that body and all its descendants, in the world frame."""
+    """Return a dict: path of a body -> mass properties of the body and all its descendants, in the world frame."""
     total = {path: bodies[path].mass.moved(_matrix(bodies[path].pose)) for path in tree.order}
     for path in reversed(tree.order):
         joint = tree.carrier.get(path)
@@ -188,7 +191,7 @@ def carried_masses(bodies: Mapping[str, UsdBody], tree: Tree) -> dict[str, MassP
 
 
 def load_of(bodies: Mapping[str, UsdBody], carried: Mapping[str, MassProperties], joint: UsdJoint, axis: int) -> float:
-    """Return the load of a joint coordinate: inertia (kg m2) about a rotation axis, mass (kg), or 0 without a load."""
+    """Return the load of a joint coordinate: inertia about a rotation axis (kg m2), or mass for a translation (kg)."""
     child = joint.bodies[1] if joint.bodies[1] != WORLD else joint.bodies[0]
     load, dof = carried.get(child), joint.dofs[axis]
     if load is None:
@@ -202,7 +205,7 @@ def load_of(bodies: Mapping[str, UsdBody], carried: Mapping[str, MassProperties]
 
 
 def set_rates(bodies: Mapping[str, UsdBody], tree: Tree) -> None:
-    """Set the velocity of each child body from its parent and the joint velocities, unless all of these are zero."""
+    """Set the velocity of each child body from its parent and its joint, unless all joint velocities are zero."""
     if not any(dof.rate for joint in tree.carrier.values() for dof in joint.dofs):
         return
     for path in tree.order:

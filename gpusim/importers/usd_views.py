@@ -24,7 +24,7 @@ _SQUARE = 90.0
 
 
 def body_frame(stage: UsdStage, bodies: Mapping[str, UsdBody], path: str) -> tuple[int, Transform]:
-    """Return the index of the body that contains a prim (-1: the world), and the pose of the prim in the body."""
+    """Return the index of the body that contains a prim (-1 for the world), and the pose of the prim in the body."""
     owner = stage.prim(path)
     while owner and not owner.IsPseudoRoot() and str(owner.GetPath()) not in bodies:
         owner = owner.GetParent()

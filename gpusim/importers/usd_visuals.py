@@ -39,7 +39,7 @@ def add_visuals(
     """Add visuals for all visible prims of purpose "default" or "render".
 
     If all visible prims of a body are colliders with basic shapes and plain colors, the viewer draws the collision
-    shapes in the prims' colors.
+    shapes instead, in the prims' colors.
     """
     shown: dict[str, list[Any]] = {}
     for prim in stage.prims():
@@ -170,7 +170,7 @@ def _pieces(stage: UsdStage, prim: Any, path: str, base: Transform) -> tuple[Pie
 
 
 def _coordinates(prim: Any, mesh: Triangles, surface: Surface) -> Any:
-    """Return the texture coordinates (m, 3, 2) of a prim's triangles, or None if it has none."""
+    """Return the texture coordinates (m, 3, 2) of a prim's triangles, or None without texture coordinates."""
     from pxr import UsdGeom
 
     primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance(surface.placing.name)

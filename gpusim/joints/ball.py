@@ -46,7 +46,7 @@ class Ball(JointType):
         return self.coordinates if "cone_axis" in joint.params else self.coordinates[:4]
 
     def moves(self, joint: JointSpec) -> int:
-        """Return 3, the number of coordinates that are signals, since the other coordinates only have limits."""
+        """Return 3, the number of coordinates that are signals. The other coordinates only have limits."""
         return 3
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
@@ -60,7 +60,7 @@ class Ball(JointType):
 
 
 def cone_of(joint: JointSpec) -> tuple[float, Array]:
-    """Return the limit of a ball joint's cone (rad), or infinity without a cone, and the cone's axis (joint frame)."""
+    """Return the cone limit (rad, infinite without a cone) and the cone axis (in the joint frame) of a ball joint."""
     axis = joint.params.get("cone_axis")
     if axis is None:
         return np.inf, np.array([0.0, 0.0, 1.0])

@@ -24,12 +24,12 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 MOTIONS = ("x", "y", "z", "rx", "ry", "rz")
-"""Translations along the axes of the joint frame in the parent, m, and components of the rotation vector there, rad."""
+"""Translations (m) and components of the rotation vector (rad) along the axes of the parent's joint frame."""
 
 
 @register
 class Bushing(JointType):
-    """Joint without rows, whose coordinates are MOTIONS."""
+    """Joint without rows. The coordinates are MOTIONS."""
 
     name: ClassVar[str] = "bushing"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION,) * 3 + (ROTATION,) * 3
@@ -59,9 +59,9 @@ def add_bushing(
     solver: str | None = None,
     at: Anchor | None = None,
 ) -> int:
-    """Add a bushing, a soft joint: the wrench -K q - C q' acts on the child. q are translations and rotations.
+    """Add a bushing, a soft joint. The wrench -K q - C q' acts on the child, with translations and rotations q.
 
-    With diagonal matrices, each motion with a nonzero number has a separate spring, with the signals
+    If both matrices are diagonal, each motion with a nonzero entry gets a separate spring. The springs have the signals
     ``spring.<label>_x.force`` to ``spring.<label>_rz.force``. Matrices with other entries make one bushing, with the
     signals ``bushing.<label>.force_x`` to ``bushing.<label>.torque_z``. ``joint.<label>.position`` reads all six
     deflections q.
@@ -75,7 +75,7 @@ def add_bushing(
             symmetric 6x6 matrix, or as one number for all.
         damping: matrix C (N s/m and N m s/rad) in the same form as ``stiffness``.
         label: unique name.
-        solver: solver of the joint, "direct" or "colored", by default the simulation's choice (see
+        solver: solver of the joint, "direct" or "colored". By default, the simulation chooses (see
             :meth:`ModelBuilder.set_joint_solver`).
         at: pose of the bushing in the world, as alternative to both frames (see :meth:`ModelBuilder.add_joint`).
 

@@ -19,7 +19,7 @@ def add_gear(
     axis_b: int = 0,
     label: str | None = None,
 ) -> int:
-    """Couple two joint coordinates by ``velocity_b = ratio * velocity_a``. Their initial offset stays.
+    """Couple two joint coordinates by ``velocity_b = ratio * velocity_a``. The initial offset stays.
 
     Args:
         joint_a: driving joint.
@@ -97,7 +97,7 @@ def add_linear_coupling(
     power.
 
     Args:
-        terms: list of (joint, factor) or (joint, axis, factor). A joint may be a tendon, which stands for its terms.
+        terms: list of (joint, factor) or (joint, axis, factor). The terms of a tendon replace the tendon.
         offset: value of the sum (m or rad), by default the sum in the starting pose.
         label: unique name.
 
@@ -117,10 +117,10 @@ def add_linear_coupling(
 def checked_terms(
     builder: ModelBuilder, element: str, terms: Sequence[tuple[int, float] | tuple[int, int, float]]
 ) -> list[Term]:
-    """Return terms as (joint, axis, factor), with the terms of a tendon in place of the tendon.
+    """Return terms as (joint, axis, factor). The terms of a tendon replace the tendon.
 
     Raises:
-        ModelError: invalid terms. The message names ``element``.
+        ModelError: a term is invalid. The message names ``element``.
     """
     found: dict[tuple[int, int], float] = {}
     hint = "give a list of (joint, factor) or (joint, axis, factor)"

@@ -38,7 +38,7 @@ _TURNS = {0: (), 1: (ANGLE,), 2: (ANGLE, ANGLE), 3: (OUTER_TURN, MIDDLE_TURN, OU
 
 @register
 class D6(JointType):
-    """D6 joint with up to three translations and up to three rotations, and a row for every missing motion.
+    """D6 joint with up to three translations and up to three rotations. Rows lock all other motions.
 
     The parameters "linear" (n, 3) and "angular" (m, 3) are perpendicular unit vectors in the joint frame. The parameter
     "columns" (3, 3) is a right-handed triad along the rotation axes.
@@ -150,7 +150,7 @@ def add_joint_d6(
 
     Args:
         linear_axes: up to three perpendicular directions in the joint frame. They are fixed in the parent.
-        angular_axes: up to three perpendicular axes in the joint frame when all angles are 0. The first is fixed in the
+        angular_axes: up to three perpendicular axes, in the joint frame at zero angles. The first axis is fixed in the
             parent, the last axis in the child.
         limit_lower, limit_upper: limits (m or rad), one number for each coordinate, or one number for all.
         damping: viscous damping (N s/m or N m s/rad).

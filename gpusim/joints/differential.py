@@ -22,7 +22,7 @@ class Differential:
     """Indices of the joints and tendons of a differential.
 
     Attributes:
-        input: joint whose coordinate drives the differential, ``shaft`` or else a tendon.
+        input: joint whose coordinate drives the differential: ``shaft``, or a tendon if there is no ``shaft``.
         slip: tendon of the angle difference l - r, with the signals ``joint.<label>_slip...``. A brake on this tendon
             can lock the differential.
     """
@@ -107,11 +107,11 @@ def add_anti_roll_bar(
     """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as the travels of wheels.
 
     Args:
-        left, right: joints whose coordinates rise together when the vehicle heaves.
+        left, right: joints whose coordinates both increase when the vehicle heaves.
         stiffness: force or torque per difference of the coordinates (N/m or N m/rad).
         damping: viscous damping of the difference (N s/m or N m s/rad).
         left_axis, right_axis: index of the coordinate of each joint.
-        label: unique name of the spring, whose signals are ``spring.<label>...``. The tendon is
+        label: unique name of the spring. The signals are ``spring.<label>...``, and the tendon is
             ``<label>_difference``.
 
     Returns:

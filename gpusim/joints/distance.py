@@ -75,7 +75,7 @@ def add_joint_distance(
         parent_xform: joint frame in the parent's body frame. The origin of this frame is the first point.
         child_xform: joint frame in the child's body frame. The origin of this frame is the second point.
         min_distance: minimum distance (m), 0 for a rope.
-        max_distance: maximum distance (m), equal to ``min_distance`` for a rod. Without both limits, the joint only
+        max_distance: maximum distance (m), equal to ``min_distance`` for a rod. Without any limit, the joint only
             measures the distance, for example as a segment of a tendon (a rope over pulleys). If you write
             ``joint.<label>.limit_upper`` at run time, the limit moves to the new length over the next step, like a
             winch. Both limits of a rod equal its length, so that writing one limit also changes the other limit.

@@ -29,7 +29,7 @@ _MOTIONS = (*(TRANSLATION,) * 3, *(ROTATION,) * 3)
 
 @register
 class Free(JointType):
-    """Free joint that locks nothing. Position: pose of the child's joint frame in the parent's joint frame.
+    """Free joint that locks nothing. The position is the pose of the child's joint frame in the parent's joint frame.
 
     The joint has coordinates only if it has damping, friction or armature. Only the rates of these coordinates have a
     meaning.
@@ -88,8 +88,8 @@ def add_joint_free(
 ) -> int:
     """Add a free joint.
 
-    Damping, friction and armature act on the velocity of the child's joint frame and on its angular velocity, along the
-    axes of the parent's joint frame (like MuJoCo's free joint).
+    Damping, friction and armature act on the linear and angular velocity of the child's joint frame, along the axes of
+    the parent's joint frame (like MuJoCo's free joint).
 
     Args:
         damping: viscous damping of translations (N s/m) and rotations (N m s/rad), one number or six.

@@ -23,7 +23,7 @@ from gpusim.transform import Transform
 
 @register
 class Latch(Bushing):
-    """Bushing without springs. While the latch is attached, limits hold its coordinates."""
+    """Bushing without springs. While the latch is attached, limits lock the coordinates."""
 
     name: ClassVar[str] = "latch"
     switched: ClassVar[bool] = True

@@ -17,7 +17,7 @@ from gpusim.typing import Vector
 
 @dataclass(frozen=True)
 class Pulley:
-    """Pulley in a path (MuJoCo's pulley). The next point starts a branch, whose length is divided by ``divisor``."""
+    """Pulley in a path, as in MuJoCo. The next point starts a branch. ``divisor`` divides the length of this branch."""
 
     divisor: float
 

@@ -80,7 +80,7 @@ def add_tendon(
     """Add a tendon: a weighted sum of joint coordinates, as a coordinate for actuators, limits and friction.
 
     Args:
-        terms: list of (joint, factor) or (joint, axis, factor). A joint may be a tendon, which stands for its terms.
+        terms: list of (joint, factor) or (joint, axis, factor). The terms of a tendon replace the tendon.
         limit_lower, limit_upper: limits of the sum (m or rad). If you write a limit at run time, it moves to the new
             value over the next step, like a winch.
         damping: viscous damping of the sum (N s/m or N m s/rad).
@@ -88,7 +88,7 @@ def add_tendon(
         armature: inertia that moves with the sum (kg or kg m2).
         limit_restitution: ratio of the speed after an impact on a limit to the speed before the impact, 0 to 1.
         label: unique name, for signals such as ``joint.<label>.position`` and ``joint.<label>.tension`` (the pull).
-        solver: solver of the joint, "direct" or "colored", by default the simulation's choice (see
+        solver: solver of the joint, "direct" or "colored". By default, the simulation chooses (see
             :meth:`ModelBuilder.set_joint_solver`).
 
     Returns:

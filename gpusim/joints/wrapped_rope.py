@@ -27,7 +27,7 @@ from gpusim.typing import Array, Vector
 
 @register
 class WrappedRope(JointType):
-    """Rope that locks nothing, with its length as coordinate. The rope pulls at both ends and at the wrap's body."""
+    """Rope that locks nothing. The coordinate is its length. The rope pulls at both ends and at the wrap's body."""
 
     name: ClassVar[str] = "wrapped_rope"
     coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)

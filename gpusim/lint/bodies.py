@@ -22,7 +22,8 @@ _MASS_RATIO = 1e4
 _THICK = 1.25
 """Maximum volume of a body's hulls relative to its drawn meshes."""
 _TOO_LARGE, _TOO_SMALL = 4.0, 0.01
-"""Maximum inertia relative to the largest possible one in the shapes' box, and minimum relative to a solid box."""
+"""Maximum inertia relative to the largest possible inertia in the box of the shapes, and minimum inertia relative to a
+solid box."""
 _MOTION, _FREE = ("position", "linear_velocity"), 0.8
 """Signals that show a fall, and minimum mean acceleration of a fall as a fraction of gravity."""
 _MOST = 8
@@ -157,7 +158,7 @@ def fallen(builder: ModelBuilder, sim: Simulation, known: Sequence[Finding] = ()
     Args:
         builder: the model.
         sim: simulation of the model, after a run from the start pose.
-        known: findings of ``check_model`` about falling bodies, which this function does not report again.
+        known: findings of ``check_model`` about falling bodies. This function does not report them again.
     """
     subject, size = Subject(builder, sim.config.dt), float(np.linalg.norm(builder.gravity))
     catching = [s for s in subject.model.shapes if s.body == WORLD or subject.model.bodies[s.body].kinematic]

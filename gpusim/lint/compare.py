@@ -148,8 +148,8 @@ class _Pair:
         m: model of MuJoCo.
         builder: gpusim's model, with only bodies, joints, springs and forces.
         tree: the joints of ``builder``.
-        bodies: labels of the bodies that both models have, by MuJoCo's index.
-        joints: labels of MuJoCo's joints, by index.
+        bodies: index in MuJoCo -> label of a body that both models have.
+        joints: index in MuJoCo -> label of a joint.
     """
 
     def __init__(self, mj: ModuleType, m: Any, builder: ModelBuilder, report: ImportReport) -> None:

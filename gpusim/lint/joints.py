@@ -14,7 +14,7 @@ _LIMIT_SLOP = 1e-6
 OPEN, CLOSED = 1e-6, 1e-8
 """Minimum residual of an open joint, and maximum residual of a closed joint after assembly (m or rad)."""
 _RANK = 1e-9
-"""Smallest singular value of independent rows, relative to the largest one."""
+"""Smallest singular value of independent rows, relative to the largest singular value."""
 _STIFFEST, _DAMPED = 1.0, 10.0
 """Maximum frequency and damping rate of a drive, each multiplied by the time step."""
 
@@ -106,7 +106,7 @@ def stiff_gains(subject: Subject) -> None:
 
 
 def _inertias(subject: Subject) -> dict[tuple[str, int], float]:
-    """Return (joint, axis) -> inertia that a force on the coordinate moves while all other coordinates are free."""
+    """Return a dict: (joint, axis) -> inertia that a force on the coordinate moves. All other coordinates are free."""
     tree = subject.tree
     mass: Array = tree.mass_matrix(tree.start)[0]
     felt = 1.0 / np.maximum(np.diag(np.linalg.inv(mass)), 1e-300)

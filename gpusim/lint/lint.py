@@ -34,8 +34,8 @@ def check_model(builder: ModelBuilder, report: ImportReport | None = None, *, dt
     body.
 
     Args:
-        builder: builder of the model, which stays unchanged.
-        report: report of the import, whose overlaps this function does not report again.
+        builder: builder of the model. The function does not change the builder.
+        report: report of the import. The function does not report the overlaps in this report again.
         dt: time step of the runs (s).
 
     Returns:

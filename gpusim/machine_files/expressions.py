@@ -69,7 +69,7 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
 
     Args:
         text: the expression, without the leading "=".
-        names: known values by name.
+        names: name -> known value.
 
     Raises:
         ModelError: the expression breaks a rule.

@@ -26,7 +26,7 @@ from gpusim.scene import Camera, Plot, Scene
 
 SUFFIXES = (".yaml", ".yml")
 DURATION = 5.0
-"""Duration of a machine file without one, s."""
+"""Default duration of a machine file, s."""
 _MOST_CALLS = 100_000
 _NOT_IN_FILES = {"add_builder", "add_diagram", "add_coupling", "add_actuator"}
 _MODEL_KEYS = ("file", "label_prefix", "parent", "xform")
@@ -35,7 +35,7 @@ _CONTROL = ("as", "for", "if", "add", "values")
 
 
 def methods() -> dict[str, tuple[Callable[..., Any], int]]:
-    """Return the functions that ``add`` can call, by key, with the number of leading builder arguments.
+    """Return a dict of the functions that ``add`` can call: key -> (function, number of leading builder arguments).
 
     The key of ``add_servo`` is ``servo``. Methods that do not start with ``add_`` keep their name.
     """

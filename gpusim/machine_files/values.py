@@ -23,7 +23,7 @@ RECORDS: dict[str, Callable[..., Any]] = {
     **{f"Rays.{name}": getattr(gpusim.Rays, name) for name in ("line", "fan", "grid", "camera")},
     **{name: found for name in machines.__all__ if inspect.isclass(found := getattr(machines, name))},
 }
-"""Records that a mapping can make, by name."""
+"""Name of a record that a mapping can create -> function that creates the record."""
 _ALIASES = {
     "Springs": ("Coil", "TorsionBar"),
     "WheelDrive": ("DcMotor", "SpeedDrive", "TorqueDrive"),
@@ -38,7 +38,7 @@ _SPACES = {
     **dict.fromkeys(("shape_a", "shape_b"), "shape"),
     "site": "site",
 }
-"""Type of element that a label names, by argument. Labels for other integer arguments name an actuator."""
+"""Argument -> type of element that a label names. For other integer arguments, a label names an actuator."""
 _FILES = ("mesh", "file", "path", "source")
 
 
@@ -64,7 +64,7 @@ class Values:
 
     Attributes:
         builder: builder in which labels are searched.
-        names: values, results and loop variables by name.
+        names: name -> value, result or loop variable.
         folder: folder of the machine file.
     """
 
@@ -95,11 +95,11 @@ class Values:
         return known[label]
 
     def convert(self, value: Any, name: str = "", annotation: Any = "Any") -> Any:
-        """Convert a value of the file to an argument and return the argument.
+        """Convert a value of the file to an argument.
 
         Args:
             value: value in the file.
-            name: name of the argument, which determines the type of element that a label names.
+            name: name of the argument. It determines the type of element that a label names.
             annotation: type annotation of the argument.
 
         Raises:
@@ -148,7 +148,7 @@ class Values:
         return {key: self.convert(item, key) for key, item in value.items()}
 
     def pose(self, value: Any) -> Transform:
-        """Return the transform with a position and a rotation: quaternion xyzw, rpy, or axis and angle (rad).
+        """Convert a mapping to a transform. The rotation is a quaternion xyzw, rpy, or axis and angle (rad).
 
         Raises:
             ModelError: the mapping has two rotations, or an axis without an angle.
@@ -236,6 +236,6 @@ class Located(ModelError):
 
 
 def located(error: GpusimError, line: int, prefix: str = "") -> Located:
-    """Return the error with its line in the file and a prefix for the text, but keep a line that it already has."""
+    """Return the error with a line in the file and a prefix for the text. An existing line has priority."""
     known = error.line if isinstance(error, Located) else 0
     return Located(known or line, f"{prefix}{error}")

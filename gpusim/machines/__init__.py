@@ -1,4 +1,4 @@
-"""Macros that add parts of machines: suspensions, wheels, omni wheels, steering, hitches, tracks, hydraulic arms."""
+"""Functions that add machine parts: suspensions, wheels, omni wheels, steering, hitches, tracks, hydraulic arms."""
 
 from gpusim.machines.arm_cylinders import (
     ArmCylinder,

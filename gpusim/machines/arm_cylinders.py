@@ -31,7 +31,7 @@ from gpusim.machines.holding import (
 from gpusim.machines.planar_arm import Ram, locate
 
 RELIEF_RISE = 2e6
-"""Pressure rise over which a port relief valve opens to the full flow of its spool, Pa."""
+"""Pressure rise (Pa) from the opening of a port relief valve to the full flow of its spool."""
 HOSE = 2e-4
 """Volume between a holding valve and the spool, m3."""
 OVERLAP = 0.05
@@ -46,8 +46,8 @@ class Spool:
         flow: flow (m3/s) through the fully open supply edge at the pressure drop ``drop``.
         drop: pressure drop (Pa) at which ``flow`` applies.
         drain: flow gain of the edges to the tank, divided by the gain of the supply edges. ``drain`` also sizes the
-            holding valves. For a cylinder with a thick rod, which can return more oil than it receives, set ``drain``
-            to the ratio of the cylinder's areas.
+            holding valves. A cylinder with a thick rod can return more oil than it receives. For such a cylinder, set
+            ``drain`` to the area of the piston divided by the area of the ring around the rod.
         compensated: if True, the flow depends only on the command, not on the load. The pump must then supply ``drop``
             more than the load pressure.
         frequency: natural frequency (rad/s) of the spool.
@@ -71,7 +71,7 @@ class PowerPack:
     """A hydraulic circuit with one pump on a line.
 
     Attributes:
-        circuit: the circuit, to which you can add further components.
+        circuit: the circuit. You can add further components to it.
         line: node of the circuit that supplies the valves.
         pump: index of the pump in the circuit.
     """
@@ -89,8 +89,8 @@ class Drive:
         label: label of the valve's command.
         index: index of the cylinder or motor among the actuators.
         node_a, node_b: nodes of the two chambers of the cylinder, or of the two sides of the motor.
-        port_a, port_b: nodes at the spool valve's ports, which differ from ``node_a`` and ``node_b`` if a holding valve
-            is in between.
+        port_a, port_b: nodes at the ports of the spool valve. With a holding valve, a port differs from ``node_a`` or
+            ``node_b``.
         valve: index of the valve.
     """
 
@@ -109,7 +109,7 @@ class ArmCylinder:
 
     Attributes:
         label: label of the valve's command.
-        start, end: parts that carry the barrel and the rod, such as "base" and "boom".
+        start, end: parts on which the barrel and the rod are mounted, such as "base" and "boom".
         pins: positions (x, z) (m) of the pins on ``start`` and ``end``, in the frames of these parts. A pin on the base
             is in the arm's frame.
         bore, rod: diameters (m) of the bore and the rod.
@@ -118,8 +118,8 @@ class ArmCylinder:
         extension: extension (m) of the rod in the initial pose (default: half of the stroke).
         retracted: distance (m) between the pins when the rod is fully retracted, as alternative to ``extension``.
         holding: counterbalance valves.
-        relief: opening pressure (Pa) of the relief valves, which pass the flow of the spool at 2e6 Pa above this
-            pressure, or None for no relief and anticavitation valves.
+        relief: opening pressure (Pa) of the relief valves. At 2e6 Pa above this pressure, they pass the full flow of
+            the spool. None means no relief valves and no anticavitation valves.
         back_pressure: initial pressure (Pa) of the chamber that carries no load.
         viscous_friction, dry_friction, piston_mass: friction (N s/m and N) and mass (kg) of the piston.
         dead_volume: minimum volume (m3) of each chamber.
@@ -150,7 +150,9 @@ class ArmCylinder:
     def lowering(
         self, force: float, command: float = 1.0, line_pressure: float | None = None, return_pressure: float = RETURN
     ) -> Lowering:
-        """Compute the speed at which the cylinder lowers a load through its holding valve (equations in holding.py).
+        """Compute the speed at which the cylinder lowers a load through its holding valve.
+
+        The equations are in ``holding.py``.
 
         The method assumes that the pump has enough flow and power and that the relief valves stay closed.
 
@@ -286,7 +288,7 @@ def add_arm_cylinders(
     hold: bool = True,
     forces: Sequence[tuple[Any, Any, Any]] = (),
 ) -> dict[str, Drive]:
-    """Add all cylinders of an arm to a circuit, with initial pressures that hold the arm's initial pose.
+    """Add all cylinders of an arm to a circuit. The initial pressures hold the arm in its initial pose.
 
     Add the links and linkages before the cylinders, because the pressures come from ``arm.static(forces=...)``.
 
@@ -391,8 +393,8 @@ def add_hydraulic_drive(
         displacement: oil volume (m3) per rad of the joint, including gears.
         spool: the spool valve. Command 1 rotates the joint forward.
         label: label of the valve's command.
-        relief: pressure difference (Pa) between the ports at which the relief valves open, or None for no relief and
-            anticavitation valves. At 2e6 Pa above this difference, the relief valves pass the full flow of the spool.
+        relief: pressure difference (Pa) between the ports at which the relief valves open. At 2e6 Pa above this
+            difference, they pass the full flow of the spool. None means no relief valves and no anticavitation valves.
         brake_torque: torque (N m) of the brake at ``sim.control["<label>_motor"] = 1``.
         leakage: leakage (m3/s/Pa) between the ports.
         viscous_friction, rotor_inertia: viscous friction (N m s/rad) and inertia (kg m2) of the rotor, on the joint.
@@ -428,11 +430,11 @@ def guard(
         consumer: cylinder or motor, as the circuit's ``add_cylinder`` or ``add_motor`` returns it.
         label: label of the spool's command.
         spool: the spool valve.
-        relief: opening pressure (Pa) of the relief valves, which pass the flow of the spool at 2e6 Pa more, or None for
-            no relief and anticavitation valves.
+        relief: opening pressure (Pa) of the relief valves. At 2e6 Pa above this pressure, they pass the full flow of
+            the spool. None means no relief valves and no anticavitation valves.
         holding: counterbalance valves.
         pressure: initial pressures (Pa) of both sides.
-        crossed: whether the relief valves lead to the other side and not to the tank.
+        crossed: True if the relief valves lead to the other side, False if they lead to the tank.
 
     Raises:
         ModelError: a number breaks a rule, or a holding valve opens below the pressure that it must hold.

@@ -1,6 +1,6 @@
 """Arms of excavators and manipulators: links that move in one plane, and bucket linkages.
 
-All hinges of an arm are parallel. The arm moves in the x-z plane of its frame, and angles grow from x towards z. The
+All hinges of an arm are parallel. The arm moves in the x-z plane of its frame. Positive angles rotate x towards z. The
 origin of a link's frame is at the link's hinge, and the frame's x axis is along the link. All joint coordinates are
 zero in the initial pose. ``arm_cylinders.py`` adds the cylinders.
 """
@@ -24,9 +24,9 @@ from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
 AXIS = (0.0, -1.0, 0.0)
-"""Hinge axis for which angles grow from x towards z."""
+"""Hinge axis for which positive angles rotate x towards z."""
 SAMPLES = 65
-"""Number of poses over the travel of the bucket in which a linkage is checked."""
+"""Number of bucket angles at which a linkage is checked."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class Link:
         length: distance (m) from the link's hinge to the next hinge, or to the tip.
         mass: mass (kg).
         pose: initial angle (rad) relative to the previous link, or to the arm's x axis for the first link.
-        limits: minimum and maximum (rad) of the angle whose initial value is ``pose``.
+        limits: minimum and maximum angle (rad) relative to the previous link.
         height, width: size (m) of the bar in the arm's plane and perpendicular to the plane.
         com: center of mass (x, z) (m) in the link's frame (default: the center of the bar).
         inertia: inertia (kg m2) about the center of mass, as in ``add_body`` (default: the inertia of the bar).
         color: color for drawing.
-        picture: whether the viewer draws the bar and not the body's shapes.
+        picture: True draws the bar in the viewer, False draws the body's shapes.
     """
 
     label: str
@@ -87,14 +87,14 @@ class Link:
 
 @dataclass
 class BoomArm:
-    """An arm from :func:`add_boom_arm`, to which linkages and cylinders are added.
+    """An arm from :func:`add_boom_arm`. You can add linkages and cylinders to the arm.
 
     Attributes:
         label_prefix: prefix of all labels.
         base: body index, -1 for the world.
         frame: pose of the arm's frame in the base's frame.
-        bodies: body indices by name of the part (the base, links, and rockers and links of bucket linkages).
-        joints: indices of the hinges by link. All hinge coordinates are zero in the initial pose.
+        bodies: part name -> body index. Parts are the base, the links, and the rockers and links of bucket linkages.
+        joints: link name -> index of its hinge. All hinge coordinates are zero in the initial pose.
         links: the links, as passed to ``add_boom_arm``.
         mechanism: the analytic model of the arm.
     """
@@ -115,12 +115,12 @@ class BoomArm:
     def static(
         self, turns: Mapping[str, float] | None = None, forces: Sequence[PointForce | tuple[Any, Any, Any]] = ()
     ) -> ArmStatic:
-        """Return the cylinder forces that balance ``forces`` and the weights of all parts, by virtual work.
+        """Compute the cylinder forces that balance ``forces`` and the weights of all parts, by virtual work.
 
         Args:
             turns: joint angles (rad) by link (default: zero).
-            forces: further forces, each as (name of the part, point (x, z) (m) in the part's frame, force (x, z) (N) in
-                the arm's frame).
+            forces: further forces as tuples (part name, point, force). The point (x, z) is in the part's frame (m). The
+                force (x, z) is in the arm's frame (N).
 
         Raises:
             ModelError: a part does not exist, no cylinder holds a hinge, or a linkage cannot reach the pose.
@@ -132,7 +132,7 @@ class BoomArm:
             raise self._open(values) from None
 
     def point(self, part: str, point: tuple[float, float], turns: Mapping[str, float] | None = None) -> Array:
-        """Return a part's point (x, z) as position (3,) (m) in the base's frame, at joint angles ``turns`` (rad)."""
+        """Convert a part's point (x, z) to a position (3,) (m) in the base's frame, at joint angles ``turns`` (rad)."""
         here = locate(self.places(turns)[self.part(part)], complex(*validate.numbers(self.element, "point", point, 2)))
         return self.frame.apply((here.real, 0.0, here.imag))
 
@@ -186,8 +186,8 @@ def add_boom_arm(
     Args:
         b: the builder.
         base: body index, -1 for the world.
-        at: position (m) of the first hinge in the base's frame. A Transform also defines the arm's plane, by its x and
-            z axes.
+        at: position (m) of the first hinge in the base's frame. The x and z axes of a Transform also define the arm's
+            plane.
         links: the links in order, from the base to the tip.
         label_prefix: prefix of the labels of bodies and joints. Each link's label follows the prefix.
 
@@ -245,7 +245,7 @@ def add_bucket_linkage(
         rocker, link: lengths (m) of the rocker and the link.
         rocker_mass, link_mass: masses (kg) of the rocker and the link.
         stick: name of the arm's link that carries the bucket (default: the last link).
-        below: whether rocker and link meet below the stick (-z) and not above it.
+        below: True if rocker and link meet below the stick (-z), False if they meet above it.
 
     Raises:
         ModelError: a number breaks a rule, or the loop does not close over the travel of the bucket.

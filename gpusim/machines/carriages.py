@@ -49,7 +49,7 @@ def add_swing(
     brake_torque: float = 0.0,
     label: str = "swing",
 ) -> Swing:
-    """Add the swing of an upper carriage: a hinge about the chassis' z, with a brake.
+    """Add the swing of an upper carriage: a hinge about the z axis of the chassis, with a brake.
 
     Args:
         b: the builder.
@@ -165,8 +165,8 @@ def add_outrigger(
         label: label of the leg, its joint and the command. The label of the foot has the suffix "_foot".
         length: length (m) of the leg above the sole, greater than ``stroke`` (default: 1.5 times ``stroke``).
         leg_mass, foot_mass: masses (kg) of leg and foot.
-        tilt: maximum angle (rad) between foot and leg about both axes perpendicular to the leg, or 0 for foot and leg
-            as one body.
+        tilt: maximum angle (rad) between foot and leg about both axes perpendicular to the leg. With 0, foot and leg
+            are one body.
         material: material of the foot.
         group: collision group of the foot's shape.
 
@@ -211,7 +211,7 @@ def _leg_and_foot(
     b: ModelBuilder, sole: Transform, tall: float, radius: float, thick: float, masses: list[float], tilt: float,
     label: str,
 ) -> tuple[int, int]:  # fmt: skip
-    """Add the bodies (one if the foot does not tilt), with their frames at the sole."""
+    """Add the bodies of leg and foot, with their frames at the sole. A foot that does not tilt is part of the leg."""
     across = 0.3 * radius
     leg_inertia = _bar_moments(masses[0], tall, across)
     foot_inertia = _bar_moments(masses[1], thick, radius)
@@ -242,7 +242,7 @@ def _cylinder(
     b: ModelBuilder, chassis: int, leg: int, sole: Transform, tall: float, travel: float, jack: CylinderJack,
     pull: float, label: str, element: str,
 ) -> Drive:  # fmt: skip
-    """Add the cylinder along the leg, down to the sole, with initial pressures that carry the leg's weight."""
+    """Add the cylinder along the leg, down to the sole. The initial pressures hold the weight of leg and foot."""
     areas = piston_areas(element, jack.bore, jack.rod)
     pressure = holding_pressures(pull, areas, 1e6)
     cylinder = jack.pack.circuit.add_cylinder(

@@ -1,4 +1,4 @@
-"""Common code of all suspensions: checks of parameters, and the bodies, joints and springs of a vehicle's corner."""
+"""Common code of all suspensions: parameter checks, and the bodies, joints and springs of a vehicle's corner."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Springs = Coil | TorsionBar | Sequence[Coil | TorsionBar]
 
 @dataclass(frozen=True)
 class Plan:
-    """Checked springs and limits of a suspension, before the builder gets any element.
+    """Checked springs and limits of a suspension that is not yet in the builder.
 
     Attributes:
         linkage: the mechanism.
@@ -116,8 +116,8 @@ class Corner:
         """Add a joint at a point. A ``parent`` of -1 means the chassis.
 
         Args:
-            axis: axis in the corner's frame. A mirrored suspension has the mirrored axis, and for a rotation also the
-                opposite direction.
+            axis: axis in the corner's frame. A mirrored suspension has the mirrored axis. For a rotation, this axis
+                also has the opposite direction.
             travel: whether the joint is a slide along the axis.
             limits: limits of the joint's coordinates.
             second: second axis of a universal joint.
@@ -147,7 +147,7 @@ class Corner:
     def linkage(
         self, closing: Callable[[float], Moves], solids: dict[str, Solid], center: Array, steering: Steering | None
     ) -> Linkage:
-        """Return the analytic model, which assumes that gravity acts along -z of the corner's frame."""
+        """Return the analytic model. It assumes that gravity acts along -z of the corner's frame."""
         gravity = float(np.linalg.norm(self.b.gravity))
         return Linkage(self.element, closing, solids, center, gravity, steering)
 

@@ -20,7 +20,7 @@ from typing import Any
 from gpusim import validate
 
 FREE_DROP = 3e5
-"""Pressure drop at which a drive's check valve passes the whole flow of its spool, Pa."""
+"""Pressure drop at which a drive's check valve passes the full flow of its spool, Pa."""
 LAMINAR = 2e5
 """Pressure drop below which the valves of drives are laminar, Pa.
 
@@ -32,7 +32,7 @@ MOST_PRESSURE, HALVINGS = 1e9, 80
 
 
 def orifice_gain(flow: float, drop: float) -> float:
-    """Return the gain K (m3/s/sqrt(Pa)) in Q = K d/(d^2 + LAMINAR^2)^(1/4) for an orifice from one flow and drop."""
+    """Return the gain K (m3/s/sqrt(Pa)) of an orifice with flow Q at drop d, from Q = K d/(d^2 + LAMINAR^2)^(1/4)."""
     return flow * math.hypot(drop, LAMINAR) ** 0.5 / drop
 
 
@@ -157,7 +157,7 @@ class Balance:
         return carrying(high), high, high + orifice_drop(self.supply, self.areas[1] * speed)
 
     def speed(self, most: float, pump: float) -> float:
-        """Return the maximum speed (m/s), at most ``most``, for which ``pump`` (Pa) is enough pump pressure."""
+        """Return the maximum speed (m/s) that the pump pressure ``pump`` (Pa) allows, but at most ``most``."""
         if self.pressures(most)[2] <= pump:
             return most
         low, high = 0.0, most

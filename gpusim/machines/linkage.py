@@ -64,7 +64,7 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True)
 class Steering:
-    """A tie rod, and the kingpin as a point and a direction that move with the linkage."""
+    """A tie rod and the kingpin. ``kingpin`` returns a point on the kingpin and its direction for given moves."""
 
     kingpin: Callable[[Moves], tuple[Array, Array]]
     inner: Array
@@ -93,7 +93,11 @@ class Steering:
         return float(np.linalg.norm(np.cross(across, rod))) / size if size > 1e-9 else 0.0
 
     def _arm(self, moves: Moves) -> tuple[Array, Array, Array, Array]:
-        """Return the kingpin's point, direction and point nearest to the arm's end, and the end's velocity per rad."""
+        """Return data of the steering arm.
+
+        The data are a point on the kingpin, the kingpin's direction, the point on the kingpin nearest to the end of the
+        steering arm, and the velocity of this end per rad.
+        """
         point, along = self.kingpin(moves)
         axis: Array = along / np.linalg.norm(along)
         outer = moves["hub"](self.outer) - point
@@ -102,7 +106,7 @@ class Steering:
 
 @dataclass(frozen=True)
 class Spring:
-    """A spring as a function of one value: the length of a coil, or minus the coordinate of a torsion bar.
+    """A spring as a function of one value: the length of a coil, or the negative coordinate of a torsion bar.
 
     The spring pushes while the value is below ``rest``.
 
@@ -133,8 +137,8 @@ class Static:
     """A suspension at rest under a load, and its small motions about this equilibrium.
 
     Attributes:
-        load: upward force (N) on the wheel's center: the ground force minus the weight of a wheel that is a separate
-            body.
+        load: upward force (N) on the wheel's center. If the wheel is a separate body, this is the ground force minus
+            the weight of the wheel.
         coordinate: coordinate (rad or m) of the joint ``travel``.
         travel: upward displacement (m) of the wheel's center relative to the chassis, from the initial position. The
             chassis is lower by the same distance.
@@ -339,7 +343,7 @@ def _bend(f: Callable[[float], float], q: float) -> float:
 
 
 def hinge(element: str, axis: Array, inner: Array, point: Array, name: str) -> Array:
-    """Return the axis in the direction for which a positive rotation lifts ``point``.
+    """Return ``axis`` or its opposite, such that a positive rotation lifts ``point``.
 
     Raises:
         ModelError: neither direction of rotation lifts the point.

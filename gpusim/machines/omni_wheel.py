@@ -47,11 +47,11 @@ class OmniWheel:
     reach: float
 
     def ideal(self, velocity: Vector) -> float:
-        """Return the hub speed (rad/s) for a platform motion, for massless rollers that do not slip.
+        """Return the hub speed (rad/s) for a platform motion. The rollers are massless and do not slip.
 
         The roller on the ground rolls freely perpendicular to its axis. Along its axis, friction holds the roller. A
-        mecanum wheel at constant speed moves sideways with a small ripple. The returned speed uses the mean over the
-        roller's contact.
+        mecanum wheel at constant speed moves sideways with a small ripple. The returned speed is a mean over the
+        contact of a roller.
 
         Args:
             velocity: velocity of the platform's origin along the platform's x and y axes (m/s), and the yaw rate
@@ -92,7 +92,7 @@ def add_omni_wheel(
         xform: pose of the wheel's frame in the platform's frame. The wheel rolls along x and rotates about y, and z is
             up.
         radius: radius (m) of the wheel, to the outside of the rollers.
-        rollers: number of rollers. Thinner rollers need a larger number.
+        rollers: number of rollers. Thinner rollers require more rollers.
         roller_radius: radius (m) at the center of a roller, below half of ``radius``.
         roller_mass: mass (kg) of each roller, evenly distributed. The direct solver can handle rollers with 1e-5 of the
             machine's mass.

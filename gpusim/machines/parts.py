@@ -1,4 +1,4 @@
-"""Parts of suspensions. Points and directions are in the corner's frame: x forward, y outward, z up, m."""
+"""Parts of suspensions. Points and directions (m) are in the corner's frame: x forward, y outward, z up."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class TieRod:
 
 @dataclass(frozen=True)
 class Solid:
-    """Mass (kg), center of mass (m) and central inertia (kg m2), in the corner's frame and the initial pose."""
+    """Mass (kg), center of mass (m) and central inertia (kg m2) in the initial pose, in the corner's frame."""
 
     mass: float
     com: Array

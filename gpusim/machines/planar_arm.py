@@ -52,7 +52,7 @@ class ArmStatic:
 
 
 class NotClosed(Exception):
-    """Error: a four-bar linkage cannot close in a pose."""
+    """Error for a pose in which a four-bar linkage cannot close."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Hinged:
 
 @dataclass(frozen=True)
 class FourBar:
-    """A four-bar: a rocker on one part, and a link to a point of the next part.
+    """A four-bar linkage: a rocker on the part ``stick``, and a link from the rocker to the part ``bucket``.
 
     ``side`` (1 or -1) selects one of the two points where rocker and link can meet.
     """

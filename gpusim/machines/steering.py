@@ -1,7 +1,7 @@
 """Steering racks with their tie rods, and hitches of trailers.
 
-L is the wheelbase, T the distance between the kingpins, and d the steering angle of the bicycle model's front wheel. By
-Ackermann's condition, all wheels roll about one turning center, which is on the line of the unsteered axle. R is the
+L is the wheelbase, T the distance between the kingpins, and d the steering angle of the bicycle model's front wheel.
+Under Ackermann's condition, all wheels roll about one turning center. It is on the line of the unsteered axle. R is the
 distance from the center of the unsteered axle to the turning center, positive to the left:
 
     cot(d) = R/L,   cot(left) = (R - T/2)/L,   cot(right) = (R + T/2)/L
@@ -49,7 +49,7 @@ class SteeringRack:
         joint: slide of the rack. The slide's coordinate is the travel (m), positive if the wheels point left.
         servo: index of the servo. The servo's command is the travel (m) of the rack.
         travel: maximum travel (m) to either side.
-        arm: length (m) of the steering arms, backward. Negative: forward.
+        arm: length (m) of the steering arms, positive if they point backward.
         wheelbase, half_track: wheelbase and half of the track (m) in Ackermann's condition. With parallel steering,
             wheelbase is inf and half_track is 0.
         angle: angle (rad) of the bicycle model's front wheel at which the steering meets Ackermann's condition.
@@ -114,7 +114,7 @@ class SteeringRack:
         return tuple(found)
 
     def steering_angle(self, corners: Sequence[Suspension], command: float) -> float:
-        """Return the analytic angle (rad) of the bicycle model's wheel, from the mean of the wheels' cotangents."""
+        """Return the angle (rad) of the bicycle model's front wheel, from the mean of the wheels' cotangents."""
         angles = self.angles(corners, command)
         if any(abs(angle) < 1e-12 for angle in angles):
             return 0.0
@@ -180,7 +180,7 @@ def add_steering_rack(
         chassis: body index, -1 for the world.
         at: center (m) of the rack in the chassis' frame, at the height of the tie rods' inner ends.
         travel: maximum travel (m) to either side, limited by rigid stops.
-        arm: length (m) of the steering arms, backward from the kingpin. Negative: forward.
+        arm: length (m) of the steering arms, positive if they point backward from the kingpin.
         mode: "ackermann" or "parallel".
         wheelbase: distance (m) from the kingpins to the unsteered axle.
         track: distance (m) between the kingpins.

@@ -1,6 +1,6 @@
-"""Suspensions of one wheel: six macros that add bodies, joints, springs and a tie rod, and return a record of them.
+"""Suspensions of one wheel. Six functions add bodies, joints, springs and a tie rod, and return a ``Suspension``.
 
-All points are in the corner's frame: x forward, y outward, z up, with its origin at ``xform`` in the chassis.
+All points are in the corner's frame: x forward, y outward, z up. The frame's origin is at ``xform`` in the chassis.
 ``mirror=True`` inverts y, for the right side. The coordinate of the joint ``travel`` is initially zero and increases
 when the wheel rises, on both sides. You can therefore add an anti-roll bar with ``b.add_anti_roll_bar(left.travel,
 right.travel, stiffness)``.
@@ -38,7 +38,7 @@ X, Y, _ = np.eye(3)
 
 @dataclass(frozen=True)
 class Suspension:
-    """A suspension, from one of the macros.
+    """A suspension, from one of the functions of this module.
 
     Attributes:
         label: bodies, joints and actuators are named ``<label>_<part>``.
@@ -47,7 +47,7 @@ class Suspension:
         travel: joint whose first coordinate is the coordinate of the suspension. This coordinate is initially zero and
             increases when the wheel rises.
         limits: minimum and maximum of the suspension's coordinate.
-        bodies: body indices by name of the part.
+        bodies: part name -> body index.
         springs: actuator indices of the springs, in the order of the argument ``spring``.
         tie_rod: joint index of the tie rod, or None.
         linkage: the analytic model of the mechanism.
@@ -117,7 +117,7 @@ def add_swing_axle(
         spring: one spring or several. The foot of a coil is on the "arm" or the "hub".
         travel: minimum and maximum travel (m) of the wheel's center, limited by rigid stops.
         tie_rod: the tie rod. With a tie rod, the hub rotates about a kingpin.
-        kingpin: direction of the kingpin, which passes through the arm's outer end.
+        kingpin: direction of the kingpin. The kingpin passes through the arm's outer end.
         mirror: invert y, for the right side.
         label: prefix of all labels.
 

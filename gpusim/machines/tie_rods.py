@@ -17,7 +17,7 @@ SAME = 1e-6
 
 
 def ackermann(angle: float, wheelbase: float, track: float) -> tuple[float, float]:
-    """Return the angles (rad) of the left and the right wheel for a wheel angle of the bicycle model. Positive: left.
+    """Return the angles (rad, positive to the left) of the left and the right wheel by Ackermann's condition.
 
     Args:
         angle: angle (rad) of the bicycle model's front wheel, below pi/2 in magnitude.
@@ -49,12 +49,12 @@ def lateral_tie_rod(
 
     Args:
         kingpin: point on the kingpin at the height of the tie rod, in the corner's frame.
-        length: length (m) of the steering arm. Positive: the arm points backward. Negative: forward.
+        length: length (m) of the steering arm, positive if the arm points backward.
         inner: y coordinate of the tie rod's inner end, less than the kingpin's y by more than 10 % of ``length``.
         wheelbase: distance (m) from the kingpin back to the rear axle. Default: parallel steering.
         half_track: distance (m) from the kingpin to the vehicle's center plane.
-        angle: steering angle of the bicycle model at which Ackermann's condition holds, rad, less than pi/2. The
-            cotangent of this angle is the mean of both wheels' cotangents.
+        angle: steering angle (rad) of the bicycle model at which Ackermann's condition holds exactly, less than pi/2.
+            The cotangent of this angle is the mean of both wheels' cotangents.
         rack: body index of the rack, as in ``TieRod``.
 
     Raises:
@@ -94,7 +94,7 @@ def lateral_tie_rod(
 
 
 def _rack(rod: TieRod, kingpin: Array, turn: float) -> float:
-    """Return the rack position for a rotation of the left wheel about an upright kingpin, m.
+    """Return the rack position (m) for a rotation of the left wheel about an upright kingpin.
 
     Raises:
         Unreachable: the rod is too short, or the mechanism would pass a dead point.

@@ -1,4 +1,4 @@
-"""Parts of tracks. Positions are (x, z) in the plane of the track: x forward, z up, m."""
+"""Parts of tracks. Positions (x, z) (m) are in the plane of the track, with x forward and z up."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Checked:
 
 @dataclass(frozen=True)
 class Shoe(Checked):
-    """A link with its pad. Its shape is a box. The two pins are half a pitch in front of and behind the box's center.
+    """A link with its pad. The shape is a box. The two pins are half a pitch in front of and behind the box's center.
 
     Attributes:
         size: length along the track, width and thickness (m).
         mass: mass (kg) of one shoe.
-        guide: height (m) of the two guide horns. The wheels run between the horns. 0: no horns.
+        guide: height (m) of the two guide horns. The wheels run between the horns. 0 means no horns.
         clearance: distance (m) from the wheels to a horn. The simulation is slower if this distance is below
             ``SolverConfig(contact_margin)``.
         material: material of the pad.
@@ -88,8 +88,8 @@ class Sprocket(Wheel):
 
     Attributes:
         at: position of the center.
-        teeth: number of teeth, which is the number of shoes around the full circle.
-        engage: "teeth": teeth push the pins. "friction": only the friction of the drum drives the track.
+        teeth: number of teeth. This many shoes fit around the full circle.
+        engage: "teeth" if teeth push the pins, or "friction" if only the friction of the drum drives the track.
         play: play (m) of a pin between two teeth, to each side.
         mass, width: mass (kg) and width (m).
         material: material of the drum. Default: low friction (greased) with teeth, a friction coefficient of 0.8
@@ -161,7 +161,7 @@ class TorsionArm(Checked):
         length: distance (m) from the hinge to the wheel's center.
         stiffness: stiffness (N m/rad) of the torsion bar.
         damping: damping (N m s/rad).
-        load: force (N) of the shoes on the wheel that balances the arm in its initial pose. 0: no preload.
+        load: force (N) of the shoes on the wheel that balances the arm in its initial pose. 0 means no preload.
         angle: angle (rad) between the forward direction and the line from the wheel up to the hinge. The arm must be a
             trailing arm, with an angle within about +-1.47 rad.
         travel: minimum and maximum rotation (rad) from the initial pose. A positive rotation lifts the wheel.

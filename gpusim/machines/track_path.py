@@ -68,7 +68,7 @@ class Wheels:
 
     @property
     def axis(self) -> Array:
-        """Unit vector from the sprocket's center to the idler's: the tensioner's axis."""
+        """Axis of the tensioner: unit vector from the sprocket's center to the idler's center."""
         way = np.array([self.idler.x - self.sprocket.x, self.idler.z - self.sprocket.z])
         unit: Array = way / np.linalg.norm(way)
         return unit
@@ -125,7 +125,7 @@ def gaps(path: Path, circle: Circle) -> tuple[float, float]:
 
 
 def _fits(wheels: Wheels, move: float, count: int) -> bool:
-    """Return whether ``count`` shoes form a closed loop if the idler moves away from the sprocket by ``move``, m."""
+    """Return whether ``count`` shoes form a closed loop if the idler moves by ``move`` (m) away from the sprocket."""
     _, idler, *_ = _circles(wheels, move)
     others = (wheels.sprocket, *wheels.others)
     if any(math.hypot(idler.x - c.x, idler.z - c.z) < idler.radius + c.radius for c in others):
@@ -213,7 +213,7 @@ def _walk(wheels: Wheels, shift: float) -> tuple[list[Array], Array, Array]:
 
 
 def _length(wheels: Wheels, shift: float) -> float:
-    """Return the length of the track, m: continuous and increasing in the shift."""
+    """Return the length of the track (m). This length is continuous and increases with the shift."""
     pins, end, _ = _walk(wheels, shift)
     return (len(pins) - 1) * wheels.pitch + float(np.linalg.norm(end - pins[-1]))
 

@@ -27,19 +27,19 @@ class Track:
         xform: pose of the track's frame in the chassis.
         pitch: distance (m) between two pins of a shoe.
         teeth: number of teeth of the sprocket.
-        count: number of shoes, or of links of the path with ``surface_speed``.
-        shoes: body indices in order, labels ``<label>_shoe0``, ... Empty for a track with ``surface_speed``.
-        pins: joint indices, ``<label>_pin0`` between the first two shoes.
+        count: number of shoes. With ``surface_speed``, this is the number of links of the path.
+        shoes: body indices of the shoes in order, with labels ``<label>_shoe0``, ... Empty with ``surface_speed``.
+        pins: joint indices of the pins. ``<label>_pin0`` is between the first two shoes.
         sprocket, idler: body indices.
         drive: joint of the sprocket, ``<label>_drive``. Positive speeds drive forward.
-        tension_joint: prismatic joint of the idler, ``<label>_tension``, increasing away from the sprocket. None with
-            ``surface_speed``.
+        tension_joint: prismatic joint of the idler, ``<label>_tension``. The joint coordinate increases away from the
+            sprocket. None with ``surface_speed``.
         road: body indices of the road wheels.
         arms: joints of the road wheels' arms, ``<label>_arm0`` ... The coordinate of an arm increases when its wheel
             rises.
         rollers: body indices.
-        lowest: z coordinate (m) of the lowest point of the shoes in the initial pose, in the track's frame. Links at
-            end wheels that are small relative to the links can be the lowest ones.
+        lowest: z coordinate (m) of the lowest point of the shoes in the initial pose, in the track's frame. If an end
+            wheel is small relative to the links, the links at this wheel can be the lowest.
         strand_share: initial force on the idler divided by the tension of the track.
         chassis_label: label of the chassis.
     """
@@ -73,11 +73,11 @@ class Track:
         return speed / self.advance
 
     def speed(self, sim: Simulation) -> Array:
-        """Return the mean speed (m/s) of the shoes along the chassis, (num_worlds,), from the sprocket's speed."""
+        """Return the mean speed of the shoes along the chassis, (num_worlds,), m/s, from the sprocket's speed."""
         return self.advance * _read(sim, f"joint.{self.label}_drive.velocity")
 
     def ground_speed(self, sim: Simulation) -> Array:
-        """Return the chassis speed (m/s) over the ground, at the track's origin along its x axis, (num_worlds,)."""
+        """Return the chassis speed over ground along the track's x axis at the track's origin, (num_worlds,), m/s."""
         if self.chassis < 0:
             return np.zeros(sim.num_worlds)
         body = f"body.{self.chassis_label}"
@@ -101,7 +101,7 @@ class Track:
         return lag
 
     def tension(self, sim: Simulation) -> Array:
-        """Return the mean tension (N) of the two runs at the idler, (num_worlds,), from the idler's spring force."""
+        """Return the mean tension of the two runs at the idler, (num_worlds,), N, from the idler's spring force."""
         self._needs_shoes("tension")
         return _read(sim, f"spring.{self.label}_tension.force") / self.strand_share
 

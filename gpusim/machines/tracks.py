@@ -41,17 +41,17 @@ from gpusim.machines.track_record import Track
 from gpusim.transform import Transform
 
 CLEARANCE = 1e-6
-"""Initial gap between wheels and shoes, m, which must be less than ``SolverConfig.contact_slop``."""
+"""Initial gap (m) between wheels and shoes. It must be less than ``SolverConfig.contact_slop``."""
 BUSHING = 0.17
 """Radius of the round part of a shoe about its pin, relative to the pitch."""
 SWINGING = 60.0
-"""Default damping of a pin, divided by mass of a shoe times pitch squared, 1/s."""
+"""Default damping of a pin (1/s). The code multiplies it by the mass of a shoe and the square of the pitch."""
 LYING = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """All parts, checked."""
+    """Checked parts and parameters of a track."""
 
     element: str
     pitch: float
@@ -81,7 +81,7 @@ class _Plan:
 
     @property
     def tooth(self) -> float:
-        """Radius of a tooth, whose center is on the pins' circle halfway between two pins, m."""
+        """Radius of a tooth (m). The tooth's center is on the circle of the pins, halfway between two pins."""
         corner = 0.5 * self.pitch / math.sin(math.pi / self.sprocket.teeth)
         return 2.0 * corner * math.sin(0.5 * math.pi / self.sprocket.teeth) - self.bushing - float(self.sprocket.play)
 
@@ -122,7 +122,7 @@ def add_track(
     Args:
         builder: builder that contains the chassis.
         chassis: body index, -1 for the world.
-        xform: pose of the track's frame in the chassis: x forward, z up, the center of the track at y = 0.
+        xform: pose of the track's frame in the chassis. x points forward and z up. The track is centered at y = 0.
         pitch: distance (m) from pin to pin.
         sprocket: the driven wheel, in front or at the rear.
         idler: the tensioned wheel at the other end.
@@ -132,7 +132,7 @@ def add_track(
         shoes: number of shoes. Default: the number that fits the path.
         pins: resistance of the pins to rotation. Default: a damping that stops oscillations within seconds. ``Pin()``
             has no resistance.
-        surface_speed: True: add no shoes. The wheels grow by the thickness of the shoes and touch the ground. Gears
+        surface_speed: True adds no shoes. The wheels grow by the thickness of the shoes and touch the ground. Gears
             couple the wheels to the sprocket, so that their surfaces move at the speed of the track.
         solver: solver of the pins with ``SolverConfig(joint_solver="auto")``: "direct" closes pins to micrometers,
             "colored" sweeps pins together with the contacts. See ``ModelBuilder.set_joint_solver``.
@@ -224,7 +224,7 @@ class _Maker:
             self.links()
 
     def lowest(self) -> float:
-        """Return z of the lowest point of the shoes, or of the wheels without shoes, in the track's frame, m."""
+        """Return z (m) of the lowest point of the shoes in the track's frame. Without shoes, the wheels count."""
         if self.surface:
             return float(min(self.b.bodies[body].xform.position[2] - radius for body, radius in self.rims))
         length, _, thickness = size_of(self.plan.element, self.plan.shoe)

@@ -31,7 +31,7 @@ SHAPES: dict[str, Callable[[float, float, float], dict[str, Any]]] = {
 }
 """Function that returns the sizes of a wheel's shape from radius, width and edge radius (m). The axle is along z."""
 RIM = 0.5
-"""Inner radius of the ring that models a wheel's mass, relative to its radius."""
+"""Inner radius of the ring that models a wheel's mass, relative to the wheel's radius."""
 SHAFT_LENGTH, SHAFT_RADIUS = 0.4, 0.02
 """Length and radius of a turn motor's shaft, m."""
 
@@ -151,7 +151,7 @@ def add_wheel(
 
     Args:
         b: the builder.
-        hub: a suspension, or a body. -1 for the world.
+        hub: a suspension, or a body index (-1 for the world).
         xform: pose of the wheel's frame in the hub's frame. The wheel rolls along x and rotates about y. Default: the
             hub's frame.
         radius, width: size (m) of the wheel.
@@ -163,8 +163,8 @@ def add_wheel(
             tire).
         edge_radius: radius (m) of the edge of the shape "wheel". Default: min(width / 2, radius / 4).
         drive: drive of the hinge. The command of the drive is ``<label>_drive``.
-        brake: maximum torque (N m) of the brake. The command ``<label>_brake`` is a fraction of this torque, 0 to 1. 0:
-            no brake.
+        brake: maximum torque (N m) of the brake. The command ``<label>_brake`` is a fraction of this torque, 0 to 1.
+            0 means no brake.
         friction: dry friction (N m) of the bearing.
         label: prefix of all labels. Default: the label of the suspension.
         group, mask, color: collision group, mask and color of the shape.
@@ -369,7 +369,7 @@ def _turn_drive(
 
 
 def spin_of(speed: float, yaw_rate: float, offset: float, radius: float) -> float:
-    """Return the spin (rad/s) of an unsteered wheel that rolls without slip: (v - yaw_rate y)/R.
+    """Return the spin (rad/s) of an unsteered wheel that rolls without slip: (speed - yaw_rate offset)/radius.
 
     Args:
         speed: speed (m/s) of the vehicle along x.

@@ -32,7 +32,7 @@ def decompose_mesh(
         mesh, scale: see ``add_shape_triangle_mesh``.
         max_parts: maximum number of parts, 1 or more.
         concavity: CoACD's threshold, 0.01 (many parts) to 1 (few parts). CoACD stops when all parts deviate less than
-            this from their hulls.
+            this threshold from their hulls.
 
     Raises:
         ModelError: the mesh is invalid, coacd is not installed or fails, or an argument is out of range.

@@ -18,7 +18,7 @@ _ROUGHEST = 1.0
 
 @dataclass(frozen=True)
 class Paint:
-    """Color and look of one part of a mesh. ``color``: sRGB, 0 to 1 (of a texture: the mean color), or None."""
+    """Color and look of one part of a mesh. ``color`` (sRGB, 0 to 1) is the mean color of a texture, or may be None."""
 
     color: Color | None = None
     look: Look = Look()
@@ -31,7 +31,7 @@ class Coat:
     Attributes:
         paint: color and look of the part.
         uv: (n, 2) texture coordinates of the part's vertices, v upward. None without a texture.
-        colors: (m, 3, 3) colors of the triangles' corners, sRGB, uint8. None: ``paint`` holds the color.
+        colors: (m, 3, 3) colors of the triangles' corners, sRGB, uint8. None if ``paint`` has the color.
     """
 
     paint: Paint = Paint()
@@ -40,7 +40,7 @@ class Coat:
 
 
 Textures = dict[tuple[Any, ...], Texture]
-"""Textures of a file that have been decoded, by image and factor."""
+"""Decoded textures of a file, by image, factor and transparency."""
 
 
 def coat_of(mesh: Any, suffix: str, textures: Textures) -> Coat:
@@ -131,7 +131,7 @@ def _finish(material: Any, name: str, channel: int, gltf: bool) -> float | None:
 
 
 def _texture(textures: Textures, image: Any, factor: Array, cut_out: bool) -> Texture:
-    """Return a texture: an image multiplied by a color (3,). ``cut_out``: keep the image's transparency."""
+    """Return a texture: an image multiplied by a color (3,). ``cut_out`` keeps the image's transparency."""
     key = (id(image), tuple(factor), cut_out)
     if key not in textures:
         smaller = -(-max(image.size) // LARGEST)

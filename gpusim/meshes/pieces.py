@@ -16,7 +16,7 @@ from gpusim.meshes.polytope import solid
 from gpusim.typing import Array
 
 _BACKWARD = -0.2
-"""A corner's normal points inward if the cosine of its angle to the face's normal is below this."""
+"""A corner's normal points inward if the cosine of its angle to the face's normal is below this value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +27,9 @@ class Piece:
         vertices: (n, 3) in m, in the frame of the visual, without duplicates.
         triangles: (m, 3) indices, counterclockwise seen from outside if ``closed``.
         closed: whether the triangles enclose a volume: each edge has a triangle on both sides.
-        color: sRGB, 0 to 1, or None if the file has no color. With a texture or colored corners, the mean color.
+        color: sRGB, 0 to 1, or None if the file has no color. With a texture or colored corners, it is the mean color.
         look: transparency, finish and texture.
-        normals: (m, 3, 3) unit normals at the corners of the triangles. None: the viewer computes the normals.
+        normals: (m, 3, 3) unit normals at the corners of the triangles. None lets the viewer compute the normals.
         uv: (m, 3, 2) texture coordinates of the corners, v upward, or None.
         colors: (m, 3, 3) colors of the corners, sRGB, uint8, or None.
     """
@@ -69,10 +69,10 @@ def mesh_pieces(element: str, mesh: Any, scale: Any = 1.0, *, uv: Any = None, no
         mesh: path of a file, (vertices, triangles), an object with ``vertices`` and ``faces``, or a tuple of pieces,
             which is returned unchanged.
         scale: factor from the mesh's unit to m, one number or one per axis. A negative factor mirrors.
-        uv: texture coordinates, v upward, if ``mesh`` is (vertices, triangles): (n, 2) of the vertices, or (m, 3, 2) of
-            the triangles' corners.
-        normals: unit normals, if ``mesh`` is (vertices, triangles): (n, 3) of the vertices, or (m, 3, 3) of the
-            triangles' corners.
+        uv: texture coordinates (v upward) of the vertices, (n, 2), or of the triangles' corners, (m, 3, 2). Only for
+            ``mesh`` = (vertices, triangles).
+        normals: unit normals of the vertices, (n, 3), or of the triangles' corners, (m, 3, 3). Only for
+            ``mesh`` = (vertices, triangles).
 
     Raises:
         ModelError: the file cannot be read, an array is invalid, a scale factor is 0, or no triangle has an area.
@@ -126,7 +126,7 @@ def _file_sheet(element: str, part: Any, suffix: str, textures: Textures) -> _Sh
 
 
 def _at_corners(element: str, name: str, value: Any, vertices: Array, triangles: Array, count: int) -> Array | None:
-    """Return values of vertices or corners as values of corners, (m, 3, count)."""
+    """Convert values of vertices or corners to values of corners, (m, 3, count)."""
     if value is None:
         return None
     array = validate.array(element, value)

@@ -22,7 +22,7 @@ _BATCH = 16
 
 
 class FlatPointsError(ValueError):
-    """The points span no volume."""
+    """Error for points that span no volume."""
 
 
 def convex_hull(points: Array) -> tuple[Array, Faces]:
@@ -77,7 +77,7 @@ def _outward(points: Array, hull: Any) -> Array:
 
 
 def _flat_groups(points: Array, triangles: Array, neighbors: Array) -> list[Array]:
-    """Group triangles that lie in one plane, each group (m, 3). Groups grow from the largest triangle."""
+    """Group triangles that lie in one plane. Each group (m, 3) grows from its largest triangle."""
     a, b, c = (points[triangles[:, k]] for k in range(3))
     cross = np.cross(b - a, c - a)
     area = np.linalg.norm(cross, axis=1)

@@ -16,7 +16,9 @@ _PIXEL_SCALE, _NO_DATA = 33550, 42113
 
 
 def read_terrain(element: str, source: Any) -> tuple[Array, tuple[float, float] | None]:
-    """Return heights (rows, columns), rows from low to high y, and the cell size (dx, dy) from the file, or None.
+    """Return the heights (rows, columns), and the cell size (dx, dy) if the file gives one, else None.
+
+    Rows run from low to high y.
 
     For a PNG, heights range from 0 (black) to 1 (white). For other sources, heights are the stored numbers. A missing
     height is NaN.

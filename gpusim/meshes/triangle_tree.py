@@ -32,8 +32,8 @@ class TriangleTree:
     Attributes:
         vertices: (v, 3) in m.
         triangles: (t, 3), in the order of the leaves.
-        beyond: (t, 3), for each edge k (corner k to k + 1) the vertex of the neighbor triangle that is not on the edge,
-            or -1 at a rim.
+        beyond: (t, 3). For each edge k (corner k to k + 1), the vertex of the neighbor triangle that is not on the
+            edge, or -1 at a rim.
         fan_start, fan: the triangles around vertex i are ``fan[fan_start[i] : fan_start[i + 1]]``.
         nodes: (n, 4).
         solid: number of triangles in the tree. These triangles come first in ``triangles``. The remaining triangles
@@ -154,7 +154,7 @@ def _morton_codes(vertices: Array, triangles: Array) -> Array:
 
 
 def _spread(x: Array) -> Array:
-    """Put two zero bits between the lowest 21 bits."""
+    """Insert two zero bits after each of the lowest 21 bits."""
     for shift, mask in (
         (32, 0x1F00000000FFFF), (16, 0x1F0000FF0000FF), (8, 0x100F00F00F00F00F),
         (4, 0x10C30C30C30C30C3), (2, 0x1249249249249249),
@@ -236,7 +236,7 @@ def _sorted_edges(triangles: Array, vertices: int) -> tuple[Array, Array]:
 
 
 def _flattest(vertices: Array, edges: Array, tips: Array) -> Array:
-    """Return, for each triangle at an edge, the opposite vertex of the neighbor with the smallest bend, (e, n)."""
+    """Return for each triangle at an edge the opposite vertex of the neighbor with the smallest bend, (e, n)."""
     from_edge = vertices[edges[:, 0]][:, None]
     along = vertices[edges[:, 1]][:, None] - from_edge
     away = vertices[tips] - from_edge

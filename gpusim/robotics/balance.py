@@ -66,10 +66,10 @@ class Support:
         return np.asarray(np.concatenate([own, heights], axis=1) @ self.axes[world])
 
     def margin(self, points: Any) -> Array:
-        """Return the distance (m) of points (worlds, 3), projected along up, to the edge. NaN without a polygon.
+        """Return the distance (m) of points (worlds, 3) to the edge of the polygon, after projection along up.
 
         The distance is positive inside the polygon. If the polygon is a point or a line, the result is minus the
-        distance to this point or line.
+        distance to this point or line. Without a polygon, the result is NaN.
         """
         given = np.broadcast_to(validate.array("Support.margin", points), (len(self.count), 3))
         flat = matvec(self.axes[:, :2], given)

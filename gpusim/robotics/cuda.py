@@ -22,7 +22,8 @@ class CudaSolver(KernelSolver):
     """Solver on GPU 0. The tables of the solver stay on the GPU.
 
     Raises:
-        ModelError: no CuPy or no GPU. CompileError: the kernels do not compile.
+        ModelError: CuPy is not installed, or there is no GPU.
+        CompileError: the kernels do not compile.
     """
 
     def __init__(self, ik: Problem) -> None:

@@ -22,7 +22,7 @@ def dot(a: Array, b: Array) -> Array:
 
 @dataclass(frozen=True)
 class Ends:
-    """Two nodes (-1: the world), and a point (m) in the body frame of each node."""
+    """Two nodes (-1 for the world), and a point (m) in the body frame of each node."""
 
     node_a: int
     point_a: Array
@@ -31,7 +31,7 @@ class Ends:
 
 
 class Pair:
-    """Points and axes of two nodes in given postures. With a ``motion``, the pair also has their rates."""
+    """Points and axes of two nodes in given postures. With a ``motion``, the pair also has the rates of both."""
 
     def __init__(self, k: Kinematics, ends: Ends, motion: Motion | None) -> None:
         self.k, self.ends, self.motion = k, ends, motion

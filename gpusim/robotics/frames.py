@@ -21,7 +21,14 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame on a node (-1: the world): origin (m), rotation matrix (3, 3) and quaternion (xyzw) in the body frame."""
+    """A frame on a node.
+
+    Attributes:
+        node: index of the node, -1 for the world.
+        point: origin (m) in the body frame.
+        rotation: rotation matrix (3, 3) in the body frame.
+        quaternion: the same rotation as a quaternion (xyzw).
+    """
 
     node: int
     point: Array
@@ -59,7 +66,7 @@ def quaternion_from_matrix(r: Array) -> Array:
 
 
 def find_frame(model: Model, nodes: dict[str, int], frame: str) -> Frame:
-    """Return the frame with a name, see :meth:`gpusim.robotics.Tree.frame`. ``nodes``: body label -> node."""
+    """Return the frame with a name (see :meth:`gpusim.robotics.Tree.frame`). ``nodes`` maps body labels to nodes."""
     if not isinstance(frame, str):
         raise validate.fail("robotics.Tree", f"frame {frame!r} is no label", "give that of a body or of a site")
     space, _, rest = frame.partition(".")

@@ -25,7 +25,7 @@ LOOP_WEIGHT = 1e4
 BACKENDS = ("numpy", "native", "cuda")
 """Implementations of the solver."""
 SETTLED = 1e-9
-"""A world has converged if its step is below this (m or rad)."""
+"""A world has converged if its step is below this value (m or rad)."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Report:
     """Errors and convergence of a solution.
 
     Attributes:
-        error: errors (worlds, n) (m and rad) of each task by name: target minus value.
-        residual: norm (worlds,) of the error of each task, without components of zero weight. Angles (rad) count like
+        error: task name -> error (worlds, n) (m and rad), the target minus the value.
+        residual: task name -> norm (worlds,) of the error, without components of zero weight. Angles (rad) count like
             lengths (m).
         loops: largest residual (worlds,) of closed loops and couplings, 0 without loops and couplings.
         step: largest component (worlds,) (m or rad) of the last step.
@@ -126,8 +126,8 @@ class IK:
 
         Args:
             q: starting postures, (worlds, size) or (size,). One posture applies to all worlds of the targets.
-            targets: target of every task by name, each (numbers,) for all worlds or (worlds, numbers). The target of a
-                PostureTask is optional.
+            targets: task name -> target, (numbers,) for all worlds or (worlds, numbers). The target of a PostureTask is
+                optional.
             iterations: number of steps. A distant target takes 5 to 10 steps. If ``q`` is the solution of the last
                 control step, 1 or 2 steps are enough.
             backend: "numpy". "native" uses compiled code with parallel threads (needs a C++ compiler), and equals
@@ -138,8 +138,8 @@ class IK:
             Postures (worlds, size) and a :class:`Report`.
 
         Raises:
-            ModelError: a value is invalid, a task has no target, or "cuda" has no CuPy or no GPU. UnknownNameError: a
-                target has the name of no task.
+            ModelError: a value is invalid, a task has no target, or "cuda" has no CuPy or no GPU.
+            UnknownNameError: a target has the name of no task.
             CompileError: the kernels cannot be compiled.
         """
         if backend not in BACKENDS:

@@ -134,7 +134,7 @@ class Kinematics:
         return np.concatenate([along, np.where(turns, self.axis, 0.0)], axis=-1)
 
     def position_of(self, node: int, point: Array) -> Array:
-        """Return world positions (worlds, 3) of a point that is fixed in a node's body frame (-1: in the world)."""
+        """Return world positions (worlds, 3) of a point that is fixed in a node's body frame. Node -1 is the world."""
         if node < 0:
             return np.broadcast_to(point, (self.posture.shape[0], 3))
         return np.asarray(self.origin[:, node] + self.rotation[:, node] @ point)
@@ -165,7 +165,7 @@ class Motion:
 
 
 def motion_cross(twist: Array, column: Array) -> Array:
-    """Return the rates of spatial vectors ``column`` (..., 6) fixed in bodies that move with ``twist`` (..., 6)."""
+    """Return the rates of spatial vectors ``column`` (..., 6) that are fixed in bodies with the velocity ``twist``."""
     w = twist[..., 3:]
     linear = cross(w, column[..., :3]) + cross(twist[..., :3], column[..., 3:])
     return np.concatenate([linear, cross(w, column[..., 3:])], axis=-1)

@@ -27,7 +27,7 @@ from gpusim.robotics.spanning import BALL, Forest
 from gpusim.typing import Array
 
 Scalars = dict[tuple[int, int], tuple[int, int]]
-"""Index in the posture and index in the velocities, by (joint, coordinate), for scalar coordinates."""
+"""Scalar coordinates: (joint, coordinate) -> (index in the posture, index in the velocities)."""
 
 
 def scalar_coordinates(model: Model, forest: Forest) -> Scalars:
@@ -42,7 +42,7 @@ def scalar_coordinates(model: Model, forest: Forest) -> Scalars:
 
 
 def node_of(forest: Forest) -> dict[int, int]:
-    """Return the node of every body in the forest, and -1 for the world."""
+    """Return a dict: body -> node in the forest, -1 for the world."""
     return {node.body: i for i, node in enumerate(forest.nodes)} | {WORLD: -1}
 
 
@@ -78,7 +78,7 @@ def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: st
 
 
 def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum, float | None]]:
-    """Return the weighted sums that couplings keep constant, and their values (None: the value in the initial pose).
+    """Return the sums that couplings keep constant, and their values. None means the value in the initial pose.
 
     Couplings with joints of other trees are omitted.
     """

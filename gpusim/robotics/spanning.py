@@ -68,7 +68,7 @@ class Node:
 
 @dataclass
 class Forest:
-    """All nodes, parents before children. ``closing``: joints that close loops and do not carry a body."""
+    """All nodes, parents before children. ``closing`` contains the joints that close loops and carry no body."""
 
     nodes: list[Node] = field(default_factory=list)
     closing: list[int] = field(default_factory=list)
@@ -144,7 +144,7 @@ def _floats_after(model: Model, body: int) -> tuple[bool, bool]:
 
 
 def _float(forest: Forest, number: dict[int, int], model: Model, body: int) -> None:
-    """Add a floating body: three translations along the world's axes, then a free rotation about its origin."""
+    """Add a floating body: three translations along the world's axes, then a free rotation about the body's origin."""
     number[body] = len(forest.nodes)
     q, v = forest.size, forest.freedoms
     motions = [Motion(SLIDE, np.eye(3)[k], q + k, v + k) for k in range(3)] + [Motion(BALL, np.zeros(3), q + 3, v + 3)]

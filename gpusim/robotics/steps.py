@@ -2,7 +2,7 @@
 
 A step dq of one level minimizes sum w (e - J dq)^2 + sum p (dq - d)^2 + sum D (dq - dq_above)^2. The three sums belong
 to tasks (errors e, weights w), posture tasks (differences d, weights p) and damping (weights D). dq_above is the step
-of the levels above (with higher priority). The step keeps the result of the levels above, J dq = J dq_above for the
+of the levels above (with higher priority). The step keeps the result of the levels above: J dq = J dq_above for the
 rows of these levels. In dual form, with the diagonal G = 1/(D + p):
 
     (C G C^T + diag(c)) y = r - C g,   dq = g + G C^T y,   g = G (p d + D dq_above)
@@ -39,8 +39,8 @@ OWN_CURVATURE = 0.1
 KEPT_CURVATURE = 0.25
 """Factor of |y| |column| in the damping D of a level, for rows of higher levels."""
 RAISED, LOWERED, MAX_CAUTION = 2.0, 0.95, 64.0
-"""Caution, a factor on both terms of D: its increase after a step that reverses the last one, its decrease otherwise,
-and its maximum."""
+"""Caution is a factor on both terms of D. RAISED multiplies it after a step that reverses the last step, and LOWERED
+after any other step. MAX_CAUTION is its maximum."""
 MAX_PASSES = 4
 """Maximum number of solves per step. Each solve holds the coordinates that exceeded a limit in the previous one."""
 LEAK, LEAK_SHARE = 1e-2, 0.5
@@ -276,7 +276,7 @@ class Steps:
     def _level(
         self, level: int, error: Array, rows: Array, pull: Array, damping: Array, free: Array, fixed: Array, step: Array
     ) -> Array:
-        """Compute the step of a level. ``fixed``: step of fixed coordinates. ``step``: step of the levels above."""
+        """Compute the step of a level. ``fixed`` is the step of fixed coordinates, ``step`` is that of levels above."""
         o, above, end = self.layout, self.layout.above(level), self.layout.above(level + 1)
         if above == end and not o.stiffness[level].any():
             return step

@@ -89,7 +89,7 @@ class PoseTask(PlaceTask):
         priority: 1 comes first. Tasks with later priorities use the remaining freedom.
         name: name in targets and reports. Default: the frame's label.
 
-    Target: position and quaternion (xyzw), (7,) or (worlds, 7), or a Transform.
+    The target is a position and a quaternion (xyzw), (7,) or (worlds, 7), or a Transform.
     """
 
     numbers = 7
@@ -136,7 +136,7 @@ class PointTask(PlaceTask):
         weight: weights of the squared errors (m) in x, y, z of the world frame. One number applies to all three.
         priority, name: as in :class:`PoseTask`.
 
-    Target: position (3,) or (worlds, 3) in the world frame (m).
+    The target is a position (3,) or (worlds, 3) in the world frame (m).
     """
 
     numbers = 3
@@ -173,7 +173,7 @@ class ComTask(PlaceTask):
             free.
         priority, name: as in :class:`PoseTask`. The default name is "com".
 
-    Target: position (3,) or (worlds, 3) in the world frame (m).
+    The target is a position (3,) or (worlds, 3) in the world frame (m).
     """
 
     numbers = 3

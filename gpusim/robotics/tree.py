@@ -36,7 +36,7 @@ _RATES = ("vx", "vy", "vz", "wx", "wy", "wz")
 class Tree(NamesMoved):
     """The joints of a model as a tree. The methods of a tree are pure functions of postures, batched over worlds.
 
-    A posture ``q`` (worlds, size) holds the coordinates of the joints that carry bodies, like
+    A posture ``q`` (worlds, size) contains the coordinates of the joints that carry bodies, like
     ``joint.<label>.position``. In a posture, a ball joint has a quaternion (xyzw, any nonzero length). A floating body
     has the pose of its frame: position (3) and quaternion (4). Velocities ``v`` (worlds, freedoms) are like
     ``joint.<label>.velocity`` (three for a ball joint, in the parent's joint frame). The velocities of a floating body
@@ -319,9 +319,9 @@ class Tree(NamesMoved):
         return bodies.momentum(motion)
 
     def contact_wrench(self, q: Any, v: Any, a: Any) -> tuple[Array, Array, Array]:
-        """Return the center of mass, external force (N), and external moment (N m) about it, (worlds, 3) each.
+        """Return the center of mass, the external force (N), and its moment (N m) about the center of mass.
 
-        Force and moment are those that the accelerations ``a`` require in addition to gravity.
+        Each array is (worlds, 3). The accelerations ``a`` require this force and moment in addition to gravity.
         """
         bodies, motion = self._moving(q, v)
         wrench = bodies.outer_wrench(motion, self._rows("acceleration", a, self.freedoms))
@@ -348,7 +348,7 @@ class Tree(NamesMoved):
             q: postures. If ``q``, ``v`` or ``a`` has one world, it applies to all worlds.
             v: velocities.
             a: accelerations (worlds, freedoms).
-            external: external loads by frame, (6,) or (worlds, 6): force (N) at the frame's origin and torque (N m), in
+            external: frame -> external load, (6,) or (worlds, 6): force (N) at the frame's origin and torque (N m), in
                 the world frame.
             gravity: gravitational acceleration (3,) (m/s2). Default: the model's gravity.
         """

@@ -23,7 +23,7 @@ def add_camera(
     label: str | None = None,
     target: Vector | None = None,
 ) -> int:
-    """Add a camera, which moves with a body.
+    """Add a camera that moves with a body.
 
     ``gpusim render --camera LABEL`` and ``Offscreen.look(label)`` use the camera. The motion with and without cameras
     is bit-identical.
@@ -34,8 +34,8 @@ def add_camera(
             MuJoCo, OpenGL and USD.
         fov_y: vertical field of view (rad), above 0 and below pi.
         label: unique name, default ``camera<index>``.
-        target: point in the body frame (m) that the camera looks at, with the body's z axis up in the image. The target
-            replaces the rotation of ``xform``.
+        target: point in the body frame (m) that the camera looks at. The body's z axis points up in the image. The
+            target replaces the rotation of ``xform``.
 
     Returns:
         The camera's index.
@@ -73,7 +73,7 @@ def add_light(
     shadow: bool = True,
     label: str | None = None,
 ) -> int:
-    """Add a light, which moves with a body.
+    """Add a light that moves with a body.
 
     The lights of a model replace the viewer's key light. The light of the viewer's sky remains. The motion with and
     without lights is bit-identical.
@@ -89,7 +89,7 @@ def add_light(
         attenuation: coefficients (a, b, c) of a point or spot light. At a distance of d m, the intensity is multiplied
             by 1 / (a + b d + c d^2).
         cutoff: half the angle of a spot's cone (rad), at most pi / 2.
-        exponent: the light of a spot falls off with this power of the cosine of the angle to its axis.
+        exponent: exponent of a spot light. The light falls off with cos(angle to the spot's axis) to this power.
         shadow: cast shadows. The viewer draws only the shadow of the first light that casts shadows, with parallel
             rays.
         label: unique name, default ``light<index>``.

@@ -25,7 +25,7 @@ class Span:
 
     Attributes:
         enter, leave: start and end of the segment along the line (m), (n,). The segment is empty if enter > leave.
-        enter_face, leave_face: faces at the start and the end, (n,). ROUND_SIDE: no planar face.
+        enter_face, leave_face: faces at the start and the end, (n,). ROUND_SIDE means no planar face.
     """
 
     def __init__(self, lines: int) -> None:

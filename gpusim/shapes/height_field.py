@@ -158,8 +158,8 @@ def add_shape_height_field(
 
     Args:
         body: -1 for the world, or a kinematic body.
-        heights: z of the grid points in the shape frame (m), (rows, columns), at least 2 of each. Rows run along y,
-            columns along x.
+        heights: z of the grid points in the shape frame, (rows, columns), m. At least 2 rows and 2 columns. Rows run
+            along y, columns along x.
         spacing: distance (dx, dy) between columns and between rows (m), above zero.
         base: z of the bottom (m), not above the lowest height. Default: lowest height minus the field's longer side.
         xform, material, label, group, mask, color: see ``add_shape``.

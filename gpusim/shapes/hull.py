@@ -99,7 +99,7 @@ def add_shape_hull(
 
     Args:
         body: body index, -1 for the world.
-        vertices: points in the shape frame (m), (n, 3), at least four that do not lie in one plane.
+        vertices: points in the shape frame, (n, 3), m. There must be at least four points, not all in one plane.
         xform, material, label, group, mask, density, color: see ``add_shape``.
         max_vertices: maximum number of vertices, 4 to 256. A hull with more vertices is simplified, with a warning
             about the error.
@@ -141,8 +141,8 @@ def add_shape_mesh(
         scale: factor from the mesh's unit to m, one number or one per axis.
         xform, material, label, group, mask, density, color: see ``add_shape``.
         max_vertices: see ``add_shape_hull``.
-        convex: either "hull", or "decompose" for a concave mesh: one hull for each convex part (needs triangles and the
-            extra ``decompose``). gpusim stores the parts in its cache folder.
+        convex: "hull" for one convex hull, or "decompose" for one hull for each convex part of a concave mesh.
+            "decompose" needs triangles and the extra ``decompose``. gpusim stores the parts in its cache folder.
         max_parts: maximum number of parts of a decomposition.
 
     Returns:

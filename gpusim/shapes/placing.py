@@ -99,8 +99,8 @@ def add_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int, material:
         The pair's index.
 
     Raises:
-        ModelError: an unknown shape, shapes of one body, two shapes on bodies that no force can move, or a pair that
-            already exists.
+        ModelError: a shape is unknown, both shapes belong to one body, no force can move either of the two bodies, or
+            the pair already exists.
     """
     return _add_pair(self, shape_a, shape_b, True, _check_material("add_collision_pair", material))
 
@@ -116,7 +116,7 @@ def exclude_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int) -> in
         The pair's index.
 
     Raises:
-        ModelError: an unknown shape, shapes of one body, or a pair that already exists.
+        ModelError: a shape is unknown, both shapes belong to one body, or the pair already exists.
     """
     return _add_pair(self, shape_a, shape_b, False, None)
 
@@ -129,13 +129,14 @@ def set_group_collision(self: ModelBuilder, group_a: str, group_b: str | None, c
 
     Args:
         group_a: group name, as in ``group=`` of shapes.
-        group_b: name of another group, or the same name for shapes inside the group. With None, the rule applies to all
-            shapes, including shapes of ``group_a`` and of unnamed groups, except where a rule for two names applies.
+        group_b: name of another group, or the same name for shapes inside the group. With None, the rule applies to
+            ``group_a`` and all shapes, including shapes of ``group_a`` and of unnamed groups. A rule for two names
+            takes precedence.
         collide: whether the shapes collide.
 
     Raises:
-        ModelError: a group is not a name, or ``collide`` is neither True nor False. At finalize: no shape has the group
-            name.
+        ModelError: a group is not a name, or ``collide`` is neither True nor False. ``finalize`` raises a ModelError
+            if no shape has the group name.
     """
     where = "ModelBuilder.set_group_collision"
     a, b = _group_name(where, group_a), None if group_b is None else _group_name(where, group_b)

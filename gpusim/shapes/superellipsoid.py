@@ -64,7 +64,7 @@ class _Side:
 class Superellipsoid(Round):
     """Solid (|x/a|^(2/e2) + |y/b|^(2/e2))^(e2/e1) + |z/c|^(2/e1) <= 1.
 
-    Parameters ``semi_axes``, ``exponents`` (e1, e2).
+    The parameters are ``semi_axes`` and ``exponents`` (e1, e2).
 
     Volume and moments follow Jaklic, Leonardis, Solina, Segmentation and Recovery of Superquadrics (2000), chapter 2.
     """

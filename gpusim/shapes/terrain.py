@@ -49,11 +49,11 @@ def add_terrain(
         body: -1 for the world, or a kinematic body.
         xform, label, group, mask, color: see ``add_shape``.
         material: see ``add_shape``, or a list of materials with ``material_index``.
-        material_index: index of the material of each cell, (rows - 1, columns - 1), rows from low to high y.
+        material_index: index of the material of each cell, (rows - 1, columns - 1). Rows run from low to high y.
 
     Returns:
         The index of the shape: a height field, or a triangle mesh if there are open holes or several materials. With
-        several materials, the index of the first of several shapes (see ``add_shape_triangle_mesh``).
+        several materials, this is the index of the first of several shapes (see ``add_shape_triangle_mesh``).
 
     Raises:
         ModelError: the file cannot be read, ``cell`` and ``size`` are missing, or a value is invalid.

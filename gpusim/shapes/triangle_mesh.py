@@ -121,8 +121,8 @@ def add_shape_triangle_mesh(
         material_index: for each triangle, the index of its material, (triangles,).
 
     Returns:
-        The shape's index. With several materials, the index of the first shape. The shapes of the other materials have
-        the next indices, and their labels are ``<label>_1``, ``<label>_2``, ...
+        The shape's index. With several materials, this is the index of the first shape. The shapes of the other
+        materials have the next indices, and their labels are ``<label>_1``, ``<label>_2``, ...
 
     Raises:
         ModelError: the body is dynamic, the file cannot be read, a vertex is not finite, an index is out of range, or
