@@ -37,13 +37,13 @@ class BuilderMethods:
         child_xform: Transform | None = None, *, stiffness: Any, damping: Any = 0.0, label: str | None = None,
         solver: str | None = None, at: Anchor | None = None,
     ) -> int:
-        """Add a bushing, a soft joint: the wrench -K q - C q' acts on the child. q are translations and rotations."""
+        """Add a bushing, a soft joint. The wrench -K q - C q' acts on the child, with translations and rotations q."""
 
     def add_camera(
         self, body: int = -1, xform: Transform | None = None, fov_y: float = 0.7853981633974483,
         label: str | None = None, target: Vector | None = None,
     ) -> int:
-        """Add a camera, which moves with a body."""
+        """Add a camera that moves with a body."""
 
     def add_collision_pair(self, shape_a: int, shape_b: int, material: Material | None = None) -> int:
         """Make two shapes collide regardless of groups and joints. You can give a material for this pair."""
@@ -82,7 +82,7 @@ class BuilderMethods:
         self, joint_a: int, joint_b: int, ratio: float, axis_a: int = 0, axis_b: int = 0,
         label: str | None = None,
     ) -> int:
-        """Couple two joint coordinates by ``velocity_b = ratio * velocity_a``. Their initial offset stays."""
+        """Couple two joint coordinates by ``velocity_b = ratio * velocity_a``. The initial offset stays."""
 
     def add_hydraulic_circuit(
         self, tank_pressure: float = 100000.0, bulk_modulus: float = 1.5e9, label: str | None = None,
@@ -231,7 +231,7 @@ class BuilderMethods:
         attenuation: Vector = (1.0, 0.0, 0.0), cutoff: float = 0.7853981633974483, exponent: float = 0.0,
         shadow: bool = True, label: str | None = None,
     ) -> int:
-        """Add a light, which moves with a body."""
+        """Add a light that moves with a body."""
 
     def add_linear_coupling(
         self, terms: Sequence[tuple[int, float] | tuple[int, int, float]], offset: float | None = None,
