@@ -1,4 +1,4 @@
-"""Checkpoint files of environments: a checkpoint of the simulation with the arrays of the episodes."""
+"""Checkpoint files of environments. A file contains a checkpoint of the simulation and the arrays of the episodes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _form(task: Task, mode: str) -> Array:
 def write_env(
     path: str | os.PathLike[str], sim: Simulation, task: Task, mode: str, arrays: Mapping[str, Array]
 ) -> None:
-    """Write a checkpoint of a simulation, with the arrays of its environment."""
+    """Write a checkpoint of a simulation together with the arrays of the environment."""
     settings = Settings(sim.backend_name, sim.dtype, sim.fast, sim.config)
     extra = {_PART + name: array for name, array in {_FORM: _form(task, mode), **arrays}.items()}
     write_checkpoint(path, sim.snapshot(), sim.runtime.built, settings, extra)
@@ -37,7 +37,7 @@ def read_env(
     """Return the snapshot and the arrays of a checkpoint.
 
     Raises:
-        ModelError: the file cannot be read, or its task, mode or number of worlds differs from the environment.
+        ModelError: the file cannot be read, or is from an environment with another task, mode or number of worlds.
     """
     found = read_checkpoint(path)
     kept = {name.removeprefix(_PART): array for name, array in found.arrays.items() if name.startswith(_PART)}

@@ -1,4 +1,4 @@
-"""Files of a sweep: a folder with a Parquet file for each finished group of points."""
+"""Files of a sweep: a folder with one Parquet file per finished group of points."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class SweepFiles:
     """Folder ``NAME.parquet.part`` with the results of a running sweep.
 
     Args:
-        path: path of the final file. None: create a table in memory.
+        path: path of the final file, or None to create a table in memory.
         plan: settings of the sweep.
         points: points of the sweep.
 
     Attributes:
-        resumed: number of groups of points that an earlier, interrupted run has finished.
+        resumed: number of groups of points that an earlier run has finished.
 
     Raises:
-        ModelError: the folder belongs to a sweep with other settings, or pyarrow is not installed.
+        ModelError: the folder is from a sweep with other settings, or pyarrow is not installed.
     """
 
     def __init__(self, path: Path | None, plan: Any, points: Sequence[Point]) -> None:
@@ -72,7 +72,10 @@ class SweepFiles:
             parquet.write_table(table, stream, compression="zstd")
 
     def finish(self, groups: Sequence[Sequence[int]]) -> Any:
-        """Merge the results of all groups, sorted by point. Write the final file, or return a table without a path."""
+        """Merge the results of all groups and sort them by point.
+
+        Write the final file and return None. Without a path, return a table.
+        """
         import pyarrow as pa
         from pyarrow import parquet
 
