@@ -483,16 +483,16 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     def status_flags(self) -> Array:
         """Return the health of every world as a sum of bits.
 
-        1: failed, 2: pair buffer overflow, 4: not converged, 8: open joint, 16: contacts not converged, 32: cavitation,
-        64: jump of a motion.
+        1: failed, 2: pair buffer overflow, 4: solve not converged, 8: open joint, 16: contacts not converged,
+        32: cavitation, 64: jump of a motion, 128: body that spins too fast for the step.
         """
         return self.runtime.status
 
     def health_report(self) -> str:
         """Return one line per problem and world. Most lines contain the fix.
 
-        Problems are failures, pair buffer overflows, open joints, unconverged contacts and solves, cavitated oil and
-        jumps of motions.
+        Problems are failures, pair buffer overflows, open joints, unconverged contacts and solves, cavitated oil,
+        jumps of motions and fast spinning bodies.
         """
         reported = [*self.runtime.capacity.report(), *self.runtime.accuracy.report()]
         if not reported or self.runtime.quarantine.stopped.any():

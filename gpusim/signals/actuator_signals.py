@@ -39,7 +39,7 @@ def add_actuator_signals(runtime: Runtime, table: SignalTable) -> None:
 
 
 def _units(runtime: Runtime, group: Group, spec: ActuatorSpec) -> Callable[[str, str], str]:
-    """Return a function that converts the name and declared unit of a signal to its unit for this actuator."""
+    """Return a function from the name and declared unit of a signal to the unit for this actuator."""
     kind, joints = group.type, runtime.model.joints
     travels = False
     if kind.turns:
@@ -54,7 +54,7 @@ def _units(runtime: Runtime, group: Group, spec: ActuatorSpec) -> Callable[[str,
 
 
 def _add_brake_signals(runtime: Runtime, table: SignalTable, group: Group, k: int, unit: str) -> None:
-    """Add the signals of a brake's force, and of the power (W) that becomes heat."""
+    """Add the signals for the force of a brake and for the power that becomes heat (W)."""
     name, axis, prefix = group.type.name, int(group.axis[k]), f"{group.type.prefix}.{group.labels[k]}."
 
     def force() -> Array:
@@ -69,7 +69,7 @@ def _add_brake_signals(runtime: Runtime, table: SignalTable, group: Group, k: in
 
 
 def _writer(runtime: Runtime, group: Group, name: str, k: int) -> Writer | None:
-    """Return a writer for a command or state variable, or None for other readings."""
+    """Return a writer for a command or state variable, or None for all other signals."""
     kind = group.type.name
     if name in group.control:
         column = int(group.control[name][k])
