@@ -1,4 +1,4 @@
-"""Simulation: steps a model in many worlds, and reads and writes its signals."""
+"""Simulation: steps a model in many worlds, and reads and writes signals."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
             the backend compiles in the background and uses the kernels when they are ready. The native backend does
             this after 5 s of stepping. The CUDA backend does this only with 256 or more worlds.
         fast: prefer speed. With float32, the direct solver also uses float32, and can lose about 3 digits. The CUDA
-            backend fuses multiplies with adds, so its results differ from the CPU by rounding.
+            backend fuses multiplies with adds, so the results differ from the CPU by rounding.
 
     Raises:
         ModelError: a setting breaks a rule.

@@ -58,7 +58,7 @@ class CircuitNow:
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
     def command_now(self, group: Group, name: str) -> Array:
-        """Return the commands, (num_worlds, n)."""
+        """Return the commands (num_worlds, n)."""
         return self.control[:, group.control[name]]
 
     def _chambers(self, now: StateReader) -> list[tuple[int, Array, Array]]:

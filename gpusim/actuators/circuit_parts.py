@@ -411,7 +411,7 @@ class OilCylinder(Consumer):
         return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
-        """Raise ModelError if the stroke of a cylinder in the starting pose is not between its stops."""
+        """Raise ModelError if the initial stroke of a cylinder is not between the stops."""
         for spec in specs:
             check_start(spec, builder)
 

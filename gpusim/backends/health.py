@@ -109,7 +109,7 @@ class Quarantine:
         return dict(self._reasons)
 
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
-        """Stop the restored ``worlds`` (n,) that had ``failed``, and let the other restored worlds run."""
+        """Stop the restored ``worlds`` (n,) that are in ``failed``. Let all other restored worlds run."""
         self.release(worlds)
         self._reasons |= {int(world): failed[world] for world in worlds if world in failed}
         self.stopped[list(self._reasons)] = True
@@ -336,7 +336,7 @@ class KernelQuarantine:
         return self._reasons(np.flatnonzero(self._backend.read_health()).tolist())
 
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
-        """Stop the restored ``worlds`` (n,) that had ``failed``, and let the other restored worlds run."""
+        """Stop the restored ``worlds`` (n,) that are in ``failed``. Let all other restored worlds run."""
         words, values = np.array(self._backend.read_health()), np.array(self._backend.read_health_value())
         stopped = {int(world): failed[world] for world in worlds if world in failed}
         words[worlds] = values[worlds] = 0

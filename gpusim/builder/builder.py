@@ -123,8 +123,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
     ) -> int:
         """Add a joint of a registered kind. Prefer ``add_joint_<kind>``, which checks the parameters.
 
-        Place the joint by its two frames, or by one frame ``at`` in the world. With ``at``, all joint coordinates are
-        zero in the current poses of the bodies.
+        Define the joint by ``parent_xform`` and ``child_xform``, or by one frame ``at`` in the world. With ``at``, all
+        joint coordinates are zero in the current poses of the bodies.
 
         Args:
             kind: registered name of the kind of joint, such as "revolute".
@@ -229,9 +229,9 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
     ) -> None:
         """Copy the content of another builder into this builder. ``parent`` replaces the world of the other builder.
 
-        Everything that ``other`` attaches to its world is attached to ``parent`` in the copy: ends of joints and
-        actuators, shapes, visuals, sites, cameras and lights. The copied bodies start with the motion of ``parent``.
-        Labels must be unique, so use a different prefix for each copy.
+        Ends of joints and actuators, shapes, visuals, sites, cameras and lights on the world of ``other`` are attached
+        to ``parent`` in the copy. The copied bodies start with the motion of ``parent``. Labels must be unique, so use
+        a different prefix for each copy.
 
         Args:
             other: the builder to copy. It does not change.

@@ -41,7 +41,7 @@ from gpusim.typing import Array
 
 _Spec = TypeVar("_Spec", JointSpec, ActuatorSpec)
 LENGTH = -1
-"""Number of a pseudo-coordinate: the length of a rod. To lock this length, its limits are equal."""
+"""Number of a pseudo-coordinate: the length of a rod. Equal limits lock this length."""
 
 
 def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Model:

@@ -113,7 +113,7 @@ class RosBridge:
     # Messages.
 
     def __call__(self, sim: Simulation, time: float) -> None:
-        """Publish the current state, then write the received commands. With ``lockstep``, wait for them in between.
+        """Publish the current state, then write the received commands. With ``lockstep``, wait for new commands.
 
         Raises:
             SimulationError: with ``lockstep``, no message arrived in time.
