@@ -111,7 +111,7 @@ _FUNCTIONS = {
     "run_clock": "gpusim.cosim.clock",
     "sweep": "gpusim.sweeps.sweep",
 }
-"""Functions that are imported on first use, and their modules."""
+"""Modules of the functions that are imported on first use."""
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,7 @@ _HOST_PLACES = (1, 3)
 
 
 def add_columns(target: Array, columns: Array, values: Array) -> None:
-    """Compute ``target[:, columns] += values``, column by column. A column may occur more than once."""
+    """Compute ``target[:, columns] += values``. A column may occur more than once."""
     where: Any = (slice(None), columns)
     np.add.at(target, where, values)
 
@@ -35,7 +35,7 @@ def is_on_device(value: Any) -> bool:
 
 
 def on_host(value: Any) -> Any:
-    """Return a NumPy copy of an array on a GPU, and any other value unchanged."""
+    """Return a NumPy copy of an array on a GPU. Return any other value unchanged."""
     if not is_on_device(value):
         return value
     if hasattr(value, "cpu"):  # PyTorch

@@ -18,7 +18,7 @@ def _columns(element: str, points: Any) -> tuple[list[float], list[float]]:
     """Return the times and values of (time, value) pairs.
 
     Raises:
-        ModelError: ``points`` is not a list of pairs of finite numbers.
+        ModelError: ``points`` is not a list of pairs, or a number is not finite.
     """
     try:
         pairs = [(float(t), float(v)) for t, v in points]
@@ -41,18 +41,18 @@ def _by_label(function: str, given: Any, kind: type) -> None:
 
 
 class Schedule:
-    """One command as a function of time, given by a table of (time, value) points.
+    """A command as a function of time: a table of (time, value) points.
 
-    If a time occurs twice, the value jumps. From this time on, the second value applies. The first value applies before
-    the first point, and the last value after the last point. A table with a ``period`` repeats forever.
+    If a time occurs twice, the value jumps to the second value at this time. The first value applies before the first
+    point, and the last value after the last point. A table with a ``period`` repeats forever.
 
     Args:
-        points: (time in s, value) pairs. The times must not decrease.
-        kind: either "linear" between the points, or "constant", which holds each value until the next point.
-        period: length of one repetition in s, or None for a table that does not repeat.
+        points: pairs (time in s, value). The times must not decrease.
+        kind: "linear" interpolates between the points. "constant" holds each value until the next point.
+        period: length of one repetition (s), or None for a table that does not repeat.
 
     Raises:
-        ModelError: no points, a decreasing time, a number that is not finite, or a period that is too short.
+        ModelError: there are no points, a time decreases, a number is not finite, or the period is too short.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Schedule:
         self._times, self._values = times, values
 
     def value(self, t: float) -> float:
-        """Return the value at time ``t`` (s). At a jump of the table, this is the value after the jump."""
+        """Return the value at the time ``t`` (s). At a jump, return the value after the jump."""
         if self.period is not None:
             t = t % self.period
         i = bisect.bisect_right(self._times, t)
@@ -136,7 +136,7 @@ class Schedule:
         return turns * self._table_integral(self.period) + self._table_integral(t - turns * self.period)
 
     def _table_integral(self, t: float) -> float:
-        """Return the integral of the table up to ``t``, without repetitions."""
+        """Return the integral of the table up to the time ``t``, without repetitions."""
         first = 0.0 if self.period is not None else self._times[0]
         lead = self._values[0] * (self._times[0] - first)
         i = bisect.bisect_right(self._times, t)
@@ -155,10 +155,10 @@ class Schedule:
 
 
 def drive(tables: Mapping[str, Schedule]) -> Callable[[Simulation, float], None]:
-    """Return a scene schedule that writes ``sim.control[label]`` for every label of ``tables``.
+    """Return a scene schedule that writes ``sim.control[label]`` for every label in ``tables``.
 
-    A command stays constant during the whole next step. Therefore the schedule writes the mean of the table over the
-    step, not the value at the start of the step. The integral of the command is then exact.
+    A command is constant during a step. So the schedule writes the mean of the table over the step, and the integral of
+    the command is exact.
 
     Raises:
         ModelError: ``tables`` is not a mapping, or a value is not a Schedule.
@@ -174,16 +174,16 @@ def drive(tables: Mapping[str, Schedule]) -> Callable[[Simulation, float], None]
 
 
 class Path:
-    """A path x(t) through points at given times, for ``add_motion``: a cubic spline.
+    """A cubic spline x(t) through points at given times, for ``add_motion``.
 
-    The velocity is zero at both ends, but the acceleration may jump there. The path rests at the first point before the
-    first time, and at the last point after the last time.
+    The velocity is zero at both ends, but the acceleration may jump there. Before the first time, the path rests at the
+    first point. After the last time, it rests at the last point.
 
     Args:
-        points: at least two (time in s, value) pairs. The times must increase.
+        points: at least two pairs (time in s, value). The times must increase.
 
     Raises:
-        ModelError: fewer than two points, times that do not increase, or a number that is not finite.
+        ModelError: there are fewer than two points, the times do not increase, or a number is not finite.
     """
 
     def __init__(self, points: Sequence[tuple[float, float]]) -> None:
@@ -199,14 +199,14 @@ class Path:
         self._curves = spline, spline.derivative(1), spline.derivative(2)
 
     def at(self, t: float) -> tuple[float, float, float]:
-        """Return the value and its first and second time derivatives at time ``t`` (s)."""
+        """Return position, velocity and acceleration at the time ``t`` (s)."""
         inside = self._ends[0] <= t <= self._ends[1]
         x, v, a = (float(curve(min(max(t, self._ends[0]), self._ends[1]))) for curve in self._curves)
         return (x, v, a) if inside else (x, 0.0, 0.0)
 
 
 def follow_paths(paths: Mapping[str, Path]) -> Callable[[Simulation, float], None]:
-    """Return a scene schedule that writes the three commands of each motion (``add_motion``) before a step.
+    """Return a scene schedule that writes the commands of each motion (``add_motion``) before each step.
 
     Raises:
         ModelError: ``paths`` is not a mapping, or a value is not a Path.

@@ -31,7 +31,7 @@ _OWN_SOURCE = re.compile(rf"\b{OWN_FOLDER}/(\w+)\.cuh\b")
 
 
 class CompileError(GpusimError):
-    """Kernels cannot be compiled: no compiler, a cache that is not writable, or an error in a source."""
+    """Kernels cannot be compiled: there is no compiler, the cache is not writable, or a source has an error."""
 
 
 class BrokenCompilerError(CompileError):
@@ -102,9 +102,9 @@ def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> P
 
     Args:
         name: path within ``cache_folder()``.
-        make: function that gets an empty scratch folder. The function returns the content of the file, or the path of a
-            file in the scratch folder.
-        what: description of the file, for the message that the user sees while waiting. An empty text shows no message.
+        make: function of an empty scratch folder. It returns the content of the file, or the path of a file in the
+            scratch folder.
+        what: description of the file for the progress message, or an empty text for no message.
 
     Raises:
         CompileError: the folder is not writable, the disk is full, or ``make`` raised an OSError. Other errors of
@@ -130,12 +130,12 @@ def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> P
 def compile_error(main: str, tool: str, output: str) -> CompileError:
     """Return the error for a source that does not compile.
 
-    The error lists the compiler's first errors by file and line.
+    The message lists the first errors of the compiler with file and line.
 
     Args:
         main: the compiled source.
         tool: name of the compiler.
-        output: output of the compiler, with file names relative to the folder of the sources.
+        output: output of the compiler. File names are relative to the source folder.
     """
     found = _errors_of(output)
     shown = [f"  {line}" for line in found[:ERRORS_SHOWN]]
@@ -175,7 +175,7 @@ def _absolute(path: str) -> Path:
 
 @contextmanager
 def _reported(what: str) -> Iterator[None]:
-    """Print that ``what`` is being compiled, if stderr is a terminal and the block takes longer than REPORT_AFTER."""
+    """Print that ``what`` is being compiled if the block takes longer than REPORT_AFTER and stderr is a terminal."""
     if not what or not sys.stderr.isatty():
         yield
         return

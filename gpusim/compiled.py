@@ -1,7 +1,7 @@
 """A decorator that compiles functions with numba and caches them in the folder of the compiled kernels.
 
-numba's cache checks only the modification time of the file that defines the function. Therefore a compiled function
-must not call functions from other files.
+numba's cache checks only the modification time of the file with the function. So a compiled function must not call
+functions from other files.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SETTINGS: Any = numba.config
 
 @contextmanager
 def _own_cache() -> Iterator[None]:
-    """Use this package's cache folder for functions that are decorated inside the ``with`` block."""
+    """Use the cache folder of gpusim for all functions that the ``with`` block decorates."""
     kept = _SETTINGS.CACHE_DIR
     if _FOLDER is not None and not kept:
         _SETTINGS.CACHE_DIR = str(_FOLDER)
@@ -45,9 +45,9 @@ def _own_cache() -> Iterator[None]:
 
 
 def compiled(function: _Function, **options: Any) -> _Function:
-    """Compile a function with strict IEEE 754 arithmetic, like the kernels. A division by zero gives infinity or NaN.
+    """Compile a function with strict IEEE 754 arithmetic, like the kernels. Division by zero gives infinity or NaN.
 
-    ``options``: further options of ``numba.njit``.
+    ``options``: more options of ``numba.njit``.
     """
     options["error_model"] = "numpy"
     with _own_cache():
@@ -59,7 +59,7 @@ def compiled(function: _Function, **options: Any) -> _Function:
 
 
 def _kept_if_possible(dispatcher: Any) -> Any:
-    """Return the dispatcher with a cache that ignores write errors, so that it also works with a full disk."""
+    """Return the dispatcher with a cache that ignores write errors, such as a full disk."""
     kept = getattr(dispatcher, "_cache", None)
     save = getattr(kept, "save_overload", None)
     if kept is not None and save is not None:

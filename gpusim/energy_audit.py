@@ -1,9 +1,10 @@
-"""Energy audit of a simulation: compares the work of all actuators, joints and contacts with the change of the energy.
+"""Energy audit of a simulation: compares the change of the energy with the work of all actuators, joints and contacts.
 
-A kick is the velocity update of a step. If an impulse p changes a velocity from u- to u+, its work is p (u- + u+)/2.
-The audit sums this work for each actuator, joint and contact. The work of a step follows from the kicks at both ends
-(trapezoidal rule). The semi-implicit scheme uses only the kick at the start. Position corrections and implicit steps of
-oil circuits have separate entries. ``error`` is the change of energy that no entry explains.
+A kick is the velocity update of a step. If an impulse p changes a velocity from u- to u+, the work of p is
+p (u- + u+)/2. The audit sums this work for each actuator, joint and contact. It computes the work of a step from the
+kicks at the start and the end of the step (trapezoidal rule). With the semi-implicit scheme, it uses only the kick at
+the start. Position corrections and implicit steps of oil circuits have separate entries. ``error`` is the change of
+energy that no entry explains.
 """
 
 from __future__ import annotations
@@ -25,17 +26,18 @@ Powers = dict[str, Array]
 
 @dataclass(frozen=True)
 class EnergyBalance:
-    """Result of an energy audit. All values are in J, in arrays (num_worlds,).
+    """Result of an energy audit. All values are arrays (num_worlds,), J.
 
     Attributes:
-        kinetic, potential: changes of the kinetic energy and of the potential energy (gravity, springs and oil).
-        works: energy that each entry has added (negative: removed), by name of the entry. Elements have entries such as
-            ``motor.left``, ``valve.boom`` or ``joint.hinge`` (damping, friction, limits). The entry of a spring is only
-            the work of its damper. ``joints`` is the error of locked directions. ``moved bodies`` is the work of
-            kinematic bodies. ``push-outs`` is the work of position corrections, such as penetration corrections,
-            against gravity. ``oil steps`` is the dissipation by the implicit steps of circuits. Further entries are
+        kinetic, potential: changes of the kinetic and the potential energy (gravity, springs and oil).
+        works: dict from entries to the energy that the entry has added. Removed energy is negative. Elements have
+            entries such as ``motor.left``, ``valve.boom`` or ``joint.hinge`` (damping, friction, limits). The entry of
+            a spring contains only the work of the damper. ``joints`` is the numerical error of locked directions.
+            ``moved bodies`` is the work of kinematic bodies. ``push-outs`` is the work of position corrections against
+            gravity. ``oil steps`` is the energy change by the implicit steps of circuits. The other entries are
             ``contacts``, ``impacts`` and ``applied``.
-        turnover: maximum of the energy added, the energy removed and the largest change of the kinetic energy.
+        turnover: maximum of three values: the added energy, the removed energy, and the largest change of the kinetic
+            energy.
     """
 
     kinetic: Array
@@ -45,7 +47,7 @@ class EnergyBalance:
 
     @property
     def error(self) -> Array:
-        """Change of the energy (J) that ``works`` does not explain."""
+        """Change of the energy that ``works`` does not explain (J)."""
         return np.asarray(self.kinetic + self.potential - sum(self.works.values(), np.zeros_like(self.kinetic)))
 
     @property
@@ -54,7 +56,7 @@ class EnergyBalance:
         return np.abs(self.error) / np.where(self.turnover > 0.0, self.turnover, 1.0)
 
     def __str__(self) -> str:
-        """Return a table of the entries of world 0, the largest work first."""
+        """Return a table of the entries of world 0, largest work first."""
         rows = sorted(self.works.items(), key=lambda item: -abs(item[1][0]))
         stored = [("kinetic energy", self.kinetic), ("potential energy", self.potential)]
         lines = [f"{name:32s} {value[0]:14.6g} J" for name, value in [*stored, *rows, ("error", self.error)]]
@@ -72,10 +74,11 @@ class EnergyAudit:
             audit.step()
         print(audit.balance())
 
-    Each step also computes a trial velocity update and therefore takes longer. Do not write poses between the steps.
+    Each step takes longer, because the audit also computes a trial velocity update. Do not write poses between the
+    steps.
 
     Args:
-        sim: the simulation, which may have run before the audit.
+        sim: the simulation. It may have run before the audit.
 
     Raises:
         ModelError: the simulation has several substeps per step.
@@ -93,7 +96,7 @@ class EnergyAudit:
         self._last: _Kick | None = None
 
     def step(self) -> None:
-        """Take one step with the current commands. Before the step, the diagrams that are due set their commands."""
+        """Take one step. First run the diagrams that are due."""
         self.sim.sample_diagrams()
         kick = _Kick(self.sim)
         self._take(kick)
@@ -115,7 +118,7 @@ class EnergyAudit:
         self._works, self._gained, self._lost, self._most = self._with(kick)
 
     def _with(self, kick: _Kick) -> tuple[Powers, Array, Array, Array]:
-        """Return works, gains, losses, and the maximum kinetic energy change, including the interval up to ``kick``."""
+        """Return works, gains, losses, and the maximum kinetic energy change, up to and including ``kick``."""
         works, gained, lost = dict(self._works), self._gained, self._lost
         assert self._first is not None
         most = np.maximum(self._most, np.abs(kick.kinetic - self._first[0]))
@@ -127,7 +130,7 @@ class EnergyAudit:
 
 
 class _Kick:
-    """Data of the kick at t_n that an audit needs."""
+    """Data for the audit of the kick at the current time."""
 
     def __init__(self, sim: Simulation) -> None:
         w = sim.runtime.forward()
@@ -158,14 +161,14 @@ class _Kick:
         )
 
     def parts(self, sim: Simulation) -> Powers:
-        """Return the works since this kick, for actuator kinds that have a method ``works``."""
+        """Return the works since this kick of all actuator kinds that compute ``works`` themselves."""
         found: Powers = {}
         for ledger in self.ledgers.values():
             found |= ledger(sim.runtime.now)
         return found
 
     def since(self, last: _Kick, booked: Powers) -> Powers:
-        """Return the works from the previous kick to this one. ``booked`` is the result of :meth:`parts`."""
+        """Return the works from the kick ``last`` to this kick. ``booked``: result of :meth:`parts` of ``last``."""
         h = self.before
         share = (1.0, 0.0) if self.semi_implicit else (0.5, 0.5)
         works = {name: h * (share[0] * last.powers[name] + share[1] * power) for name, power in self.powers.items()}
@@ -182,7 +185,7 @@ class _Kick:
         return works | booked
 
     def _energy(self, velocity: Array, momentum: Array) -> Array:
-        """Return the kinetic energy (J) of given velocities and angular momenta, in the poses of this kick."""
+        """Return the kinetic energy for velocities and angular momenta in the poses of this kick (num_worlds,), J."""
         r = self.rotation.swapaxes(-1, -2)
         own = rotations.matvec(r, momentum)
         rate = rotations.matvec(np.linalg.inv(self.inertia), own)
@@ -191,10 +194,10 @@ class _Kick:
 
 
 class _Powers:
-    """Mean power (W) of every entry over the kick, and stored energy (J) of actuators, both by name of the entry.
+    """Mean power of every entry over the kick (W), and stored energy of actuators (J), by entry.
 
-    Actuator kinds in ``booked`` compute their works themselves. ``oil`` holds the total power (W) and stored energy (J)
-    of coupled kinds in ``booked``.
+    Actuator kinds in ``booked`` compute their works themselves. ``oil`` contains the total power (W) and stored energy
+    (J) of the coupled kinds in ``booked``.
     """
 
     def __init__(self, sim: Simulation, w: StepBuffers, twist: Array, booked: set[str]) -> None:
@@ -211,7 +214,7 @@ class _Powers:
         self.of[name] = self.of.get(name, 0.0) + power
 
     def _rows(self) -> None:
-        """Add the power of the constraint rows (impulse times mean rate), split between actuators and joints."""
+        """Add the power of the constraint rows (impulse times mean rate). Split it between actuators and joints."""
         w, t = self.w, self.w.topology
         solved = np.asarray(w.solved, dtype=float)
         sides = rotations.matvec(np.asarray(w.jacobian, dtype=float), self.twist[:, w.layout.side_body])
@@ -234,7 +237,7 @@ class _Powers:
         self._add("joints", np.sum(np.where(taken, 0.0, power), axis=(1, 2)))
 
     def _actuators(self, power: Array) -> Array:
-        """Add the work of actuators on their axes and return the remaining power of the axes, (num_worlds, axes)."""
+        """Add the power of actuators on joint axes. Return the remaining power of the axes (num_worlds, axes)."""
         w, row = self.w, self.w.topology.axis_row
         ends = [w.row_velocity(x).reshape(len(power), -1)[:, row].astype(float) for x in (w.twist_before, w.twist)]
         rate, change = 0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] ** 2 - ends[0] ** 2) / self.kick
@@ -257,7 +260,7 @@ class _Powers:
         return left
 
     def _coupled(self, power: Array) -> None:
-        """Add the work of force laws that couple several axes."""
+        """Add the power of actuators whose force law couples several axes."""
         for name, group in self.w.groups.items():
             if group.coupled is None:
                 continue
@@ -271,13 +274,13 @@ class _Powers:
                 self._add(f"{group.type.prefix}.{label}", work)
 
     def _applied(self) -> None:
-        """Add applied forces and torques on bodies."""
+        """Add the power of applied forces and torques on bodies."""
         w = self.w
         power = rotations.dot(w.force, self.twist[..., :3]) + rotations.dot(w.torque, self.twist[..., 3:])
         self._add("applied", np.sum(np.where(w.topology.dynamic, power, 0.0), axis=1))
 
     def _contacts(self) -> None:
-        """Add the work of both sides of all contacts, and subtract the work of moved bodies."""
+        """Add the power of all contacts. Subtract the power of kinematic bodies as ``moved bodies``."""
         c, w = self.sim.contacts(), self.w
         both, brought = np.zeros((2, w.num_worlds))
         for body, sign in ((c.body_a, -1.0), (c.body_b, 1.0)):

@@ -1,4 +1,4 @@
-"""The errors that gpusim raises. Each message names the element, the broken rule and the fix."""
+"""Errors of gpusim. Each message names the element, the broken rule and the fix."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PACKAGE = str(Path(__file__).parent) + os.sep
 
 
 class GpusimError(Exception):
-    """Base of all errors that gpusim raises on purpose."""
+    """Base class of all errors that gpusim raises on purpose."""
 
 
 class ModelError(GpusimError, ValueError):
@@ -30,14 +30,14 @@ class UnknownNameError(GpusimError, KeyError):
 
 
 class SimulationError(GpusimError, RuntimeError):
-    """The simulation failed, with NaN, with an overflow in strict mode, or without convergence."""
+    """A simulation failed, for example because of NaN or an overflow in strict mode."""
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
-    """Return the error for an unknown ``name`` of a ``kind`` ("signal", "scene", ...), with the nearest known names.
+    """Return the error for an unknown name. The message contains the nearest known names.
 
     Args:
-        kind: singular noun for the named object, such as "signal".
+        kind: what has the name, such as "signal" or "scene".
         name: the given name.
         known: all valid names.
     """
@@ -57,7 +57,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError
 
 
 def callers_level() -> int:
-    """Return the ``stacklevel`` that makes a warning point to the nearest calling line outside the package."""
+    """Return the ``stacklevel`` for a warning that points to the nearest calling line outside gpusim."""
     frame: FrameType | None = sys._getframe(1)
     level = 1
     while frame is not None and frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):

@@ -1,9 +1,9 @@
 """Elementary functions with bit-identical results on every machine: a NumPy version of cuda_kernels/math/detmath.cuh.
 
 The round-off of NumPy's sin, exp and similar functions depends on the library and the processor. The functions of this
-module use only bit operations and + - * /, whose rounding IEEE 754 defines. The operations have the same order as in
-detmath.cuh. The coefficients come from fdlibm 5.3, Copyright (C) 1993 by Sun Microsystems, Inc. Arguments are numbers
-or arrays of any shape. Results are float64 arrays.
+module use only bit operations and + - * /. IEEE 754 defines the rounding of these operations. The order of operations
+is the same as in detmath.cuh. The coefficients come from fdlibm 5.3, Copyright (C) 1993 by Sun Microsystems, Inc.
+Arguments are numbers or arrays of any shape. Results are float64 arrays.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ def _power_of_two(k: Array) -> Array:
 
 
 def _scale(y: Array, k: Array) -> Array:
-    """Return y 2^k as y 2^h 2^(k - h), where h is k/2 rounded towards zero."""
+    """Return y 2^k, computed as y 2^h 2^(k - h). h is k/2 rounded towards zero."""
     whole = k.astype(np.int64)
     half = np.where(whole < 0, -((-whole) // 2), whole // 2)
     return np.asarray(y * _power_of_two(half) * _power_of_two(whole - half))
 
 
 def _subtract(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a - b and its round-off error (Knuth)."""
+    """Return a - b and the round-off error of a - b (Knuth)."""
     d = a - b
     t = d - a
     return d, (a - (d - t)) - (b + t)
 
 
 def _reduce(x: Array) -> tuple[Array, Array, Array]:
-    """Return hi, lo with hi + lo in about [-pi/4, pi/4], and the number of subtracted quarter turns."""
+    """Subtract quarter turns from x. Return the rest as hi + lo in about [-pi/4, pi/4], and the number of turns."""
     n = _round_small(x * _TWO_OVER_PI)
     a, a_lo = _subtract(x - n * 1.5707963267341256, n * 6.077100506303966e-11)
     b, b_lo = _subtract(a, n * 2.0222662487111665e-21)
@@ -106,7 +106,7 @@ def cos(x: Array | float) -> Array:
 
 
 def _exp_sum(x: Array, tail: Array | float) -> Array:
-    """Return exp(x + tail) for a tail of about an ulp of x."""
+    """Return exp(x + tail). ``tail`` must be at most about one ulp of x."""
     inside = (x <= 710.0) & (x >= -746.0)
     safe = np.where(inside, x, 0.0)
     tail = np.where(inside, tail, 0.0)
@@ -189,7 +189,7 @@ def atan2(y: Array | float, x: Array | float) -> Array:
 
 
 def _multiply(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a b and its round-off error (Dekker)."""
+    """Return a b and the round-off error of a b (Dekker)."""
     p = a * b
     ta, tb = 134217729.0 * a, 134217729.0 * b
     a1, b1 = ta - (ta - a), tb - (tb - b)
@@ -198,7 +198,7 @@ def _multiply(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def pow(x: Array | float, y: Array | float) -> Array:  # noqa: A001 (its name in C and in detmath.cuh)
-    """Return x^y for x >= 0, and NaN for negative x and nonzero y."""
+    """Return x^y for x >= 0. Return NaN for negative x and nonzero y."""
     x, y = np.broadcast_arrays(_doubles(x), _doubles(y))
     plain = (x > 0.0) & (x < np.inf) & ~np.isnan(y)
     with np.errstate(**_QUIET):  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ def bounded_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return the bytes of a text file in any encoding.
 
     Raises:
-        OSError: the file is not readable, has more than MOST_TEXT bytes, or is a pipe or a device, which may never end.
+        OSError: the file is not readable, has more than MOST_TEXT bytes, or is a pipe or a device.
     """
     file = Path(path)
     if file.exists() and not file.is_file() and not file.is_dir():

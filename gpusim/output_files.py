@@ -1,4 +1,4 @@
-"""Output files: check the path before a run starts, and write the file completely or not at all."""
+"""Output files: check a path before a run starts, and write a file completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gpusim.errors import ModelError
 PART = ".part"
 """Suffix of a file that grows during a recording."""
 _LONGEST_NAME = 240
-"""Maximum length of a file name in bytes. File systems allow 255, and PART is appended."""
+"""Maximum length of a file name in bytes. File systems allow 255 bytes, and PART needs a few."""
 _numbers = itertools.count()
 
 
 def check_output_file(path: str | os.PathLike[str], suffixes: Sequence[str], name: str = "output file") -> Path:
-    """Check before a long simulation that ``path`` can be written when the simulation ends.
+    """Check an output path before a long simulation starts.
 
     Args:
         path: the output file.
@@ -32,7 +32,7 @@ def check_output_file(path: str | os.PathLike[str], suffixes: Sequence[str], nam
 
     Raises:
         ModelError: ``path`` is not a path, the suffix is not in ``suffixes``, the name is too long, the path is a
-            folder or a device, or its folder is missing or read-only.
+            folder or a device, or the folder of the file is missing or read-only.
     """
     if not isinstance(path, str | os.PathLike):
         raise ModelError(f"{name}: {path!r} is not a path; give e.g. {f'run{suffixes[0]}'!r}")
@@ -68,10 +68,10 @@ def _check_place(file: Path, folder: Path, name: str) -> None:
 
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a binary file that appears under ``path`` only when the block ends without an error.
+    """Open a binary file that appears at ``path`` only when the ``with`` block ends without an error.
 
-    Until the block ends, the bytes are in a hidden temporary file in the same folder. So readers never see an
-    incomplete file, and an older file of the same name survives a crash.
+    Until then, the bytes are in a hidden temporary file in the same folder. So readers never see an incomplete file,
+    and an older file with the same name survives a crash.
 
     Raises:
         OSError: the folder is not writable. The error names the path.
@@ -91,13 +91,13 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def temporary_of(target: Path, suffix: str = ".tmp") -> Path:
-    """Return the path of a hidden file in the target's folder. The name is short even if the target's name is long."""
+    """Return the path of a hidden file in the folder of ``target``. The name is short even if ``target`` is long."""
     return target.with_name(f".gpusim.{os.getpid()}.{next(_numbers)}{suffix}")
 
 
 @contextmanager
 def named_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Re-raise disk errors with the name of the file that the user requested."""
+    """Re-raise disk errors with the path ``path``."""
     try:
         yield
     except OSError as error:
@@ -112,7 +112,9 @@ def part_of(path: Path) -> Path:
 
 
 def put_aside(part: Path) -> Path | None:
-    """Rename the file of an aborted recording NAME.SUFFIX.part to NAME-broken.SUFFIX.part, or -broken-2 and so on.
+    """Rename the file of an aborted recording from NAME.SUFFIX.part to NAME-broken.SUFFIX.part.
+
+    If this name exists, use NAME-broken-2.SUFFIX.part and so on.
 
     Returns:
         The new path, or None if the file is missing or empty.

@@ -1,6 +1,6 @@
-"""Names that changed in 0.2.
+"""Names that changed in version 0.2. Errors about an old name contain the new name.
 
-Errors about an old name contain the new name. docs/reference/renamed.md lists all names.
+docs/reference/renamed.md lists all names.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ OF_ACTUATORS = {
     "refresh": "relinearize",
     "steering": "ui_hints",
 }
-"""Old and new names of members of actuator kinds, and of names in their ``kernel``."""
+"""Old and new names of methods of actuator kinds. The same names occur in ``kernel``."""
 
 OPTIONS = {
     "--most-step": "--max-dt",
@@ -103,13 +103,13 @@ OPTIONS = {
 
 
 def new_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the new name of ``name`` if it is in ``known``, else None."""
+    """Return the new name for the old ``name`` if the new name is in ``known``, else None."""
     new = RENAMED.get(name)
     return new if new is not None and new in known else None
 
 
 def no_attribute(owner: str, name: str) -> AttributeError:
-    """Return the error for a missing attribute. ``owner``: module or class of the attribute, as in MOVED."""
+    """Return the error for a missing attribute. ``owner``: module or class of the attribute, as in ``MOVED``."""
     moved = MOVED.get(f"{owner}.{name}")
     hint = f"; it is {moved} since version 0.2" if moved else ""
     what = f"module {owner!r}" if owner.startswith("gpusim") else f"{owner!r} object"
@@ -117,18 +117,18 @@ def no_attribute(owner: str, name: str) -> AttributeError:
 
 
 class OldModules:
-    """Import finder that raises an error with the new name if an old module name is imported."""
+    """Import finder for old module names. It raises an error with the new name."""
 
     @staticmethod
     def find_spec(name: str, *_: Any) -> None:
-        """Raise an error if the module was moved. Python calls this finder after all other finders."""
+        """Raise an error if the module has a new name. Python calls this finder after all other finders."""
         if name in MOVED:
             # Without ``name=``, as "from gpusim import geometry" would swallow the error.
             raise ModuleNotFoundError(f"No module named {name!r}; it is {MOVED[name]!r} since version 0.2")
 
 
 class NamesMoved:
-    """Base of classes with renamed methods."""
+    """Base class of classes with renamed methods."""
 
     if not TYPE_CHECKING:
 
@@ -140,7 +140,7 @@ class NamesMoved:
 
 
 def checks_old_names(function: F) -> F:
-    """Make a function raise TypeError with the new name if it is called with the old name of an argument."""
+    """Decorate a function: for an old argument name, it raises a TypeError with the new name."""
     parameters = inspect.signature(function).parameters
     if not set(RENAMED.values()) & parameters.keys():
         return function

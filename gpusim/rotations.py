@@ -1,7 +1,7 @@
-"""Rotations of arrays of bodies: quaternions (xyzw), matrices, rotation vectors.
+"""Rotations of arrays of bodies: quaternions (xyzw), matrices and rotation vectors.
 
-All functions are vectorized over the leading axes. The order in which the functions add numbers does not depend on the
-number of worlds. So the results of a world are bit-identical whether it runs alone or together with other worlds.
+All functions are vectorized over the leading axes. The order of additions does not depend on the number of worlds. So
+the results of a world do not depend on other worlds, bit for bit.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ _SKEWS: dict[object, Array] = {np.dtype(np.float64): _SKEW, np.dtype(np.float32)
 
 
 def matvec(matrix: Array, vector: Array) -> Array:
-    """Return matrix times vector over leading axes, from (..., n, m) and (..., m) to (..., n)."""
+    """Return matrix (..., n, m) times vector (..., m) as (..., n)."""
     product: Array = np.matvec(matrix, vector)  # type: ignore[call-overload, unused-ignore]
     return product
 
 
 def dot(a: Array, b: Array) -> Array:
-    """Return the scalar product over the last axis, (..., 3) and (..., 3) to (...)."""
+    """Return the scalar product (...) of vectors (..., 3)."""
     product: Array = np.vecdot(a, b)
     return product
 
 
 def norm(a: Array) -> Array:
-    """Return the Euclidean norm over the last axis, (..., 3) to (...)."""
+    """Return the Euclidean norm (...) of vectors (..., 3)."""
     return np.asarray(np.sqrt(dot(a, a)))
 
 
 def skew(v: Array) -> Array:
-    """Return the cross product matrices (..., 3, 3) of vectors (..., 3), with ``skew(v) @ u == cross(v, u)``."""
+    """Return the matrices (..., 3, 3) for which ``skew(v) @ u == cross(v, u)``, for vectors (..., 3)."""
     flat: Array = np.matmul(v, _SKEWS[v.dtype])
     return flat.reshape((*v.shape, 3))
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Return the cross product over the last axis, (..., 3)."""
+    """Return the cross product of vectors (..., 3)."""
     return matvec(skew(a), b)
 
 
@@ -50,7 +50,7 @@ def cross(a: Array, b: Array) -> Array:
 
 
 def matrix_from_quaternion(q: Array) -> Array:
-    """Return the rotation matrices (..., 3, 3), body to world, of unit quaternions (..., 4)."""
+    """Return the rotation matrices from body to world (..., 3, 3) of unit quaternions (..., 4)."""
     x, y, z, w = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
     xx, yy, zz, ww = x * x, y * y, z * z, w * w
     xy, zw, xz, yw, yz, xw = x * y, z * w, x * z, y * w, y * z, x * w
@@ -63,7 +63,7 @@ def matrix_from_quaternion(q: Array) -> Array:
 
 
 def quaternion_product(a: Array, b: Array) -> Array:
-    """Return the Hamilton product a * b of quaternions (..., 4): the rotation b followed by a."""
+    """Return the Hamilton product a * b of quaternions (..., 4): first the rotation b, then a."""
     ax, ay, az, aw = a[..., 0], a[..., 1], a[..., 2], a[..., 3]
     bx, by, bz, bw = b[..., 0], b[..., 1], b[..., 2], b[..., 3]
     return np.stack(
@@ -90,7 +90,7 @@ def normalized(q: Array) -> Array:
 
 
 def quaternion_from_rotation_vector(rotation: Array) -> Array:
-    """Return the quaternions (..., 4) of rotation vectors (..., 3): angle in rad times unit axis."""
+    """Return the quaternions (..., 4) of rotation vectors, which are angle times unit axis (..., 3), rad."""
     half = 0.5 * norm(rotation)
     q = np.empty(rotation.shape[:-1] + (4,))
     q[..., :3] = (0.5 * sinc(half * half))[..., None] * rotation
@@ -99,7 +99,7 @@ def quaternion_from_rotation_vector(rotation: Array) -> Array:
 
 
 def rotation_vector_from_quaternion(q: Array) -> Array:
-    """Return the rotation vectors (..., 3) of unit quaternions (..., 4), with angles up to pi."""
+    """Return the rotation vectors (..., 3) of unit quaternions (..., 4). Angles are at most pi."""
     q = np.where(q[..., 3:] < 0.0, -q, q)
     sine = norm(q[..., :3])
     angle = 2.0 * np.arctan2(sine, q[..., 3])
@@ -114,7 +114,7 @@ _SERIES_BELOW = 1e-2
 
 
 def sinc(angle_squared: Array) -> Array:
-    """Return sin(x)/x as a function of x squared. The value at 0 is 1."""
+    """Return sin(x)/x for x^2 = ``angle_squared``, or 1 for x = 0."""
     s = angle_squared
     series = 1.0 - s / 6.0 * (1.0 - s / 20.0 * (1.0 - s / 42.0 * (1.0 - s / 72.0)))
     if not (s > _SERIES_BELOW).any():
@@ -125,7 +125,7 @@ def sinc(angle_squared: Array) -> Array:
 
 
 def turn_factors(angle_squared: Array) -> tuple[Array, Array]:
-    """Return sin(x)/x - 1 and (1 - cos(x))/x^2 as functions of x squared, without cancellation for small x."""
+    """Return sin(x)/x - 1 and (1 - cos(x))/x^2 for x^2 = ``angle_squared``, without cancellation for small x."""
     s = angle_squared
     sine = s * (-1.0 / 6.0 + s * (1.0 / 120.0 - s * (1.0 / 5040.0 - s * (1.0 / 362880.0))))
     cosine = 0.5 - s * (1.0 / 24.0 - s * (1.0 / 720.0 - s * (1.0 / 40320.0)))

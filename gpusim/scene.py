@@ -1,4 +1,4 @@
-"""Scenes: predefined models by name, with plots, camera and commands."""
+"""Scenes: predefined models with plots, camera and commands."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 PACKAGE = "gpusim.scenes"
 DURATION = 2.0
-"""Default length of a run, s."""
+"""Default duration of a run, s."""
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 
 
 @dataclass(frozen=True)
 class Plot:
-    """One plot of signals over time: a title, the unit of the vertical axis, and the signals.
+    """A plot of signals over time. ``unit`` is the unit of the vertical axis.
 
-    ``labels`` names the lines in the legend, one per signal. The default labels are the signal names. A signal with
+    ``labels`` are the names in the legend, one per signal. The default labels are the signal names. A signal with
     several components has one line per component. ``scale`` multiplies the values. For example, 1e-5 converts Pa to
     bar.
     """
@@ -51,7 +51,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Camera:
-    """Initial camera of a viewer: positions of the camera and of the point that it looks at, in the world frame (m)."""
+    """Initial camera of a viewer. ``target`` is the point that the camera looks at. Both are in the world frame (m)."""
 
     position: tuple[float, float, float] = (4.0, -6.0, 3.0)
     target: tuple[float, float, float] = (0.0, 0.0, 1.0)
@@ -59,9 +59,9 @@ class Camera:
 
 @dataclass(frozen=True)
 class Check:
-    """Condition that a recorded run of the scene with its default parameters must fulfill.
+    """Condition for a recorded run of the scene with default parameters.
 
-    ``passes`` receives the recording: "time" (n,) in s and every recorded signal (n, num_worlds[, components]).
+    The function ``passes`` gets a dict of "time" (n,), s, and all recorded signals (n, num_worlds[, components]).
     """
 
     statement: str
@@ -79,17 +79,16 @@ class Scene:
     """A model with everything that a run needs.
 
     Attributes:
-        name: the scene's name, as in ``gpusim run NAME``.
-        description: one line.
-        builder: builder of the model. The builder is not finalized yet, so you can still add elements.
-        config: solver settings for the scene.
-        duration: length of a run (s).
+        name: name of the scene, as in ``gpusim run NAME``.
+        description: description in one line.
+        builder: builder of the model. You can still add elements.
+        config: solver settings.
+        duration: duration of a run (s).
         plots: plots that the option ``--plot`` shows.
         camera: initial camera.
-        schedule: function that sets ``sim.control``. It is called before each step with the simulation and its time
-            (s).
-        checks: conditions that a run with the default parameters must fulfill.
-        reports: import reports (``ImportReport``) of the scene's model files.
+        schedule: function of the simulation and the time (s) that writes ``sim.control`` before each step.
+        checks: conditions for a run with default parameters.
+        reports: import reports (``ImportReport``) of the model files.
         decoration: whether images also show joints, springs, cylinders, and bodies without shapes.
     """
 
@@ -106,13 +105,13 @@ class Scene:
     decoration: bool = True
 
     def signals(self) -> list[str]:
-        """Return the names of all signals in the plots, each once, in order."""
+        """Return the names of all signals in the plots, in order. Each name occurs once."""
         return list(dict.fromkeys(name for plot in self.plots for name in plot.signals))
 
 
 @dataclass(frozen=True)
 class ParameterInfo:
-    """A scene parameter: name, type in words, default value, docstring line, and what a default of None means."""
+    """A scene parameter. ``doc`` is the text in the docstring. ``left_out`` is the meaning of the default None."""
 
     name: str
     type: str
@@ -122,12 +121,12 @@ class ParameterInfo:
 
 
 def list_scenes() -> dict[str, str]:
-    """Return the name and one-line description of every scene, sorted by name, without importing the scenes."""
+    """Return the one-line descriptions of all scenes by name, in sorted order. Do not import the scenes."""
     return {name: _description(module) for name, module in sorted(scene_modules().items())}
 
 
 def scene_modules() -> dict[str, str]:
-    """Return the module of every scene by name. Modules whose name begins with "_" are not scenes."""
+    """Return the modules of all scenes by scene name. Modules whose name begins with "_" are not scenes."""
     package = importlib.import_module(PACKAGE)
     found = [m.name for m in pkgutil.walk_packages(package.__path__, f"{PACKAGE}.") if not m.ispkg]
     names = {module.rpartition(".")[2]: module for module in found}
@@ -137,11 +136,11 @@ def scene_modules() -> dict[str, str]:
 def load_scene(name: str, **parameters: Any) -> Scene:
     """Build the scene ``name``.
 
-    Strings, such as values from a command line, are converted to the annotated type of the parameter.
+    The function converts strings, such as values from a command line, to the annotated type of the parameter.
 
     Raises:
-        UnknownNameError: no such scene or parameter. The message suggests similar names or lists the known names.
-        ModelError: a value does not fit its parameter.
+        UnknownNameError: the scene or a parameter does not exist. The message lists similar or all names.
+        ModelError: a value does not fit the parameter.
     """
     values = _converted(name, parameters)
     try:
@@ -153,23 +152,23 @@ def load_scene(name: str, **parameters: Any) -> Scene:
 
 
 def scene_values(name: str, **parameters: Any) -> dict[str, Any]:
-    """Return all parameter values of the scene that :func:`load_scene` builds: the given ones and the defaults.
+    """Return all parameter values that :func:`load_scene` uses: the given values and the defaults.
 
     Raises:
-        UnknownNameError: no such scene or parameter.
-        ModelError: a value does not fit its parameter.
+        UnknownNameError: the scene or a parameter does not exist.
+        ModelError: a value does not fit the parameter.
     """
     defaults = {parameter.name: parameter.default for parameter in scene_parameters(name)}
     return defaults | _converted(name, parameters)
 
 
 def scene_parameters(name: str) -> list[ParameterInfo]:
-    """Return the parameters of scene ``name`` with types, defaults and docstring lines.
+    """Return the parameters of the scene ``name`` with types, defaults and docstring texts.
 
-    A scene's module may define ``DEFAULTS``: for each parameter, a text that says which value None stands for.
+    The module of a scene may define ``DEFAULTS``, a dict from parameters to the meaning of the default None.
 
     Raises:
-        UnknownNameError: no such scene.
+        UnknownNameError: the scene does not exist.
     """
     build = _build_function(name)
     hints = typing.get_type_hints(build)
@@ -193,7 +192,7 @@ def _converted(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def require(condition: bool, scene: str, parameter: str, value: Any, rule: str) -> None:
-    """Raise a ModelError if ``condition`` is false. ``rule`` is a text such as "must be at least 1" for the message."""
+    """Raise a ModelError if ``condition`` is false. ``rule``: text for the message, such as "must be at least 1"."""
     if not condition:
         raise ModelError(f"scene {scene!r}: parameter {parameter!r} {rule}, got {value!r}; give another value")
 
@@ -279,7 +278,7 @@ def _description(module: str) -> str:
 
 
 def argument_docs(doc: str) -> dict[str, str]:
-    """Return the entries of a docstring's "Args:" block by name. Lines with more indentation continue an entry."""
+    """Return the entries in the "Args:" block of a docstring by name. Lines with more indentation continue an entry."""
     block = re.search(r"^Args:\n((?:[ ]{4}.*\n?|\n)*)", doc, flags=re.MULTILINE)
     docs: dict[str, str] = {}
     last = ""

@@ -1,4 +1,4 @@
-"""Simulation: steps a model in many worlds, and reads and writes its signals."""
+"""Simulation: steps a model in many worlds, and reads and writes signals."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     Args:
         model: a model from :meth:`ModelBuilder.finalize`, or a list with one model for each world. The models may
             differ in the parameters of bodies, joints, materials and actuators, and in the initial state.
-        num_worlds: number of worlds. By default the number that the builder replicated.
-        backend: one of "cuda", "native", "numpy", "auto" (cuda for many worlds or thousands of contacts, else native).
+        num_worlds: number of worlds, by default the number in ``ModelBuilder.replicate``, or one world per model.
+        backend: "cuda", "native", "numpy", or "auto" (cuda for many worlds or thousands of contacts, else native).
         dtype: type of velocities, momenta and impulses, "float64" or "float32". Poses are always float64. The direct
-            solver works in float64 too, except with ``fast``.
-        config: settings of the step.
+            solver also uses float64, except with ``fast``.
+        config: settings of the solver.
         launch: how the native and CUDA backends divide the work. "fused" runs each world in one block or thread. "simd"
             (native only) runs one world per vector lane and needs the direct joint solver. "staged" runs each stage of
             the step with all threads. "auto" chooses one of them. All launches give bit-identical results.
@@ -65,10 +65,10 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         device: number of the GPU (CUDA only), by default 0. Simulations on several GPUs run in parallel.
         specialize: native and CUDA only. Compile kernels for the sizes of this model. The results are bit-identical.
             True compiles at the start, which takes about ten seconds for a new model. False never compiles. By default,
-            the backend compiles in the background and uses the kernels once they are ready. The native backend compiles
-            these kernels after 5 s of stepping, the CUDA backend with 256 or more worlds.
-        fast: prefer speed. With float32, the direct solver works in float32 too, with about 3 digits less in hard
-            cases. With ``fast``, the CUDA backend fuses multiplies with adds, so it rounds differently than the CPU.
+            the backend compiles in the background and uses the kernels when they are ready. The native backend does
+            this after 5 s of stepping. The CUDA backend does this only with 256 or more worlds.
+        fast: prefer speed. With float32, the direct solver also uses float32, and can lose about 3 digits. The CUDA
+            backend fuses multiplies with adds, so the results differ from the CPU by rounding.
 
     Raises:
         ModelError: a setting breaks a rule.
@@ -142,12 +142,12 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
 
     @property
     def model(self) -> Model:
-        """The model that runs. If you write a joint parameter, gpusim may add constraint rows to this model."""
+        """The model. When you write a joint parameter, the simulation may add constraint rows to this model."""
         return self.runtime.model
 
     @property
     def config(self) -> SolverConfig:
-        """The settings of the step."""
+        """The settings of the solver."""
         return self.runtime.config
 
     @property
@@ -202,7 +202,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         runtime.warn()
 
     def sample_diagrams(self) -> None:
-        """Run the block diagrams that are due now. The next step does not run these diagrams again."""
+        """Run all block diagrams that are due at the current time. The next step does not run these diagrams again."""
         if self.runtime.running:
             self.runtime.forget()
             sample_programs(self.runtime)
@@ -219,12 +219,12 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     # Start: closed loops.
 
     def assemble(self, tolerance: float = 1e-10, iterations: int = 200) -> AssemblyReport:
-        """Bring roughly placed joints together by moving the bodies (damped least squares).
+        """Move the bodies until all joints and couplings are closed (damped least squares).
 
         In worlds that have not run yet, :meth:`reset` returns to the assembled pose.
 
         Args:
-            tolerance: joint error to reach (m or rad).
+            tolerance: maximum joint error that counts as closed (m or rad).
             iterations: maximum number of iterations.
 
         Returns:
@@ -240,7 +240,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         Args:
             hold: velocity signals or wildcards whose values do not change (``joint.<label>.velocity``, or a body's
                 ``linear_velocity`` or ``angular_velocity``).
-            tolerance: maximum rate of a joint's error (m/s or rad/s) that the report counts as converged.
+            tolerance: maximum error rate of a joint that the report counts as converged (m/s or rad/s).
 
         Returns:
             The error rates of every joint and coupling before and after the projection.
@@ -253,13 +253,13 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     # Override of commands.
 
     def override(self, values: Mapping[str, Any] | None = None, worlds: Any = None) -> None:
-        """Hold commands until :meth:`release`. Held commands ignore diagrams and writes. Default: emergency stop.
+        """Hold commands at fixed values until :meth:`release`. Without ``values``, this is an emergency stop.
 
-        The override is part of the state: copies include it, and :meth:`reset` ends it.
+        Held commands ignore diagrams and writes. Copies of the state include the override. :meth:`reset` ends it.
 
         Args:
-            values: maps a command's label or wildcard to a number, or to one number for each chosen world. None sets
-                all commands to their safe values, such as 0 for forces and the current position for servos.
+            values: dict from a command's label or wildcard to a number, or to one number per chosen world. None holds
+                all commands at their safe values, such as 0 for forces and the current position for servos.
             worlds: as in :meth:`write`.
 
         Raises:
@@ -272,7 +272,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         """End the override of commands. Each command keeps its value until you or a diagram writes it.
 
         Args:
-            names: commands by label or wildcard. None: all.
+            names: labels or wildcards of commands, or None for all commands.
             worlds: as in :meth:`write`.
         """
         self._override.release(names, chosen_worlds("Simulation.release", worlds, self.num_worlds))
@@ -293,7 +293,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
             world: an index, a list of indices, a mask (num_worlds,), or None for all.
 
         Returns:
-            Arrays over the points, sorted by world and pair. World frame, SI units.
+            Arrays with one entry per contact point, sorted by world and pair, in the world frame and SI units.
 
         Raises:
             ModelError: no such world.
@@ -304,11 +304,11 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         return found.select(np.isin(found.world, chosen_worlds("Simulation.contacts", world, self.num_worlds)))
 
     def sweep_residuals(self) -> Array:
-        """Return how the contact sweeps of a trial step at the current time converge.
+        """Run a trial step at the current time and return how the contact sweeps converge.
 
         Returns:
-            Greatest change of an impulse in each sweep (N s), (num_worlds, iterations). The values are NaN for sweeps
-            that were not needed, and for all sweeps if ``joint_solver="colored"`` sweeps joints and contacts together.
+            Maximum change of an impulse in each sweep (num_worlds, iterations), N s. Sweeps that were not needed are
+            NaN. All sweeps are NaN if ``joint_solver="colored"`` sweeps joints and contacts together.
         """
         self.runtime.forward()
         return sweep_residuals(self.num_worlds, self.backend.forward_contacts())
@@ -333,7 +333,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
 
         Args:
             name: see :meth:`signals`.
-            numpy: whether to return a host copy. By default, the CUDA backend returns a CuPy array, which
+            numpy: True returns a NumPy array. By default, the CUDA backend returns a CuPy array, which
                 ``torch.from_dlpack`` accepts without a copy. The native and NumPy backends always return NumPy arrays.
 
         Returns:
@@ -372,7 +372,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     def command(self, names: str | Sequence[str]) -> Command:
         """Compile a list of commands, by label or wildcard, to write them together. See :class:`Command`.
 
-        A wildcard selects operator commands (``model.operator_commands``), or internal commands if none match.
+        A wildcard selects operator commands (``model.operator_commands``). It selects internal commands only if it
+        matches no operator command.
 
         Raises:
             UnknownNameError: no such command. The message names similar commands.
@@ -382,12 +383,11 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     def write(self, name: str, value: Any, world: Any = None) -> None:
         """Write a signal or a parameter.
 
-        A velocity is the value at the current time. A write of a joint's velocity also changes the velocities of all
-        bodies attached to its child.
+        A write of a joint's velocity changes the velocities of the child and of all bodies attached to the child.
 
         Args:
             name: see :meth:`signals`.
-            value: for one world, or with a leading axis over the chosen worlds.
+            value: one value for all chosen worlds, or an array with one value per chosen world (first axis).
             world: an index, a list of indices, a mask (num_worlds,), or None for all.
 
         Raises:
@@ -401,15 +401,14 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     def write_state(self, values: Mapping[str, Any], worlds: Any = None) -> None:
         """Write many signals at once: poses and joint coordinates, from parent to child, then velocities.
 
-        The child of a joint moves rigidly with everything attached to it. So a posture needs only the pose of its base
-        and the joint coordinates. Velocities that are not given rotate with bodies that joint coordinates move. The
-        order of ``values`` does not matter: parameters, commands and actuator variables come first, then bodies, then
-        joints.
+        A joint coordinate moves the child of the joint and all bodies attached to the child rigidly. So a posture needs
+        only the pose of its base and the joint coordinates. The velocities of these bodies rotate with the bodies,
+        unless you also write these velocities. The order of ``values`` does not matter.
 
         Args:
-            values: by signal, as for :meth:`write`, or by wildcard (see :meth:`observe`). A wildcard takes an array
-                (n,) or (worlds, n) with the numbers of all matching signals, or one that broadcasts to it. The CUDA
-                backend uses poses and velocities on the device without a copy to the host, and does not check them.
+            values: dict from signals (see :meth:`write`) or wildcards (see :meth:`observe`) to values. For a wildcard,
+                give an array (n,) or (worlds, n) with the numbers of all matching signals, or one that broadcasts. The
+                CUDA backend uses poses and velocities on the device without a copy to the host or a check.
             worlds: an index, a list of indices, a mask (num_worlds,), or None for all. If you write only poses and
                 velocities, the CUDA backend also takes a mask on the device. ``values`` must then include all worlds.
 
@@ -443,7 +442,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         Args:
             mask: worlds as in :meth:`write`: a mask of bool, indices of worlds, or None for all. The CUDA backend uses
                 a mask on the device (any DLPack array) without a copy to the host.
-            pose: named posture of the model (``ModelBuilder.add_pose``) to start in, instead of the initial one.
+            pose: named posture (``ModelBuilder.add_pose``) that replaces the initial posture.
 
         Raises:
             ModelError: no such world.
@@ -475,24 +474,25 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         return poses[str(label)]
 
     def health(self) -> Array:
-        """Return True for every world that runs, False for a world in quarantine at its last good state.
+        """Return a mask of the running worlds (num_worlds,). A failed world stays in its last valid state.
 
-        Worlds that run may still be wrong: :meth:`health_report` lists open joints and unconverged solves.
+        Running worlds may still be inaccurate: :meth:`health_report` lists open joints and unconverged solves.
         """
         return ~self.runtime.quarantine.stopped
 
     def status_flags(self) -> Array:
         """Return the health of every world as a sum of bits.
 
-        1: failed, 2: pair buffer overflow, 4: not converged, 8: open joint, 16: contacts not converged, 32: cavitation,
-        64: jump of a motion.
+        1: failed, 2: pair buffer overflow, 4: solve not converged, 8: open joint, 16: contacts not converged,
+        32: cavitation, 64: jump of a motion, 128: body that spins too fast for the step.
         """
         return self.runtime.status
 
     def health_report(self) -> str:
-        """Return one line per problem and world: failures with time and element, and pair buffer overflows.
+        """Return one line per problem and world. Most lines contain the fix.
 
-        The report also lists open joints, unconverged contacts and solves, cavitated oil and jumps, with the fix.
+        Problems are failures, pair buffer overflows, open joints, unconverged contacts and solves, cavitated oil,
+        jumps of motions and fast spinning bodies.
         """
         reported = [*self.runtime.capacity.report(), *self.runtime.accuracy.report()]
         if not reported or self.runtime.quarantine.stopped.any():

@@ -17,7 +17,7 @@ class Transform:
 
     Args:
         position: origin of the frame in the parent frame (m).
-        rotation: quaternion (x, y, z, w), which the constructor normalizes.
+        rotation: quaternion (x, y, z, w). The constructor normalizes it.
 
     Raises:
         ModelError: ``position`` is not three finite numbers, or ``rotation`` is not four finite numbers or is zero.
@@ -57,7 +57,7 @@ class Transform:
 
     @classmethod
     def from_axis_angle(cls, position: Vector, axis: Vector, angle: float) -> Transform:
-        """Return a transform with a rotation by ``angle`` (rad) about ``axis`` (of any nonzero length)."""
+        """Return a transform that rotates by ``angle`` (rad) about ``axis``. The axis may have any nonzero length."""
         a = _numbers("axis", axis, 3)
         length = float(np.linalg.norm(a))
         if length < 1e-12:
@@ -67,7 +67,7 @@ class Transform:
 
     @classmethod
     def from_rpy(cls, position: Vector, rpy: Vector) -> Transform:
-        """Return a transform from roll, pitch, yaw (rad) about the fixed axes x, y, z in this order, as in URDF."""
+        """Return a transform from roll, pitch and yaw (rad). They rotate about fixed x, then y, then z, as in URDF."""
         r, p, y = (0.5 * float(v) for v in _numbers("rpy", rpy, 3))
         cr, sr, cp, sp, cy, sy = math.cos(r), math.sin(r), math.cos(p), math.sin(p), math.cos(y), math.sin(y)
         q = (
@@ -80,7 +80,7 @@ class Transform:
 
     @classmethod
     def from_matrix(cls, matrix: Vector | Array) -> Transform:
-        """Return a transform from a 4x4 homogeneous or a 3x3 rotation matrix (det = +1, orthonormal within 1e-5)."""
+        """Return a transform from a homogeneous 4x4 matrix or a 3x3 rotation matrix (orthonormal within 1e-5)."""
         m = np.asarray(matrix, dtype=float)
         if m.shape not in ((4, 4), (3, 3)):
             raise ModelError(f"Transform.from_matrix: shape {m.shape}; give a 4x4 homogeneous or a 3x3 rotation matrix")
@@ -96,7 +96,7 @@ class Transform:
         return rotations.matrix_from_quaternion(self.rotation)
 
     def apply(self, points: Vector | Array) -> Array:
-        """Transform points (..., 3), in m, from the frame to the parent frame."""
+        """Transform points from the frame to the parent frame (..., 3), m."""
         return self.rotate(points) + self.position
 
     def rotate(self, vectors: Vector | Array) -> Array:
@@ -135,7 +135,7 @@ def _numbers(what: str, value: Vector, count: int) -> Array:
 
 
 def _quaternion_from_matrix(r: Array) -> Array:
-    """Return the quaternion of a rotation matrix by Shepperd's method, which starts from the largest component."""
+    """Return the quaternion of a rotation matrix by Shepperd's method."""
     trace = float(np.trace(r))
     candidates = np.array([r[0, 0], r[1, 1], r[2, 2], trace])
     k = int(np.argmax(candidates))

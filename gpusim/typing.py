@@ -11,4 +11,4 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 Real = npt.NDArray[np.floating[Any]]
 Vector = Sequence[float] | npt.NDArray[Any]
-"""Three numbers, unless the docstring gives another length."""
+"""Three numbers, unless a docstring specifies another length."""

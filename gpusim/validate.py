@@ -15,15 +15,15 @@ from gpusim.typing import Array
 GREATEST_RATIO = 1e9
 """Maximum gear ratio. Larger ratios cause round-off."""
 LEAST_SHARE = 1e-14
-"""Minimum ratio of the least to the greatest principal moment of inertia."""
+"""Minimum ratio of the smallest to the largest principal moment of inertia."""
 GREATEST = 1e100
 """Maximum mass and moment of inertia, kg and kg m2."""
 DENSEST = 22590.0
 """Density of osmium, kg/m3."""
 ROUND_OFF = 1e-6
-"""Minimum moment of inertia, relative to an osmium ball of the same mass. Smaller values are round-off or wrong."""
+"""Moments of inertia below this value are round-off or wrong, relative to an osmium ball of the same mass."""
 UNUSABLE = 1e-9
-"""Relative moment of inertia, as for ROUND_OFF, below which round-off makes the joints of a link separate."""
+"""Below this value, joints come apart because of round-off. Same unit as ROUND_OFF."""
 
 
 def fail(element: str, rule: str, hint: str) -> ModelError:
@@ -32,12 +32,12 @@ def fail(element: str, rule: str, hint: str) -> ModelError:
 
 
 def shortened(text: str) -> str:
-    """Return a user's text in quotes for an error message, shortened if it has more than 80 characters."""
+    """Return a user's text in quotes for an error message. Shorten texts of more than 80 characters."""
     return repr(text) if len(text) <= 80 else f"{text[:60]!r}... ({len(text)} letters)"
 
 
 def _number_fix(name: str, value: Any) -> str:
-    """Return the fix for a value that is not a number, such as a number with a unit or in quotes."""
+    """Return the fix for a value that is not a number, such as text with a unit."""
     start = re.match(r"\s*([-+]?[\d.]+(?:e[-+]?\d+)?)", value) if isinstance(value, str) else None
     return f"give {start.group(1)} without unit and quotes, in SI units" if start else f"give a number for {name}"
 
@@ -58,7 +58,7 @@ def number(element: str, name: str, value: Any, *, infinite: bool = False) -> fl
 
 
 def positive(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
-    """Return a number above zero."""
+    """Return a number > 0."""
     result = number(element, name, value, infinite=infinite)
     if result <= 0.0:
         raise fail(element, f"{name} = {result:g} must be above zero", f"give a positive {name}")
@@ -66,7 +66,7 @@ def positive(element: str, name: str, value: Any, *, infinite: bool = False) -> 
 
 
 def not_negative(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
-    """Return a number of at least zero."""
+    """Return a number >= 0."""
     result = number(element, name, value, infinite=infinite)
     if result < 0.0:
         raise fail(element, f"{name} = {result:g} must not be negative", f"give {name} >= 0")
@@ -81,14 +81,14 @@ def count(element: str, name: str, value: Any) -> int:
 
 
 def up_to(element: str, name: str, value: float, longest_name: str, most: float, unit: str = "") -> None:
-    """Check that a number does not exceed the maximum that another argument sets."""
+    """Check that a number is at most ``most``, the value of the argument ``longest_name``."""
     if value > most:
         shown, bound = (f"{x:g}{f' {unit}' if unit else ''}" for x in (value, most))
         raise fail(element, f"{name} = {shown} is above {longest_name} = {bound}", f"give a greater {longest_name}")
 
 
 def ratio(element: str, name: str, value: Any) -> float:
-    """Return a gear ratio of either sign. Its absolute value must be from 1/GREATEST_RATIO to GREATEST_RATIO."""
+    """Return a gear ratio of either sign. The absolute value must be from 1/GREATEST_RATIO to GREATEST_RATIO."""
     result = number(element, name, value)
     if not 1.0 / GREATEST_RATIO <= abs(result) <= GREATEST_RATIO:
         rule = f"{name} = {result:g} is not within {1.0 / GREATEST_RATIO:g} to {GREATEST_RATIO:g}, of either sign"
@@ -124,14 +124,14 @@ def array(element: str, value: Any) -> Array:
 
 
 def per_axis(element: str, name: str, value: Any, count: int, *, infinite: bool = False) -> Array:
-    """Return one number for each of ``count`` axes. A single number applies to all axes."""
+    """Return ``count`` numbers, one per axis. A single number applies to all axes."""
     if np.ndim(np.array(value, dtype=object)) == 0:  # dtype object accepts ragged lists
         return np.full(count, number(element, name, value, infinite=infinite))
     return numbers(element, name, value, count, infinite=infinite)
 
 
 def color(element: str, value: Any) -> tuple[float, float, float]:
-    """Return an sRGB color, 0 to 1, from three numbers or "#rrggbb"."""
+    """Return an sRGB color (0 to 1) from three numbers or "#rrggbb"."""
     if isinstance(value, str):
         if not re.fullmatch("#[0-9a-fA-F]{6}", value):
             raise fail(element, f"color {value!r} is none", 'give "#rrggbb", such as "#c75437", or three numbers')
@@ -164,13 +164,13 @@ def limits(element: str, lower: Array, upper: Array) -> None:
 
 
 def least_moment(mass: float) -> float:
-    """Return the least principal moment of inertia (kg m2) that is above round-off for a body of ``mass`` kg."""
+    """Return the smallest principal moment of inertia above round-off for a body of ``mass`` kg (kg m2)."""
     radius = (0.75 * mass / (math.pi * DENSEST)) ** (1.0 / 3.0)
     return ROUND_OFF * 0.4 * mass * radius * radius
 
 
 def body_inertia(element: str, value: Any, mass: float) -> Array:
-    """Return the inertia tensor of a body of ``mass`` kg, kg m2.
+    """Return the inertia tensor of a body of ``mass`` kg (kg m2).
 
     Raises:
         ModelError: as in :func:`inertia`, or a principal moment is below UNUSABLE times the moment of inertia of an
@@ -194,7 +194,8 @@ def inertia(element: str, value: Any) -> Array:
 
     Raises:
         ModelError: the value has a wrong shape or is not finite, or the tensor is too large, not symmetric or not
-            positive definite, or a principal moment exceeds the sum of the other two or is far below the largest one.
+            positive definite, or has wrong principal moments. A principal moment is wrong if it exceeds the sum of the
+            other two, or is far below the largest moment.
     """
     try:
         given = np.array(value, dtype=float)

@@ -6,4 +6,4 @@ from gpusim.description.registry import discover
 discover(__name__, __path__)
 
 PACKAGE_KINDS: tuple[ActuatorType, ...] = tuple(actuator_kinds())
-"""Kinds in this package, by name. Kinds registered later come from other packages."""
+"""Kinds of this package. Kinds that are registered later come from other packages."""

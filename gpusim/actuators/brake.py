@@ -2,8 +2,8 @@
 
     |T| <= torque * command,   command 0 to 1
 
-The solver solves Coulomb's law together with the joint constraints. So a parked machine does not creep, as it would
-with a velocity servo.
+The solver solves Coulomb's law together with the joint constraints. So a parked machine does not creep. With a velocity
+servo it would creep.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ class Brake(ActuatorType):
     brakes: ClassVar[bool] = True
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Return the initial command that the user gave to the builder."""
+        """Return the initial command from the builder."""
         return float(spec.params["initial_command"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of a pedal from 0 to 1, with the safe command that the user gave to the builder."""
+        """Return the settings of a pedal from 0 to 1. The safe command is from the builder."""
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["safe"]))
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the joint's coordinate."""
+        """Return the axis row of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def check(self, group: Group) -> None:
@@ -77,7 +77,7 @@ class Brake(ActuatorType):
             raise validate.fail(group.specs[0].element, "torque must not be negative", "write torque >= 0")
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add dry friction in proportion to the mean command over the velocity update (kick)."""
+        """Add dry friction proportional to the mean command over the velocity update (kick)."""
         if velocity is None:
             work.add_friction(group, group.params["torque"] * work.command(group, "command"))
 
@@ -94,24 +94,24 @@ def add_brake(
 ) -> int:
     """Add a brake on a joint coordinate.
 
-    ``sim.control[label]`` is the fraction of the greatest torque, 0 (released) to 1. ``brake.<label>.force`` reads the
-    torque that the brake exerts, and ``brake.<label>.heat`` the power that it dissipates. A brake on a tendon over two
-    shafts is a clutch.
+    ``sim.control[label]`` is the fraction of the maximum torque, 0 (released) to 1. The signal ``brake.<label>.force``
+    is the torque of the brake, and ``brake.<label>.heat`` is the dissipated power. A brake on a tendon over two shafts
+    is a clutch.
 
     Args:
         joint: joint index.
-        torque: greatest torque, N m (N on a translation).
-        axis: index of the joint's coordinate.
+        torque: maximum torque (N m, or N on a translation).
+        axis: index of the joint coordinate.
         command: initial command, 0 to 1.
         label: unique name.
         safe: command in an emergency stop, 0 to 1. Default: 1 on a joint, and 0 on a tendon, so that a stop opens
             clutches. Set ``safe=0.0`` for a clutch on a joint, and ``safe=1.0`` for a brake on a tendon.
 
     Returns:
-        The actuator's index.
+        The index of the actuator.
 
     Raises:
-        ModelError: a negative torque, a command or safe command outside 0 to 1, or an unknown joint or coordinate.
+        ModelError: the torque is negative, a command is not between 0 and 1, or the joint or coordinate is unknown.
     """
     element = self.element("actuator", label, "brake")
     index = self.check_joint(element, "joint", joint, axis)

@@ -1,11 +1,11 @@
-"""Cavitation: oil cannot pull. At the absolute vapor pressure p_v, oil boils, and a void of volume v opens in it.
+"""Cavitation: the pressure of oil cannot fall below the vapor pressure p_v. There, oil boils, and a void opens.
 
-A step of h s changes the pressure p and the void v of a node or chamber:
+In a step of h s, the pressure p and the volume v of the void in a node or chamber become p+ and v+:
 
     v+ = v + C (p+ - p) - h (sum of inflows(p+) - S u+),   v+ >= 0,   p+ >= p_v,   v+ (p+ - p_v) = 0
 
-C is the compliance, and S u+ is the flow that a piston of area S takes at the velocity u+. So the pressure stays at p_v
-until oil or the piston has filled the void. The vapor has no mass, so no oil is lost.
+C is the compliance. S u+ is the flow into a chamber whose piston of area S moves at the velocity u+. So the pressure
+stays at p_v until oil or the piston has filled the void. The vapor has no mass, so the mass of oil is conserved.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from gpusim.typing import Array
 
 VAPOR_PRESSURE = 0.0
-"""Default vapor pressure, Pa, absolute."""
+"""Default vapor pressure (absolute), Pa."""
 MOST_ITERATIONS = 40
 # Newton's method ends if no pressure moves by more than this share of the greatest one.
 PRECISION = 1e-13
@@ -44,7 +44,7 @@ class Balance(Protocol):
         """Return only the residual of the balance (m3/s)."""
 
     def share(self, p: Array, move: Array, error: Array, load: Array) -> Array:
-        """Return the step length along -``move`` in Newton's method, 0 to 1, (num_worlds,)."""
+        """Return the step length along -``move`` in Newton's method (num_worlds,), 0 to 1."""
 
 
 def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
@@ -52,11 +52,11 @@ def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
 
     Args:
         balance: equations of the nodes.
-        start: guessed pressures (Pa).
-        load: flow that consumers take, plus the flow that fills the voids in one step (m3/s).
+        start: first guess of the pressures (Pa).
+        load: flow into the consumers plus the flow that fills the voids in one step (m3/s).
 
     Returns:
-        Pressures (Pa), and the voids after the step divided by the step size (m3/s), both (num_worlds, nodes).
+        Pressures (Pa), and the voids after the step divided by the step size (m3/s). Both are (num_worlds, nodes).
     """
     fixed, least = balance.fixed, np.broadcast_to(balance.vapor, start.shape)
     p, going = np.where(fixed, start, np.maximum(start, least)), np.ones(len(start), bool)
@@ -75,10 +75,10 @@ def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
 
 
 def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Array]:
-    """Return Newton's step, at most ``most`` for each node, and a mask of the nodes at this bound.
+    """Return Newton's step with the upper bound ``most`` for each node, and a mask of the nodes at this bound.
 
-    All nodes with a finite bound start at the bound, and each round releases more of them. ``matrix`` must be an
-    M-matrix (Chandrasekaran, A special case of the complementary pivot problem, 1970).
+    All nodes with a finite bound start at the bound. Each round releases more nodes. ``matrix`` must be an M-matrix
+    (Chandrasekaran, A special case of the complementary pivot problem, 1970).
     """
     held, own = np.isfinite(most), np.eye(error.shape[1])
     while True:
@@ -92,16 +92,16 @@ def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Arra
 
 
 def stiffening(slope: Array, change: Array, less: Array) -> Array:
-    """Return an increase of the force slopes D, so that the velocity guesses do not cycle, (num_worlds, rows, rows).
+    """Return an increase of the force slopes D that prevents cycles of the velocity guesses (num_worlds, rows, rows).
 
     At velocities where voids open, the slopes D are almost zero, so the guesses could cycle. The BFGS update D' = D -
     (D c)(D c)^T/(c D c) + f f^T/(f c) is positive definite and satisfies D' c = f. The increase is zero unless
     f c > c D c > 0.
 
     Args:
-        slope: D at the guess, (num_worlds, rows, rows).
-        change: c, the guess minus the previous velocities, (num_worlds, rows).
-        less: f, the decrease of the forces over the change c.
+        slope: D at the guess (num_worlds, rows, rows).
+        change: c, the guess minus the previous velocities (num_worlds, rows).
+        less: f, the decrease of the forces for the change c.
     """
     along = np.matmul(slope, change[..., None])[..., 0]
     bent, whole = _sums(change * along), _sums(change * less)
@@ -116,11 +116,11 @@ def _sums(values: Array) -> Array:
 
 
 def filling(liquid: Array, taken: Array, void: Array) -> Array:
-    """Return the fraction of a motor's displacement that oil fills. The motor cannot take more oil than its inlet has.
+    """Return the fraction of a motor's displacement that oil fills. The inlet limits the volume of this oil.
 
     Args:
         liquid, void: volumes of the oil and of the void in the inlet (m3).
-        taken: volume that a full motor takes in the step (m3).
+        taken: displaced volume of a full motor in the step (m3).
     """
     share = np.maximum(liquid, LEAST_FILLING * taken) / np.where(taken > 0.0, taken, 1.0)
     return np.where((void > 0.0) & (liquid < taken), share, 1.0)

@@ -2,18 +2,19 @@
 
     C_i (p_i+ - p_i)/h = sum of inflows(p+) - sum over chambers of S v+        S > 0 where extending takes oil
 
-Node i has the pressure p_i and the compliance C_i (volume divided by bulk modulus). h is the step size. The consumers
-(cylinders and motors) have the velocities v, and S is the piston area of a chamber. circuit_flows.py computes the flows
-Q. For guessed velocities v^, Newton's method finds the pressures p^. The linearized solution is
+Node i has the pressure p_i and the compliance C_i (volume divided by bulk modulus). h is the step size. v are the
+velocities of the consumers (cylinders and motors), and S is the piston area of a chamber. circuit_flows.py computes the
+flows Q. For guessed velocities v^, Newton's method finds the pressures p^. The linearized solution is
 
     p+ = p^ - M (v+ - v^),   M = (C/h - dQ/dp)^-1 S
 
-So the forces S^T p+ on the axes of all consumers follow one linear law, P - D v+ with D = S^T M. The joint solver
-treats this law as compliant rows, and refits it at a better guess of v.
+So the forces S^T p+ on the axes of all consumers are linear in the velocities: P - D v+ with D = S^T M. The joint
+solver treats this force law as compliant rows, and refits the law at each better guess of v.
 
-After the solve, the pressures follow from the rows' velocities. Each step also corrects a part of the difference
+After the solve, the pressures are computed from the row velocities. Each step also corrects a part of the difference
 between the geometric stroke and the integrated stroke of a cylinder. No pressure falls below the vapor pressure
-(cavitation.py). Valve spools are integrated exactly. Poppets and load-sensing lines follow the pressures with a lag.
+(cavitation.py). Valve spools are integrated exactly. Poppets and load-sensing lines respond to the pressures with a
+lag.
 """
 
 from __future__ import annotations
@@ -77,13 +78,13 @@ class OilCircuit(ActuatorType):
     )
 
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
-        """Return the axis rows of the consumers (cylinders and motors), in order."""
+        """Return the axis rows of the consumers (cylinders and motors)."""
         return [maker.actuator_axis(actuator) for actuator in spec.params["consumers"]]
 
     def check_model(self, specs: list[ActuatorSpec], builder: Elements) -> None:  # type: ignore[override]
-        """Raise ModelError if a circuit has no consumer, is too large, or has a pump that feeds nothing.
+        """Raise ModelError if a circuit has no consumer, is too large, or has an unconnected pump.
 
-        An initial pressure below the vapor pressure also raises ModelError.
+        The method also raises ModelError if an initial pressure is below the vapor pressure.
         """
         numbers = {id(spec): k for k, spec in enumerate(builder.actuators)}
         for spec in specs:
@@ -123,7 +124,7 @@ class OilCircuit(ActuatorType):
         return after
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add the linear force law of every circuit, fitted at the guessed velocities."""
+        """Add the force law of every circuit, linearized at the guessed velocities."""
         if velocity is None:
             move_spools(work)
         for k in range(len(group.specs)):
@@ -164,7 +165,7 @@ def move_spools(work: StepBuffers) -> None:
 
 
 def _check_pumps(own: list[ActuatorSpec], builder: Elements) -> None:
-    """Raise ModelError if a pump's node has no valve, line or consumer."""
+    """Raise ModelError if the node of a pump has no valve, line or consumer."""
     joined = {a.params[port] for a in own for port in PORTS if port in a.params}
     for pump in own:
         if pump.kind == OilPump.name and (node := pump.params["node"]) not in joined:
@@ -182,16 +183,16 @@ def _check_pressures(own: list[ActuatorSpec], vapor: float) -> None:
 
 @dataclass
 class Fitted:
-    """Pressures of a circuit, linearized as functions of the consumers' velocities."""
+    """Pressures of a circuit, linearized in the velocities of the consumers."""
 
     guess: Array
     speed: Array
     reply: Array
     low: Array
-    """True if a node is at vapor pressure, (num_worlds,)."""
+    """Mask of the worlds in which a node is at vapor pressure (num_worlds,)."""
 
     def pressures(self, speed: Array) -> Array:
-        """Return the pressures p^ - M (v - v^) at the velocities v, (num_worlds, nodes)."""
+        """Return the pressures p^ - M (v - v^) at the velocities v (num_worlds, nodes)."""
         return np.asarray(self.guess - np.matmul(self.reply, (speed - self.speed)[..., None])[..., 0])
 
 
@@ -204,7 +205,7 @@ def _solve(group: Group, work: StepBuffers, k: int) -> CircuitSolve:
 
 
 class CircuitSolve:
-    """One circuit within a substep, with arrays (num_worlds, nodes, ...). Nodes are indexed within the circuit."""
+    """Solve of one circuit in a substep. Arrays are (num_worlds, nodes, ...), with indices of nodes in the circuit."""
 
     def __init__(self, group: Group, work: StepBuffers, k: int) -> None:
         parts = parts_of(group, work.groups, k)
@@ -248,7 +249,7 @@ class CircuitSolve:
         return np.where(speed > 0.0, ends[0], ends[1])
 
     def _middle_stroke(self, work: StepBuffers, row: int, n: int) -> Array:
-        """Return the stroke in the middle of the step (m). Store the strokes of the geometry and of the oil."""
+        """Return the stroke in the middle of the step (m). Also store the geometric and the integrated stroke."""
         group = work.groups["oil_cylinder"]
         stroke = work.axis_position[:, group.axis[n]] - work.broadcast(group.params["length_offset"])[:, n]
         oil = group.state["oil_stroke"][:, n].astype(np.float64)
@@ -258,7 +259,7 @@ class CircuitSolve:
         return hydraulics.middle_stroke(p, oil, work.rate[:, group.axis[n]].astype(np.float64), work.h)
 
     def fit(self, start: Array, speed: Array, active: Array | None) -> None:
-        """Solve for the pressures and their slopes at given velocities. Only ``active`` worlds change."""
+        """Compute pressures and slopes at given velocities. Only ``active`` worlds change."""
         load = self._load(speed)
         p = np.where(self.fixed, self.pressure, start)
         going = np.ones(self.worlds, bool)
@@ -293,7 +294,7 @@ class CircuitSolve:
         self.before, self.fitted = old, fitted
 
     def stiffening(self, slope: Array) -> Array:
-        """Return the increase of the consumers' force slopes D at vapor pressure, (num_worlds, rows, rows)."""
+        """Return the increase of the force slopes D at vapor pressure (num_worlds, rows, rows)."""
         fitted, before = self.fitted, self.before
         if before is None or not fitted.low.any():
             return np.zeros_like(slope)
@@ -302,7 +303,7 @@ class CircuitSolve:
         return np.where(fitted.low[:, None, None], more, 0.0)
 
     def _load(self, speed: Array) -> Array:
-        """Return the flow into consumers at given velocities, plus the flow that fills the voids (m3/s)."""
+        """Return the flow into consumers at given velocities plus the flow that fills the voids (m3/s)."""
         return np.asarray(np.matmul(self.area, speed[..., None].astype(np.float64))[..., 0] + self.void / self.h)
 
     def _settled(self, low: Array, start: Array, p: Array, load: Array) -> tuple[Array, Array]:
@@ -325,7 +326,7 @@ class CircuitSolve:
         return np.where(self.fixed, 0.0, error)
 
     def share(self, p: Array, move: Array, error: Array, load: Array) -> Array:
-        """Return the step length along -``move``, 0 to 1, (num_worlds,). Lengths below 1 prevent overshoot."""
+        """Return the step length along -``move`` (num_worlds,), 0 to 1. Lengths below 1 prevent overshoot."""
 
         def slope(share: Array) -> Array:
             ahead = self.error(p - share[:, None] * move, load)
@@ -350,7 +351,7 @@ class CircuitSolve:
         return share
 
     def advance(self, work: StepBuffers, rates: Array) -> None:
-        """Write pressures and flows, and advance the states that follow them."""
+        """Write pressures and flows. Then advance the states that depend on them, such as poppets."""
         speed = rates.astype(np.float64)
         for row, (_, n) in enumerate(self.parts.consumers):
             if row in self.oil:

@@ -1,4 +1,4 @@
-"""``ModelBuilder.add_hydraulic_circuit``, and a builder with one method for each kind of circuit component."""
+"""``ModelBuilder.add_hydraulic_circuit``, and a builder with one method per kind of circuit component."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _NO_EDGE = {
 
 
 class HydraulicCircuit:
-    """Builder of a hydraulic circuit. Its methods add components and return their indices. Refer to nodes by index.
+    """Builder of a hydraulic circuit. The methods add components and return indices. Nodes are arguments by index.
 
-    Pressures are absolute (Pa). Each part has a unique label, and signals ``node.<label>...``, ``valve.<label>...``,
-    ``edge.<label>...``, ``pump.<label>...``, ``cylinder.<label>...`` or ``hydraulic_motor.<label>...``.
-    ``add_cylinder`` and ``add_motor`` return a :class:`Consumer`, which holds three indices.
+    Pressures are absolute (Pa). Each component has a unique label. The signals are ``node.<label>...``,
+    ``valve.<label>...``, ``edge.<label>...``, ``pump.<label>...``, ``cylinder.<label>...`` and
+    ``hydraulic_motor.<label>...``. ``add_cylinder`` and ``add_motor`` return a :class:`Consumer` with three indices.
 
     Attributes:
         index: index of the circuit among the actuators.
-        tank: node of the tank, whose pressure never changes.
+        tank: node of the tank. The pressure of the tank is constant.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class HydraulicCircuit:
 
         Args:
             volume: volume of the oil (m3).
-            pressure: initial pressure (Pa). Default: the tank's pressure.
-            bulk_modulus: effective bulk modulus of oil and walls together (Pa). Default: the circuit's bulk modulus.
-            fixed: keep the pressure constant, like a tank or an ideal supply.
+            pressure: initial pressure (Pa). Default: pressure of the tank.
+            bulk_modulus: effective bulk modulus of oil and walls together (Pa). Default: bulk modulus of the circuit.
+            fixed: whether the pressure is constant, as in a tank or an ideal supply.
             label: unique name.
         """
         element = self._builder.element("actuator", label, "oil_node")
@@ -98,16 +98,17 @@ class HydraulicCircuit:
         time_constant: float = 0.02,
         label: str | None = None,
     ) -> int:
-        """Add a pump. ``sim.control[label]`` is the fraction of its flow, 0 to 1 (initially 1).
+        """Add a pump. ``sim.control[label]`` is the fraction of the full displacement, 0 to 1 (initially 1).
 
         Args:
-            node: node that the pump feeds.
+            node: node at the outlet of the pump.
             flow: flow at full displacement (m3/s).
-            pressure: cut-off pressure (Pa), at which the flow is zero.
-            power: greatest hydraulic power (W).
-            control: "pressure", or "load_sensing": the pressure follows the greatest load pressure plus ``margin``.
+            pressure: cut-off pressure (Pa). At this pressure, the flow is zero.
+            power: maximum hydraulic power (W).
+            control: "pressure" uses only the cut-off pressure. With "load_sensing", the pressure also stays below the
+                highest load pressure plus ``margin``.
             margin: pressure margin of load sensing (Pa).
-            band: pressure range over which cut-off and load sensing reduce the flow (Pa). Default: 5 % of ``pressure``.
+            band: pressure range in which cut-off and load sensing reduce the flow (Pa). Default: 5 % of ``pressure``.
             time_constant: time constant of the load-sensing line (s).
             label: unique name.
         """
@@ -149,17 +150,17 @@ class HydraulicCircuit:
 
         Args:
             supply, port_a, port_b: nodes at the supply and at the working ports.
-            flow_gain: K of a fully open supply edge (m3/s/sqrt(Pa)).
-            drain_gain: K of the edges to the tank. Default: ``flow_gain``.
-            tank: node of the return line. Default: the circuit's tank.
+            flow_gain: flow gain K of a fully open supply edge (m3/s/sqrt(Pa)).
+            drain_gain: flow gain K of the edges to the tank. Default: ``flow_gain``.
+            tank: node of the return line. Default: tank of the circuit.
             overlap_supply: overlap c1 of the supply edges, from 0 to below 1.
             overlap_drain: underlap c2 of the drain edges, between -1 and 1. A closed-center valve has a negative c2.
-            compensator_pressure: pressure drop over a supply edge (Pa) above which a pressure compensator keeps the
-                flow constant, so that the flow depends only on the command.
-            load_check: True: check valves prevent flow from the working ports back to the supply.
+            compensator_pressure: pressure drop over a supply edge above which a pressure compensator keeps the flow
+                constant (Pa). The flow then depends only on the command.
+            load_check: whether check valves prevent flow from the working ports back to the supply.
             frequency, damping: natural frequency (rad/s) and damping ratio of the spool.
             transition_pressure: pressure drop below which the flow through an edge is laminar (Pa).
-            senses: True: the valve reports its load pressure to a load-sensing pump.
+            senses: whether a load-sensing pump uses the load pressure of this valve.
             label: unique name.
         """
         element = self._builder.element("actuator", label, "oil_valve")
@@ -209,7 +210,7 @@ class HydraulicCircuit:
         self, a: int, b: int, gain: float, opening: float = 1.0, transition_pressure: float = 1e4,
         label: str | None = None,
     ) -> int:  # fmt: skip
-        """Add an orifice, Q = opening K sqrt(drop). ``sim.control[label]`` is its opening, 0 to 1.
+        """Add an orifice with the flow Q = opening K sqrt(drop). ``sim.control[label]`` is the opening, 0 to 1.
 
         Args:
             a, b: nodes.
@@ -221,12 +222,12 @@ class HydraulicCircuit:
         return self._edge(ORIFICE, a, b, gain, transition_pressure, label, initial_opening=opening)
 
     def add_hose(self, a: int, volume: float, gain: float, bulk_modulus: float = 5e8, label: str | None = None) -> int:
-        """Add a hose at node ``a``. Return the node at its other end, which has the hose's volume and compliance.
+        """Add a hose at node ``a``. Return the node at the other end, with the volume and compliance of the hose.
 
         Args:
             a: node.
             volume: volume of the oil (m3).
-            gain: flow gain K of the hose's resistance (m3/s/sqrt(Pa)).
+            gain: flow gain K of the resistance of the hose (m3/s/sqrt(Pa)).
             bulk_modulus: effective bulk modulus of hose and oil together (Pa).
             label: label of the new node. The resistance is the edge ``<label>_line``.
         """
@@ -235,11 +236,13 @@ class HydraulicCircuit:
         return end
 
     def add_pilot_line(self, a: int, time_constant: float, volume: float = 2e-5, label: str | None = None) -> int:
-        """Add a pilot line with a damping orifice. Return its end node, whose pressure follows node ``a`` with a lag.
+        """Add a pilot line with a damping orifice. Return the end node.
+
+        The pressure at the end node is the pressure at node ``a`` with a first-order lag.
 
         Args:
             a: node.
-            time_constant: time constant of this lag (s).
+            time_constant: time constant of the lag (s).
             volume: volume behind the orifice (m3). Node ``a`` supplies the oil for this volume.
             label: label of the new node. The laminar orifice is the edge ``<label>_orifice``.
         """
@@ -260,12 +263,12 @@ class HydraulicCircuit:
     def add_relief_valve(
         self, a: int, pressure: float, gain: float, b: int | None = None, label: str | None = None
     ) -> int:
-        """Add a relief valve from ``a`` to the tank (or ``b``): Q = gain (drop - pressure) above ``pressure``.
+        """Add a relief valve from ``a`` to the tank (or ``b``). Above ``pressure``, Q = gain (drop - pressure).
 
         Args:
             a, b: nodes.
             pressure: pressure drop at which the valve opens (Pa).
-            gain: flow per pressure drop above this value (m3/s/Pa).
+            gain: flow per pressure drop above ``pressure`` (m3/s/Pa).
             label: unique name.
         """
         return self._edge(RELIEF, a, self.tank if b is None else b, gain, 1e4, label, set_pressure=pressure)
@@ -275,16 +278,17 @@ class HydraulicCircuit:
         opening_range: float = 2e6, time_constant: float = 0.01, transition_pressure: float = 1e4,
         label: str | None = None,
     ) -> int:  # fmt: skip
-        """Add a counterbalance (holding) valve: free flow from ``valve`` to ``load``, controlled flow back.
+        """Add a counterbalance (holding) valve. Flow from ``valve`` to ``load`` is free.
 
-        The poppet begins to open when p_load + pilot_ratio p_pilot exceeds ``set_pressure``.
+        A poppet controls the flow from ``load`` to ``valve``. The poppet begins to open when p_load + pilot_ratio
+        p_pilot exceeds ``set_pressure``.
 
         Args:
-            load: node of the chamber that carries the load.
+            load: node of the chamber that holds the load.
             valve: node at the control valve.
             gain: flow gain K of the open valve (m3/s/sqrt(Pa)).
-            set_pressure: pressure at which opening starts (Pa), usually 1.3 times the pressure under the greatest load.
-            pilot: node of the cylinder's other chamber, or of the motor's other port.
+            set_pressure: pressure at which opening starts (Pa), usually 1.3 times the pressure under the maximum load.
+            pilot: node of the other chamber of the cylinder, or of the other port of the motor.
             pilot_ratio: weight of the pilot pressure.
             opening_range: pressure increase from the start of opening to full opening (Pa).
             time_constant: time constant of the poppet (s).
@@ -301,12 +305,12 @@ class HydraulicCircuit:
         self, load: int, line: int, gain: float, flow_limit: float, time_constant: float = 0.01,
         transition_pressure: float = 1e4, opening_time: float = 0.2, label: str | None = None,
     ) -> int:  # fmt: skip
-        """Add a pipe-break valve, which shuts if more than ``flow_limit`` (m3/s) flows from ``load`` to ``line``.
+        """Add a pipe-break valve. It shuts if more than ``flow_limit`` (m3/s) flows from ``load`` to ``line``.
 
-        The valve shuts at the pressure drop at which the open valve would pass ``flow_limit``. It stays shut until the
-        drop is below ``transition_pressure``. The flow from ``line`` to ``load`` is free, and lifting the load opens
-        the valve. The time constants are ``time_constant`` (s) for shutting and ``opening_time`` (s) for opening. Set
-        ``flow_limit`` to 1.5 times the greatest working flow, because the load speed overshoots after a sudden
+        The valve shuts at the pressure drop at which the flow through the open valve is ``flow_limit``. It stays shut
+        until the drop is below ``transition_pressure``. The flow from ``line`` to ``load`` is free, so lifting the load
+        opens the valve. The time constants are ``time_constant`` (s) for shutting and ``opening_time`` (s) for opening.
+        Set ``flow_limit`` to 1.5 times the maximum working flow, because the load speed overshoots after a sudden
         change of the command.
         """
         return self._edge(
@@ -315,7 +319,7 @@ class HydraulicCircuit:
         )  # fmt: skip
 
     def add_leak(self, a: int, b: int, gain: float, label: str | None = None) -> int:
-        """Add a laminar leak, Q = gain (p_a - p_b), with ``gain`` in m3/s/Pa."""
+        """Add a laminar leak with the flow Q = gain (p_a - p_b). ``gain`` is in m3/s/Pa."""
         return self._edge(LEAK, a, b, gain, 1e4, label)
 
     def add_cylinder(
@@ -343,21 +347,22 @@ class HydraulicCircuit:
         at_b: Vector | None = None,
         label: str | None = None,
     ) -> Consumer:
-        """Add a cylinder between two pins, with a node for each chamber. ``sim.control[label]`` is its brake.
+        """Add a cylinder between two pins, with a node for each chamber. ``sim.control[label]`` is the brake, 0 to 1.
 
         Args:
             body_a, body_b: bodies, -1 for the world.
             point_a, point_b: pins in the body frames (m).
-            at_a, at_b: alternative to point_a, point_b: the pins in the world frame (m), for the bodies' current poses.
+            at_a, at_b: alternative to point_a, point_b: the pins in the world frame (m), for current body poses.
             area_a, area_b: piston areas of the chambers A and B (m2). Pressure in A extends the cylinder.
             stroke_min, stroke_max: strokes at the end stops (m).
             length_offset: distance between the pins minus the stroke (m).
-            dead_volume: minimum volume of a chamber, lines included (m3). One number, or a pair for A and B.
-            pressure: initial pressures of the chambers (Pa), one number or a pair. Default: the tank's pressure.
+            dead_volume: minimum volume of a chamber with lines (m3). One number, or a pair for A and B.
+            pressure: initial pressures of the chambers (Pa), one number or a pair. Default: pressure of the tank.
             viscous_friction: viscous friction (N s/m).
             dry_friction, brake_force: dry friction, and the additional friction at full brake command (N).
-            piston_mass: mass that moves along the axis (kg). It adds inertia, but no weight.
-            cushion_stiffness, cushion_damping, cushion_length: of the end cushions, in N/m, N s/m and m.
+            piston_mass: mass that moves along the axis (kg). It has inertia, but no weight.
+            cushion_stiffness, cushion_damping, cushion_length: stiffness (N/m), damping (N s/m) and length (m) of the
+                end cushions.
             label: unique name. The nodes are ``<label>_a`` and ``<label>_b``.
 
         Returns:
@@ -403,14 +408,15 @@ class HydraulicCircuit:
         rotor_inertia: float = 0.0,
         label: str | None = None,
     ) -> Consumer:
-        """Add a hydraulic motor on a joint coordinate, with a node for each port. ``sim.control[label]`` is its brake.
+        """Add a hydraulic motor on a joint coordinate, with two nodes. ``sim.control[label]`` is the brake, 0 to 1.
 
         Args:
             joint: joint index.
-            displacement: m3 per rad of the coordinate, gears included. Pressure at port A rotates the motor forward.
-            axis: index of the joint's coordinate.
-            volume: volume of each side of the motor with its lines (m3).
-            pressure: initial pressures of the ports (Pa), one number or a pair. Default: the tank's pressure.
+            displacement: displacement per angle of the coordinate, gears included (m3/rad). Pressure at port A rotates
+                the motor forward.
+            axis: index of the joint coordinate.
+            volume: volume of each side of the motor with lines (m3).
+            pressure: initial pressures of the ports (Pa), one number or a pair. Default: pressure of the tank.
             leakage: leakage between the ports (m3/s/Pa).
             viscous_friction: viscous friction (N m s/rad).
             dry_friction, brake_torque: dry friction, and the additional friction at full brake command (N m).
@@ -462,7 +468,7 @@ class HydraulicCircuit:
 
 
 class Consumer:
-    """Cylinder or motor of a circuit: its index and the nodes of its two sides."""
+    """Index of a cylinder or motor of a circuit, and the nodes of the two sides."""
 
     def __init__(self, index: int, node_a: int, node_b: int) -> None:
         self.index, self.node_a, self.node_b = index, node_a, node_b
@@ -492,9 +498,9 @@ def add_hydraulic_circuit(
         tank_pressure: absolute pressure in the tank (Pa).
         bulk_modulus: bulk modulus of the oil (Pa).
         label: unique name.
-        vapor_pressure: absolute pressure (Pa) at which the oil cavitates and voids open (``void`` signals).
+        vapor_pressure: absolute pressure at which the oil cavitates and voids open (Pa). See the ``void`` signals.
 
     Returns:
-        The circuit, with methods that add nodes, valves, pumps, cylinders and motors.
+        The circuit. Call the methods of the circuit to add nodes, valves, pumps, cylinders and motors.
     """
     return HydraulicCircuit(self, label, tank_pressure, bulk_modulus, vapor_pressure)

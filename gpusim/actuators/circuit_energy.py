@@ -1,13 +1,13 @@
 """Energy of a hydraulic circuit: energy stored in the oil, and work of pumps, valves and edges.
 
 A step of h s changes the pressure of a node from p to p+. The inflow of the node is Q = C (p+ - p)/h + S v+. C = V/B is
-the compliance, with the volume V in the middle of the step and the bulk modulus B. S v+ is the flow into the moving
-chambers. With the mean pressure p^ = (p + p+)/2 the energy balance is exact:
+the compliance. V is the volume in the middle of the step, and B the bulk modulus. S v+ is the flow into the moving
+chambers. With the mean pressure p^ = (p + p+)/2, the energy balance is exact:
 
     h p^ Q = C (p+^2 - p^2)/2 + h p^ S v+
 
-If the volume of a chamber grows by dV, its oil stores dV/B (p^2 + p+^2)/4 more energy. A void that grows from v to v+
-stores p^ (v+ - v) (cavitation.py).
+If the volume of a chamber grows by dV, the oil in the chamber stores the additional energy dV/B (p^2 + p+^2)/4. A void
+that grows from v to v+ stores p^ (v+ - v) (cavitation.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gpusim.typing import Array
 
 
 class CircuitNow:
-    """Snapshot of a circuit at time t, from which flows can be computed.
+    """Snapshot of a circuit at time t, to compute flows.
 
     Args:
         group: all circuits.
@@ -58,11 +58,11 @@ class CircuitNow:
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
     def command_now(self, group: Group, name: str) -> Array:
-        """Return the commands, (num_worlds, n)."""
+        """Return the commands (num_worlds, n)."""
         return self.control[:, group.control[name]]
 
     def _chambers(self, now: StateReader) -> list[tuple[int, Array, Array]]:
-        """Return node, signed area and oil stroke of every cylinder chamber, (num_worlds,) each."""
+        """Return node, signed area and integrated stroke of every cylinder chamber, (num_worlds,) each."""
         found = []
         for kind, n in self.parts.consumers:
             group = self.groups[kind]
@@ -76,15 +76,15 @@ class CircuitNow:
         return found
 
     def stored(self) -> Array:
-        """Return the sum of C p^2/2 over all nodes without a fixed pressure (J), (num_worlds,)."""
+        """Return the sum of C p^2/2 over all nodes without a fixed pressure (num_worlds,), J."""
         stored = 0.5 * self.volume / self.bulk_modulus * self.pressure**2
         return np.asarray(np.sum(np.where(self.fixed, 0.0, stored), axis=1))
 
     def works(self, after: CircuitNow, h: float) -> dict[str, Array]:
-        """Return the work (J) of all components during the step of h s that ends in ``after``, by signal name.
+        """Return the work of all components by name, for a step of ``h`` s that ends at ``after`` (J).
 
-        Components are pumps, valves, edges, and nodes of fixed pressure. The circuit's entry is the energy that
-        changing chamber volumes and voids add.
+        Components are pumps, valves, edges, and nodes with fixed pressure. The entry of the circuit is the energy from
+        changes of chamber volumes and voids.
         """
         self._open_valves(h)
         flows: Any = Flows(self, self.parts, self.place)  # type: ignore[arg-type]
@@ -123,7 +123,7 @@ class CircuitNow:
         self.scratch["oil_valve.opened"] = np.stack(opened)
 
     def _given(self, volume: Array, after: CircuitNow) -> dict[str, Array]:
-        """Return the work of fixed-pressure nodes, such as tanks. ``volume``: oil that flowed into every node (m3)."""
+        """Return the work of nodes with fixed pressure, such as tanks. ``volume``: oil that flowed into nodes (m3)."""
         taken, out = after.displaced - self.displaced, {}
         for n in self.parts.nodes:
             at = self.place[n]

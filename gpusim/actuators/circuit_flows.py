@@ -1,7 +1,7 @@
-"""Flows of a hydraulic circuit, and their derivatives with respect to the node pressures.
+"""Flows of a hydraulic circuit, and derivatives of the flows with respect to the node pressures.
 
 A *branch* is one flow path between two nodes. A valve has four branches, an edge has one. The flow of a branch depends
-on its pressure drop d, gain K or G, opening a, set pressure p_set and transition pressure p_tr:
+on the pressure drop d, gain K or G, opening a, set pressure p_set and transition pressure p_tr:
 
     orifice           K a d/(d^2 + p_tr^2)^(1/4); a compensator limits d to its pressure
     check valve       an orifice with the drop max(0, d - p_set)
@@ -10,7 +10,7 @@ on its pressure drop d, gain K or G, opening a, set pressure p_set and transitio
     pipe break        the same as a counterbalance valve
     leak              G d
 
-The laws follow Merritt, Hydraulic Control Systems (1967), chapters 3 and 5, but are smooth at zero drop.
+The laws are from Merritt, Hydraulic Control Systems (1967), chapters 3 and 5, but are smooth at zero drop.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Branch:
-    """Flow path from node i to j. ``forth`` and ``back`` are gain times opening in the two directions, (num_worlds,).
+    """Flow path between the nodes i and j. ``forth`` and ``back`` are gain times opening (num_worlds,).
 
-    ``start`` is the pressure drop at which the path opens in the direction i to j.
+    ``forth`` is for flow from i to j, and ``back`` for flow from j to i. ``start`` is the pressure drop at which the
+    path opens for flow from i to j.
     """
 
     i: int
@@ -62,9 +63,9 @@ class Flows:
     """Branches and pumps of a circuit in the current substep.
 
     Args:
-        work: the running step, with the spools already moved.
-        parts: indices of the circuit's components.
-        place: index of every node within its circuit.
+        work: the running step, after the update of the spools.
+        parts: indices of the components of the circuit.
+        place: index of every node in the circuit of the node.
     """
 
     def __init__(self, work: StepBuffers, parts: Parts, place: Array) -> None:
@@ -82,7 +83,7 @@ class Flows:
         return int(self.place[int(self.work.groups[kind].params[name][0, n])])
 
     def _add_valve(self, n: int) -> int:
-        """Add the branches pump to A, A to tank, pump to B and B to tank. Return the index of the first one."""
+        """Add the branches pump to A, A to tank, pump to B and B to tank. Return the index of the first branch."""
         q, opened = self._values("oil_valve", n), self.work.scratch["oil_valve.opened"][:, :, n]
         at = {port: self._at("oil_valve", f"node_{port}", n) for port in "ptab"}
         none, first = np.zeros(self.work.num_worlds), len(self.branches)
@@ -127,7 +128,7 @@ class Flows:
         return total
 
     def slopes(self, p: Array) -> Array:
-        """Return -d inflow/dp, (num_worlds, nodes, nodes)."""
+        """Return -d inflow/dp (num_worlds, nodes, nodes)."""
         matrix = np.zeros((*p.shape, p.shape[1]))
         for b in self.branches:
             slope = b.flow(p[:, b.i] - p[:, b.j])[1]
@@ -141,7 +142,7 @@ class Flows:
         return matrix
 
     def pump(self, n: int, p: Array) -> tuple[Array, Array]:
-        """Return the flow of a pump, and the decrease of the flow per pressure."""
+        """Return the flow of a pump, and the decrease of the flow per increase of the pressure."""
         group, q = self.work.groups["oil_pump"], self._values("oil_pump", n)
         at, most = p[:, self._at("oil_pump", "node", n)], q["max_flow"]
         flow = most * np.clip(self.work.command_now(group, "displacement")[:, n], 0.0, 1.0)
@@ -159,7 +160,7 @@ class Flows:
         return np.where(less, q["power"] / positive, flow), fall
 
     def load_pressure(self, work: StepBuffers, p: Array) -> Array:
-        """Return the greatest load pressure (Pa) that open valves with ``senses`` report, or 0 without such valves."""
+        """Return the highest pressure at an open working port of valves with ``senses`` (Pa), or 0 if there is none."""
         most = np.zeros(self.work.num_worlds)
         for n in self.parts.valves:
             senses = self._values("oil_valve", n)["senses"] > 0.5
@@ -173,9 +174,9 @@ class Flows:
 def poppet_target(work: StepBuffers, group: Group, n: int, place: Array, p: Array, branch: Branch) -> Array:
     """Return the opening (0 to 1) that a poppet approaches.
 
-    The poppet of a counterbalance valve follows the load pressure and the pilot pressure. A spring holds the poppet of
-    a pipe-break valve open up to the drop at which the open valve would pass the flow limit. Once less than half open,
-    the poppet keeps closing until the drop is below ``transition_pressure``.
+    For a counterbalance valve, the opening depends on the load pressure and the pilot pressure. A pipe-break valve is
+    open below the pressure drop at which the flow through the open valve is the flow limit. When the poppet is less
+    than half open, it keeps closing until the drop is below ``transition_pressure``.
     """
     q = {name: work.broadcast(array)[:, n] for name, array in group.params.items()}
     a, b = (p[:, place[int(q[f"node_{end}"][0])]] for end in "ab")

@@ -1,8 +1,7 @@
 """Components of a hydraulic circuit: nodes, valves, edges, pumps, cylinders and motors.
 
-Each component belongs to one circuit (circuit.py), which computes the flows. This file defines the components'
-parameters and signals. Pressures are absolute, in Pa. Flows are in m3/s and positive from ``node_a`` to ``node_b``.
-Volumes are in m3.
+Each component belongs to one circuit. circuit.py computes the flows. This file defines the parameters and signals of
+the components. Pressures are absolute (Pa). Flows are positive from ``node_a`` to ``node_b`` (m3/s). Volumes are in m3.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 EDGE_KINDS = ("ORIFICE", "CHECK", "RELIEF", "COUNTERBALANCE", "PIPE_BREAK", "LEAK")
-"""Kinds of edges, numbered by their position here."""
+"""Kinds of edges. The number of a kind is the index in this list."""
 ORIFICE, CHECK, RELIEF, COUNTERBALANCE, PIPE_BREAK, LEAK = range(len(EDGE_KINDS))
 VOID = "volume that oil at vapor pressure has left empty"
 CIRCUIT = Parameter("circuit", "-", "number of the circuit", signal=False)
 
 
 def _state(name: str, unit: str, doc: str, limits: Callable | None = None) -> Reading:  # type: ignore[type-arg]
-    """Return the reading of a state variable. :func:`_of` replaces KIND in its C++ text by the name of the kind."""
+    """Return the reading of a state variable. :func:`_of` replaces KIND in the C++ text with the name of the kind."""
     return Reading(name, unit, doc, lambda group, now: group.state[name], f"*out = w.KIND_{name}(i);", limits)
 
 
@@ -65,9 +64,9 @@ def _check_signs(group: Group, positive: tuple[str, ...], not_negative: tuple[st
 
 @register
 class OilNode(ActuatorType):
-    """Volume of oil with one pressure p: C p' = inflow with C = volume/bulk_modulus, or a fixed pressure.
+    """Volume of oil with one pressure p: C p' = inflow with C = volume/bulk_modulus. The pressure can also be fixed.
 
-    At vapor pressure a void opens in the oil (cavitation.py).
+    At vapor pressure, a void opens in the oil (cavitation.py).
     """
 
     name: ClassVar[str] = "oil_node"
@@ -153,7 +152,7 @@ class OilValve(ActuatorType):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of a command that is the fraction of the spool's travel. The center position is safe."""
+        """Return the settings of the spool command, a fraction of the travel. The center position is safe."""
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def check(self, group: Group) -> None:
@@ -163,7 +162,7 @@ class OilValve(ActuatorType):
 
 @register
 class OilEdge(ActuatorType):
-    """Valve or line between two nodes: orifice, check, relief, counterbalance, pipe-break valve, leak."""
+    """Valve or line between two nodes: orifice, leak, or check, relief, counterbalance or pipe-break valve."""
 
     name: ClassVar[str] = "oil_edge"
     kernel_file: ClassVar[str] = "circuit.cuh"
@@ -202,18 +201,18 @@ class OilEdge(ActuatorType):
         return float(spec.params["initial_opening"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of an orifice's opening, safe at the initial value. Other edges ignore their command."""
+        """Return the settings of an orifice opening. The initial opening is safe. Other edges ignore commands."""
         idle = int(spec.params["kind"]) != ORIFICE
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["initial_opening"]), springs=False, idle=idle)
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a gain is not positive or a time constant or pilot ratio is negative."""
+        """Raise ModelError if a gain is not positive, or a time constant or pilot ratio is negative."""
         positive = ("gain", "transition_pressure", "range", "flow_limit")
         _check_signs(group, positive, ("time_constant", "opening_time", "pilot_ratio"))
 
 
 def read_outlet_power(group: Group, now: StateReader) -> Array:
-    """Return Q (p - p_tank) in W."""
+    """Return the hydraulic power Q (p - p_tank) (W)."""
     tank: Array = now.group("oil_node").state["pressure"][:, group.params["tank"][0].astype(int)]
     return np.asarray(group.state["flow"] * (group.state["pressure_now"] - tank))
 
@@ -226,7 +225,7 @@ class OilPump(ActuatorType):
                                                 power/p                                          (power limit)
                                                 max_flow clamp((p_LS + margin - p)/band, 0, 1)  (load sensing)
 
-    p_LS is the greatest pressure at the working ports of open valves with ``senses``. The load-sensing line transmits
+    p_LS is the highest pressure at the open working ports of valves with ``senses``. The load-sensing line transmits
     p_LS with a lag.
     """
 
@@ -269,7 +268,7 @@ class OilPump(ActuatorType):
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of a command that is the fraction of the displacement. Zero is safe."""
+        """Return the settings of the displacement command. Zero is safe."""
         return UiHints(lower=0.0, upper=1.0, safe=0.0, springs=False)
 
     def check(self, group: Group) -> None:
@@ -292,7 +291,7 @@ _CONSUMER = (
 
 
 def read_pressure(port: str, name: str = "pressure") -> Callable[[Group, StateReader], Array]:
-    """Return a reader of the pressure (or another state) of the node at a port of a cylinder or motor."""
+    """Return a reader of the pressure at a port of a cylinder or motor. ``name``: another state of the node."""
 
     def read(group: Group, now: StateReader) -> Array:
         value: Array = now.group("oil_node").state[name]
@@ -347,7 +346,7 @@ class Consumer(ActuatorType):
     commands: ClassVar[tuple[str, ...]] = ("brake",)
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the brake's switch. On is safe. A brake without force has no effect."""
+        """Return the settings of the brake switch. On is safe. A brake without force has no effect."""
         idle = float(spec.params["brake_force"]) == 0.0
         return UiHints(lower=0.0, upper=1.0, safe=1.0, switch=True, springs=False, idle=idle)
 
@@ -356,7 +355,7 @@ class Consumer(ActuatorType):
         _check_signs(group, ("area_a", "area_b"), ("viscous_friction", "dry_friction", "brake_force", "moving_mass"))
 
     def inertia(self, group: Group) -> Array | None:
-        """Return the piston's mass or the rotor's inertia."""
+        """Return the mass of the piston or the inertia of the rotor."""
         return group.params["moving_mass"]
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
@@ -372,7 +371,7 @@ class Consumer(ActuatorType):
         )
 
     def end_stops(self, group: Group, work: StepBuffers) -> tuple[Array | float, Array | float]:
-        """Add the end stops, and return P and D of the cushions' impulse law P - D u."""
+        """Add the end stops, and return P and D of the impulse law P - D u of the cushions."""
         return 0.0, 0.0
 
 
@@ -407,23 +406,23 @@ class OilCylinder(Consumer):
     )
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the line between the pins."""
+        """Return the axis row of the line between the pins."""
         p = spec.params
         return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
-        """Raise ModelError if the stroke of a cylinder in the starting pose is not between its stops."""
+        """Raise ModelError if the initial stroke of a cylinder is not between the stops."""
         for spec in specs:
             check_start(spec, builder)
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if the stops are out of order."""
+        """Raise ModelError if the lower stop is above the upper stop."""
         super().check(group)
         if np.any(group.params["stroke_min"] > group.params["stroke_max"]):
             raise validate.fail(group.specs[0].element, "stroke_min is above stroke_max", "swap them")
 
     def end_stops(self, group: Group, work: StepBuffers) -> tuple[Array | float, Array | float]:
-        """Add the stops of the stroke, and return the law of the cushions."""
+        """Add the stops of the stroke, and return P and D of the cushions."""
         p, offset = group.params, group.params["length_offset"]
         work.add_limits(group, p["stroke_min"] + offset, p["stroke_max"] + offset)
         return cushions(group, work, work.axis_position[:, group.axis] - offset)
@@ -431,9 +430,9 @@ class OilCylinder(Consumer):
 
 @register
 class OilMotor(Consumer):
-    """Hydraulic motor on a joint coordinate. The displacement (m3/rad) is stored as area_a = area_b.
+    """Hydraulic motor on a joint coordinate. ``area_a`` and ``area_b`` are equal to the displacement (m3/rad).
 
-    If the inlet cavitates, flow and torque use only the fraction of the displacement that oil fills.
+    If the inlet cavitates, flow and torque are proportional to the part of the displacement that oil fills.
     """
 
     name: ClassVar[str] = "oil_motor"
@@ -446,13 +445,13 @@ class OilMotor(Consumer):
     readings: ClassVar[tuple[Reading, ...]] = _consumer_readings("oil_motor", "rad", "torque", "")
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the joint's coordinate."""
+        """Return the axis row of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
 
 @dataclass
 class Parts:
-    """Indices of a circuit's components within their kinds. A consumer (cylinder or motor) is a pair (kind, index)."""
+    """Indices of the components of a circuit, by kind. A consumer (cylinder or motor) is a pair (kind, index)."""
 
     nodes: list[int]
     valves: list[int]
@@ -462,7 +461,7 @@ class Parts:
 
 
 def parts_of(group: Group, groups: dict[str, Group], k: int) -> Parts:
-    """Return the components of circuit k."""
+    """Return the components of the circuit ``k``."""
     if (key := f"parts {k}") not in group.derived:
 
         def own(kind: str) -> list[int]:

@@ -2,17 +2,18 @@
 
     T_e tau' + tau = M_s (u - w/w_idle),   I_m w' = tau - (load torque)/r,   I_m = M_s t_m/w_idle
 
-tau is the rotor torque, u the command, w the rotor speed, M_s the stall torque, w_idle the no-load speed, t_m the
-mechanical and T_e the electrical time constant, and r the gear ratio. The gears are rigid, so w is r times the joint
-velocity. The rotor's inertia and torque are part of the law of the joint's axis row. Torque and speed are implicit,
-because an explicit scheme is unstable for steps above 2 t_m. The torque after a step of h_prev s follows from
+tau is the rotor torque, u the command, and w the rotor speed. M_s is the stall torque, w_idle the no-load speed, t_m
+the mechanical and T_e the electrical time constant, and r the gear ratio. The gears are rigid, so w is r times the
+joint velocity. The inertia and torque of the rotor are part of the force law of the joint's axis row. Torque and speed
+are implicit, because an explicit scheme is unstable for steps above 2 t_m. The torque tau_n after a step of h_prev s is
+the solution of
 
     T_e (tau_n - tau_(n-1)) = h_prev [theta (s_n - tau_n) + (1 - theta)(s_(n-1) - tau_(n-1))],
     s = M_s (u - w/w_idle)
 
-The weight theta makes tau exact for a constant s. A command that changes at t_n acts only in the second half of the
-velocity update (kick). In this half, the mean torque rises by the share 1 - (1 - exp(-z))/z of the change of M_s u,
-with z = h/(2 T_e).
+With the weight theta, tau is exact for a constant s. A command that changes at t_n acts only in the second half of the
+velocity update (kick). In this half, the mean torque changes by the fraction 1 - (1 - exp(-z))/z of the change of
+M_s u, with z = h/(2 T_e).
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from gpusim.typing import Array
 
 
 def read_command(group: Group, now: StateReader) -> Array:
-    """Return the armature voltage divided by the greatest voltage."""
+    """Return the armature voltage divided by the maximum voltage."""
     return now.control[:, group.control["command"]]
 
 
@@ -71,7 +72,7 @@ _TORQUE = f"""const double interval = *w.step_before(), electric = w.motor_elect
 
 
 def read_torque(group: Group, now: StateReader) -> Array:
-    """Return the rotor's torque at time t (N m), from the torque of the last step and the command since then."""
+    """Return the torque on the rotor at time t (N m), from the stored torque and the command of the last step."""
     p, interval = group.params, now.state["step_before"][:, None]
     command = read_command(group, now) if now.semi_implicit else now.command_before(group, "command")
     gain, carried = _electric_step(p["electrical_time_constant"], interval, group.state["torque"], group.state["drive"])
@@ -98,7 +99,7 @@ def _solved(group: Group, work: StepBuffers) -> tuple[Array, Array]:
 
 @register
 class DcMotor(ActuatorType):
-    """DC motor that adds rotor inertia and torque to the force law of the joint's axis row."""
+    """DC motor. It adds rotor inertia and torque to the force law of the joint's axis row."""
 
     name: ClassVar[str] = "motor"
     kernel_file: ClassVar[str] = "dc_motor.cuh"
@@ -133,7 +134,7 @@ class DcMotor(ActuatorType):
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the joint's coordinate."""
+        """Return the axis row of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def check(self, group: Group) -> None:
@@ -147,13 +148,13 @@ class DcMotor(ActuatorType):
             raise validate.fail(group.specs[0].element, "gear_ratio is zero", "write a ratio that is not zero")
 
     def inertia(self, group: Group) -> Array | None:
-        """Return the rotor's inertia at the joint, r^2 I_m."""
+        """Return the inertia of the rotor at the joint, r^2 I_m."""
         p = group.params
         rotor = p["stall_torque"] * p["mechanical_time_constant"] / p["no_load_speed"]
         return np.asarray(p["gear_ratio"] ** 2 * rotor)
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add the motor's linear force law."""
+        """Add the linear force law of the motor."""
         if velocity is not None:
             return
         p, kick = group.params, work.kick_time
@@ -187,7 +188,7 @@ class DcMotor(ActuatorType):
         )
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Set the rotor's torque and the term s from the solved rotor speed."""
+        """Set the rotor torque and the term s from the solved rotor speed."""
         p = group.params
         _, _, known_speed, after = work.scratch["motor.law"]
         speed, group.state["torque"] = _solved(group, work)
@@ -208,20 +209,20 @@ def add_dc_motor(
     axis: int = 0,
     label: str | None = None,
 ) -> int:
-    """Add a DC motor with gearbox. ``sim.control[label]`` is the fraction of the greatest voltage, -1 to 1.
+    """Add a DC motor with gearbox. ``sim.control[label]`` is the fraction of the maximum voltage, -1 to 1.
 
     Args:
         joint: joint index.
         stall_torque: stall torque M_s at the rotor (N m).
-        no_load_speed: no-load speed w_idle of the rotor (rad/s). Infinite: the torque does not fall with the speed.
-        mechanical_time_constant: time constant t_m of the rotor alone (s). The rotor's inertia is M_s t_m/w_idle.
-        electrical_time_constant: time constant T_e of the winding (s). 0: no electrical lag.
-        gear_ratio: r, rotor angle per joint angle, or rotor angle per m on a translation (rad/m).
-        axis: index of the joint's coordinate.
-        label: unique name, for signals ``motor.<label>.command``, ``.speed``, ``.torque``.
+        no_load_speed: no-load speed w_idle of the rotor (rad/s). If infinite, the torque does not depend on the speed.
+        mechanical_time_constant: time constant t_m of the rotor alone (s). The rotor inertia is M_s t_m/w_idle.
+        electrical_time_constant: time constant T_e of the winding (s). 0 is no electrical lag.
+        gear_ratio: gear ratio r: rotor angle per joint angle, or rotor angle per joint translation (rad/m).
+        axis: index of the joint coordinate.
+        label: unique name. The signals are ``motor.<label>.command``, ``.speed`` and ``.torque``.
 
     Returns:
-        The actuator's index.
+        The index of the actuator.
     """
     element = self.element("actuator", label, "motor")
     ratio = validate.ratio(element, "gear_ratio", gear_ratio)
@@ -241,18 +242,18 @@ def add_dc_motor(
 
 @builder_method
 def add_torque_motor(self: ModelBuilder, joint: int, torque: float, axis: int = 0, label: str | None = None) -> int:
-    """Add an ideal motor without inertia. Its torque follows the command immediately, at any speed.
+    """Add an ideal motor without inertia and lag. The torque does not depend on the speed.
 
-    ``sim.control[label]`` is the fraction of the greatest torque, -1 to 1.
+    ``sim.control[label]`` is the fraction of the maximum torque, -1 to 1.
 
     Args:
         joint: joint index.
-        torque: greatest torque on the coordinate (N m), or force on a translation (N).
-        axis: index of the joint's coordinate.
-        label: unique name, for signals ``motor.<label>.command``, ``.speed``, ``.torque``.
+        torque: maximum torque on the coordinate (N m, or N on a translation).
+        axis: index of the joint coordinate.
+        label: unique name. The signals are ``motor.<label>.command``, ``.speed`` and ``.torque``.
 
     Returns:
-        The actuator's index.
+        The index of the actuator.
     """
     validate.positive(self.element("actuator", label, "motor"), "torque", torque)
     return int(self.add_dc_motor(joint, torque, math.inf, 1.0, axis=axis, label=label))

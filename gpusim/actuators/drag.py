@@ -1,14 +1,14 @@
 """Drag of a body in a fluid: MuJoCo's inertia-box model, for air, water, wind and damping of free bodies.
 
-The body is a box with edges b along its principal axes. Along axis k, with the other two axes i and j, the force F and
-the torque T are
+The drag is that of a box with edges b along the principal axes of the body. The force F and the torque T along axis k,
+with the other two axes i and j, are
 
     F_k = -(3 pi d mu + rho b_i b_j |v_k| / 2) v_k
     T_k = -(pi d^3 mu + rho b_k (b_i^4 + b_j^4) |w_k| / 64) w_k,   d = (b_x + b_y + b_z) / 3
 
-v and w are the velocities relative to the fluid at time t, mu is the viscosity and rho the density (MuJoCo's
-documentation, "Fluid forces"). Drag that would remove more than half of the speed in one velocity update (kick) is
-reduced.
+v is the velocity and w the angular velocity relative to the fluid at time t. mu is the viscosity and rho the density
+(MuJoCo's documentation, "Fluid forces"). The drag is reduced if it would remove more than half of the speed in one
+velocity update (kick).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gpusim.typing import Array, Vector
 
 _XYZ = ("x", "y", "z")
 SHARE_OF_STOP = 0.5
-"""Fraction of a body's speed that drag may remove in one velocity update (kick) before the drag is reduced."""
+"""Fraction of the speed that drag removes in one velocity update (kick). Above this fraction, the drag is reduced."""
 
 
 @register
@@ -56,7 +56,7 @@ class Drag(ActuatorType):
         return int(spec.params["body"])
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Take the box from the body's mass and inertia, if no size is given."""
+        """Compute the box from the mass and inertia of the body if no size is given."""
         body = bodies[spec.params["body"]]
         size, turn = np.array([spec.params[f"size_{c}"] for c in _XYZ]), Transform()
         if np.isnan(size).any():
@@ -69,7 +69,7 @@ class Drag(ActuatorType):
         return replace(spec, params=turned | spec.params | own)
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a property of the fluid, or a size, is negative."""
+        """Raise ModelError if a density, viscosity or size is negative."""
         for name in ("density", "viscosity", "size_x", "size_y", "size_z"):
             if np.any(group.params[name] < 0.0):
                 raise validate.fail(group.specs[0].element, f"{name} must not be negative", f"write {name} >= 0")
@@ -107,10 +107,10 @@ def _resistance(viscous: Array, quadratic: Array, response: Array, box: Array, l
     """Return the force or the torque of the fluid in the world frame.
 
     Args:
-        viscous, quadratic: factors of the velocity and of its square, along the box's axes.
+        viscous, quadratic: factors of the velocity and of the squared velocity along the axes of the box.
         response: velocity change in one kick per unit of force or torque.
         box: axes of the box.
-        last, change: velocity at the last half step, and its change up to t, world frame.
+        last, change: velocity at the last half step, and velocity change from there to t (world frame).
     """
     along = box.swapaxes(-1, -2)
     v, ahead = rotations.matvec(along, last), rotations.matvec(along, change)
@@ -120,12 +120,12 @@ def _resistance(viscous: Array, quadratic: Array, response: Array, box: Array, l
 
 
 def _beyond(factor: Array, response: Array) -> Array:
-    """Return the excess of the drag in one kick over SHARE_OF_STOP, as a fraction of the speed."""
+    """Return by how much the drag in one kick exceeds SHARE_OF_STOP, as a fraction of the speed."""
     return np.maximum(factor * response - SHARE_OF_STOP, 0.0)
 
 
 def _velocities(work: StepBuffers, bodies: Array, inverse: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Return the velocity and the angular velocity at the last half step, and their extrapolated changes up to t."""
+    """Return velocity and angular velocity. Each is a pair: value at the last half step, and change from there to t."""
     state, last = work.state.arrays, work.twist_before[:, bodies].astype(np.float64)
     older = state["velocity_before"][:, bodies].astype(np.float64)
     before = np.concatenate([older[..., :3], rotations.matvec(inverse, older[..., 3:])], axis=-1)
@@ -148,23 +148,23 @@ def add_drag(
 ) -> int:
     """Add the drag of a fluid, such as air or water, on a body.
 
-    The model has no buoyancy and no lift. Fluid properties, wind and size may differ per world, as signals such as
+    The model has no buoyancy and no lift. Worlds may have different fluids, winds and sizes: write signals such as
     ``drag.<label>.density`` and ``drag.<label>.wind_x``.
 
     Args:
         body: body index.
         density: density of the fluid (kg/m3): 1.2 for air, 1000 for water.
-        viscosity: dynamic viscosity of the fluid, Pa s: 1.8e-5 for air, 1e-3 for water.
-        size: edges of the box along the body's axes (m). Default: the box of uniform density with the mass and the
-            inertia of the body, along its principal axes, as in MuJoCo.
+        viscosity: dynamic viscosity of the fluid (Pa s): 1.8e-5 for air, 1e-3 for water.
+        size: edges of the box along the axes of the body frame (m). Default: the box with the mass and the inertia of
+            the body along the principal axes, as in MuJoCo.
         wind: velocity of the fluid in the world frame (m/s).
         label: unique name.
 
     Returns:
-        The actuator's index.
+        The index of the actuator.
 
     Raises:
-        ModelError: an unknown body, or a negative density, viscosity or size.
+        ModelError: the body is unknown, or a density, viscosity or size is negative.
     """
     element = self.element("actuator", label, "drag")
     index = self.check_body(element, "body", body)

@@ -36,7 +36,7 @@ def _vector(group: Group, name: str) -> Array:
 
 
 def _world_vector(group: Group, work: StepBuffers, name: str) -> Array:
-    """Return the force or torque in the world frame, scaled by the command, (num_worlds, n, 3)."""
+    """Return the force or torque times the command, in the world frame (num_worlds, n, 3)."""
     bodies = group.axis
     vector = _vector(group, name)
     turned = rotations.matvec(work.rotation_real[:, bodies], vector)
@@ -80,7 +80,7 @@ class Force(ActuatorType):
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the command, the fraction of the force: 0 to 1, safe at 0."""
+        """Return the settings of the command, which is the fraction of the force, 0 to 1. Zero is safe."""
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
@@ -88,7 +88,7 @@ class Force(ActuatorType):
         return int(spec.params["body"])
 
     def push(self, group: Group, work: StepBuffers) -> None:
-        """Add the force, and its torque about the center of mass."""
+        """Add the force, and the torque of the force about the center of mass."""
         force = _world_vector(group, work, "force")
         arm = rotations.matvec(work.rotation_real[:, group.axis], _vector(group, "point"))
         add_columns(work.force, group.axis, force)
@@ -118,7 +118,7 @@ class Torque(ActuatorType):
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the command, the fraction of the torque: 0 to 1, safe at 0."""
+        """Return the settings of the command, which is the fraction of the torque, 0 to 1. Zero is safe."""
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
@@ -154,13 +154,13 @@ def add_force(
     Args:
         body: body index.
         force: force vector in ``frame`` (N).
-        point: point of application in the body frame (m). Default: its origin.
-        frame: "world" or "body" (the force rotates with the body).
+        point: point of application in the body frame (m). Default: origin of the body frame.
+        frame: "world" or "body". A force in the body frame rotates with the body.
         label: unique name.
-        at: alternative to ``point``: the point in the world frame (m), for the body's current pose.
+        at: alternative to ``point``: the point in the world frame (m), for the current pose of the body.
 
     Returns:
-        The actuator's index.
+        The index of the actuator.
     """
     element = self.element("actuator", label, "force")
     params = _common(self, element, body, frame)
@@ -177,11 +177,11 @@ def add_torque(self: ModelBuilder, body: int, torque: Vector, frame: str = "worl
     Args:
         body: body index.
         torque: torque vector in ``frame`` (N m).
-        frame: "world" or "body" (the torque rotates with the body).
+        frame: "world" or "body". A torque in the body frame rotates with the body.
         label: unique name.
 
     Returns:
-        The actuator's index.
+        The index of the actuator.
     """
     element = self.element("actuator", label, "torque")
     params = _common(self, element, body, frame)

@@ -79,50 +79,51 @@ def add_hydraulic_cylinder(
     at_b: Vector | None = None,
     vapor_pressure: float = VAPOR_PRESSURE,
 ) -> int:
-    """Add a hydraulic cylinder with its spool valve between two pins.
+    """Add a hydraulic cylinder with a spool valve between two pins.
 
-    ``sim.control[label]`` is the valve command (-1 to 1, positive values extend the cylinder).
-    ``sim.control[label + ".brake"]`` is the brake command (0 to 1). Signals:
+    ``sim.control[label]`` is the valve command, -1 to 1. Positive values extend the cylinder.
+    ``sim.control[label + ".brake"]`` is the brake command, 0 to 1. The signals are
     ``cylinder.<label>.position, .velocity, .pressure_a, .pressure_b, .spool, .force, .void_a, .void_b``.
 
     Args:
         body_a, body_b: bodies, -1 for the world.
-        point_a, point_b: pins in the body frames (m). Default: their origins.
+        point_a, point_b: pins in the body frames (m). Default: origins of the body frames.
         area_a, area_b: piston areas of the chambers A and B (m2). Pressure in A extends the cylinder.
-        volume_a, volume_b: chamber volumes at zero stroke, dead volume included (m3).
+        volume_a, volume_b: chamber volumes at zero stroke with dead volumes (m3).
         stroke_min, stroke_max: strokes at the end stops (m).
         flow_gain: flow gain K of a fully open valve edge (m3/s/sqrt(Pa)), see :func:`gpusim.orifice_gain`.
         length_offset: distance between the pins minus the stroke (m).
         bulk_modulus: bulk modulus of the oil (Pa).
-        supply_pressure, tank_pressure: pressures of the pump supply and of the tank (Pa).
+        supply_pressure, tank_pressure: pressures of the supply and of the tank (Pa).
         viscous_friction: viscous friction (N s/m).
         dry_friction: dry friction (N).
         brake_force: additional dry friction at full brake command (N).
         overlap_supply: overlap c1 of the supply edges, from 0 to below 1.
         overlap_drain: underlap c2 of the drain edges, between -1 and 1. A closed-center valve has a negative c2.
         valve_gain: spool position at command 1.
-        valve_order: order 2 (uses ``valve_frequency``, rad/s, ``valve_damping``) or 1 (``valve_time_constant``, s).
+        valve_order: order of the spool dynamics. Order 2 uses ``valve_frequency`` (rad/s) and ``valve_damping``. Order
+            1 uses ``valve_time_constant`` (s).
         transition_pressure: pressure drop below which the flow through an edge is laminar (Pa).
-        orifice: law of the flow over the pressure drop: "smooth", or "linear" (linear below ``transition_pressure``).
+        orifice: flow as a function of the pressure drop. "smooth" is a smooth function. "linear" is linear below
+            ``transition_pressure``, and a square root above.
         anticavitation_gain: flow gain K of the check valves from the tank (m3/s/sqrt(Pa)).
-        piston_mass: mass of piston and rod (kg). It adds inertia along the axis, but no weight.
-        pressure_a, pressure_b: initial pressures of the chambers (Pa). Default: the tank's pressure.
+        piston_mass: mass of piston and rod (kg). It has inertia along the axis, but no weight.
+        pressure_a, pressure_b: initial pressures of the chambers (Pa). Default: pressure of the tank.
         hose_volume_a, hose_volume_b: additional volumes of the hoses (m3).
         hose_bulk_modulus: effective bulk modulus of hose and oil together (Pa).
         cushion_stiffness, cushion_damping, cushion_length: stiffness (N/m), damping (N s/m) and length (m) of the end
             cushions.
-        stop_restitution: ratio of the speed after an impact on a stop to the speed before the impact, 0 to 1.
-        coupling: "implicit", or "papers" for comparison only (needs a piston mass).
+        stop_restitution: coefficient of restitution of the stops, 0 to 1.
+        coupling: "implicit", or "papers" for comparisons. "papers" needs a piston mass.
         label: unique name.
-        at_a, at_b: alternative to point_a, point_b: the pins in the world frame (m), for the bodies' current poses.
-        vapor_pressure: absolute vapor pressure of the oil (Pa). A chamber at this pressure cavitates: a void opens in
-            it.
+        at_a, at_b: alternative to point_a, point_b: the pins in the world frame (m), for current body poses.
+        vapor_pressure: absolute vapor pressure of the oil (Pa). At this pressure, a void opens in a chamber.
 
     Returns:
-        The actuator's index.
+        The index of the actuator.
 
     Raises:
-        ModelError: an unknown body, or a value out of range. The message names the value.
+        ModelError: a body is unknown, or a value is out of range. The message names the value.
     """
     given = dict(locals())
     element = self.element("actuator", label, "cylinder")

@@ -1,9 +1,9 @@
 """Hydraulic cylinder with spool valve, brake and stroke stops.
 
 With ``coupling="implicit"``, the pressures after the step are linear in the piston velocity (hydraulics.py). So oil
-force, friction and stops form one row, which the solver solves together with the mechanism. With ``coupling="papers"``,
-the piston moves in sub-steps of at most 0.1 ms without its load. Then an impulse couples the piston to the load. This
-coupling exists for comparison only. At the vapor pressure, a void opens in a chamber (cavitation.py).
+force, friction and stops are one row that the solver solves together with the mechanism. With ``coupling="papers"``,
+the piston first moves without the load, in steps of at most 0.1 ms. Then an impulse couples the piston to the load.
+This coupling is only for comparisons. At the vapor pressure, a void opens in a chamber (cavitation.py).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _command_reader(name: str) -> Any:
 
 
 def _supplied(p: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the usual range of a pressure (Pa): tank to supply pressure."""
+    """Return the usual range of a pressure, from tank to supply pressure (Pa)."""
     return p["tank_pressure"], p["supply_pressure"]
 
 
@@ -128,10 +128,10 @@ def is_within(stroke: float, low: float, high: float) -> bool:
 
 
 def check_start(spec: ActuatorSpec, builder: Elements) -> None:
-    """Check that a cylinder's stroke starts between its stops.
+    """Check that the initial stroke of a cylinder is between the stops.
 
     Raises:
-        ModelError: the stroke is outside.
+        ModelError: the stroke is not between the stops.
     """
     p = spec.params
     ends = [
@@ -146,7 +146,7 @@ def check_start(spec: ActuatorSpec, builder: Elements) -> None:
 
 @register
 class HydraulicCylinder(ActuatorType):
-    """Hydraulic cylinder that adds oil force, friction and stops to the axis row between its pins."""
+    """Hydraulic cylinder. It adds oil force, friction and stops to the axis row between the pins."""
 
     name: ClassVar[str] = "cylinder"
     kernel_file: ClassVar[str] = "hydraulic_cylinder.cuh"
@@ -217,9 +217,10 @@ class HydraulicCylinder(ActuatorType):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the valve command, -1 (in) to 1 (out), safe at 0, or of the brake, safe when on.
+        """Return the settings of the valve command or the brake command.
 
-        A brake without force has no effect.
+        The valve command is -1 (retract) to 1 (extend), and 0 is safe. For the brake, on is safe. A brake without force
+        has no effect.
         """
         if name == "brake":
             idle = float(spec.params["brake_force"]) == 0.0
@@ -227,13 +228,13 @@ class HydraulicCylinder(ActuatorType):
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the line between the pins."""
+        """Return the axis row of the line between the pins."""
         p = spec.params
         ends = p["body_a"], p["point_a"], p["body_b"], p["point_b"]
         return maker.line_axis(spec.label, *ends, limit_restitution=p["stop_restitution"])
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
-        """Raise ModelError if the stroke of a cylinder in the starting pose is not between its stops."""
+        """Raise ModelError if the initial stroke of a cylinder is not between the stops."""
         for spec in specs:
             check_start(spec, builder)
 
@@ -259,7 +260,7 @@ class HydraulicCylinder(ActuatorType):
             raise validate.fail(group.specs[0].element, rule, "give absolute pressures with 0 <= vapor <= tank")
 
     def inertia(self, group: Group) -> Array | None:
-        """Return the piston's mass."""
+        """Return the mass of the piston."""
         return group.params["piston_mass"]
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
@@ -311,7 +312,7 @@ class HydraulicCylinder(ActuatorType):
             work.scratch["cylinder.free"] = free_piston(group, work, x)
 
     def _implicit_law(self, group: Group, work: StepBuffers) -> None:
-        """Compute the force law P - D u from both chamber pressures, which are linear in the velocity u."""
+        """Compute the force law P - D u. The chamber pressures are linear in the velocity u."""
         p, scratch = group.params, work.scratch
         a, b = work.circuit.lines(scratch["cylinder.guess"], scratch["cylinder.slope"])
         scratch["cylinder.lines"] = np.stack([a, b, scratch["cylinder.slope"]])
@@ -345,7 +346,7 @@ class HydraulicCylinder(ActuatorType):
 
 
 def cushions(group: Group, work: StepBuffers, x: Array) -> tuple[Array, Array]:
-    """Return P and D (num_worlds, n) of the cushions: one-sided springs within ``cushion_length`` of each stop."""
+    """Return P and D of the cushions (num_worlds, n). They are one-sided springs of ``cushion_length`` at each stop."""
     p = group.params
     impulse, slope = np.zeros_like(x), np.zeros_like(x)
     if not np.any(p["cushion_stiffness"] + p["cushion_damping"] > 0.0):
@@ -361,11 +362,11 @@ def cushions(group: Group, work: StepBuffers, x: Array) -> tuple[Array, Array]:
 
 PRESSURES, VOIDS = ("pressure_a", "pressure_b"), ("void_a", "void_b")
 Start = tuple[Array, Array, Array, float]
-"""Pressures (Pa), voids (m3) and compliances V/beta (m3/Pa) of both chambers, (2, worlds, n), and a step, s."""
+"""Pressures (Pa), voids (m3) and compliances V/beta (m3/Pa) of both chambers (2, worlds, n), and step size (s)."""
 
 
 def circuit(group: Group, openings: tuple[Array, Array, Array, Array], start: Start) -> Circuit:
-    """Return the edges of both chambers from the valve's openings: supply, tank, check valve."""
+    """Return the edges of both chambers (supply, tank, check valve) for the openings of the valve."""
     p = group.params
     if not group.derived:
         supply, tank = p["supply_pressure"], p["tank_pressure"]
@@ -392,9 +393,9 @@ def circuit(group: Group, openings: tuple[Array, Array, Array, Array], start: St
 class Circuit:
     """Valve edges and oil of both chambers of the cylinders.
 
-    ``opened`` (K times the opening) is (edge, chamber, worlds, n). ``reference`` (pressure behind each edge) is
-    (3, 1, worlds, n). ``area``, ``pressure``, ``void`` and ``compliance`` are (chamber, worlds, n). ``pressure``,
-    ``void`` and ``compliance`` hold the values at the start of a step.
+    ``opened`` is K times the opening (edge, chamber, worlds, n). ``reference`` is the pressure behind each edge
+    (3, 1, worlds, n). ``area``, ``pressure``, ``void`` and ``compliance`` are (chamber, worlds, n). The last three are
+    the values at the start of a step.
     """
 
     opened: Array
@@ -409,14 +410,14 @@ class Circuit:
     compliance: Array
     h: float
     speed: Any = None
-    """Velocity of the last guess, (worlds, n)."""
+    """Velocity of the last guess (worlds, n)."""
 
     def lines(self, guess: Array, slope: Array) -> tuple[Array, Array]:
         """Return both pressures after the step as linear functions ``p+ = a - b v``. In chamber B, b is not positive.
 
         Args:
-            guess: pressures at which the chord conductances are computed, (2, worlds, n).
-            slope: b where a void stays open, (2, worlds, n), NaN elsewhere.
+            guess: pressures at which the chord conductances are computed (2, worlds, n).
+            slope: b for chambers whose void stays open, and NaN for all others (2, worlds, n).
 
         Returns:
             a (Pa) and b (Pa s/m), both (2, worlds, n).
@@ -441,7 +442,7 @@ class Circuit:
         return total, inflow
 
     def _balance(self, p: Array, velocity: Array) -> Array:
-        """Return the residual of a chamber's flow balance at a pressure (m3/s): the flow into the void."""
+        """Return the residual of the flow balance of a chamber at a pressure: the flow into the void (m3/s)."""
         total, inflow = self._edges(p)
         stored = self.compliance * (p - self.pressure) + self.void
         return np.asarray(stored / self.h - (inflow - total * p) + self.area * velocity)
@@ -451,10 +452,10 @@ class Circuit:
         return self.refit(pressure, np.full_like(pressure, np.inf), self.speed)
 
     def refit(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:
-        """Return better pressure guesses, and the slopes b where a void stays open at vapor pressure (NaN elsewhere).
+        """Return better pressure guesses, and the slopes b of chambers whose void stays open (NaN for all others).
 
-        A velocity guess may give a pressure below the vapor pressure, although the solution stays above. So a void
-        opens only after two such guesses in a row.
+        A velocity guess may give a pressure below the vapor pressure although the solution is above. So a void opens
+        only after two such guesses in a row.
         """
         low = (self.void != 0.0) | (guess == self.vapor) | ((p < self.vapor) & (guess < self.vapor))
         if not low.any():
@@ -466,7 +467,7 @@ class Circuit:
         return np.where(empty, least, np.where(low, np.maximum(p, least), p)), np.where(empty, slope, np.nan)
 
     def settled(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:
-        """Return pressures and voids after the step at a velocity, by bisection near the vapor pressure."""
+        """Return pressures and voids after the step at a velocity. Near the vapor pressure, use bisection."""
         low = (self.void != 0.0) | (p < self.vapor) | (guess == self.vapor)
         void = np.zeros_like(p)
         if not low.any():

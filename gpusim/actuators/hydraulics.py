@@ -1,6 +1,6 @@
-"""Building blocks of hydraulics: valve, edge (orifice), chamber.
+"""Building blocks of hydraulics: valve, edge (orifice) and chamber.
 
-Except for ``orifice_gain``, the functions work on arrays (1 or num_worlds, n). One call computes all edges or chambers.
+Except for ``orifice_gain``, arguments are arrays (1 or num_worlds, n). One call computes all edges or chambers.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from gpusim.errors import ModelError
 from gpusim.typing import Array
 
 PAPERS_SUBSTEP = 1e-4
-"""Step of the piston with ``coupling="papers"``, s."""
+"""Maximum step of the piston with ``coupling="papers"``, s."""
 
 
 def orifice_gain(discharge_coefficient: float, spool_diameter: float, spool_travel: float, density: float) -> float:
-    """Return the flow gain K of a fully open spool edge: ``Q = K sqrt(dp)`` with K = alpha pi d x sqrt(2/rho).
+    """Return the flow gain K = alpha pi d x sqrt(2/rho) of a fully open spool edge. The flow is ``Q = K sqrt(dp)``.
 
     Args:
-        discharge_coefficient: discharge coefficient alpha, 0.6 to 0.7 for sharp edges.
+        discharge_coefficient: discharge coefficient alpha (0.6 to 0.7 for sharp edges).
         spool_diameter: diameter d of the spool (m).
         spool_travel: travel x of the spool at full command (m).
         density: density rho of the oil (kg/m3).
 
     Returns:
-        K (m3/s/sqrt(Pa)).
+        Flow gain K (m3/s/sqrt(Pa)).
 
     Raises:
         ModelError: a value is not positive.
@@ -47,7 +47,7 @@ def orifice_gain(discharge_coefficient: float, spool_diameter: float, spool_trav
 def second_order_valve(
     position: Array, rate: Array, command: Array, gain: Array, frequency: Array, damping: Array, h: float
 ) -> tuple[Array, Array, Array]:
-    """Compute an exact step of the spool position x: ``x'' + 2 D w x' + w^2 x = K w^2 u`` with constant command u.
+    """Compute an exact step of the spool position x: ``x'' + 2 D w x' + w^2 x = K w^2 u`` with a constant command u.
 
     Returns:
         Position and rate at the end of the step, and the mean position over the step.
@@ -76,7 +76,7 @@ def second_order_valve(
 def first_order_valve(
     position: Array, command: Array, gain: Array, time_constant: Array, h: float
 ) -> tuple[Array, Array]:
-    """Compute an exact step of ``T x' + x = K u`` with constant u. Return the final and the mean position."""
+    """Compute an exact step of ``T x' + x = K u`` with a constant command u. Return the final and the mean position."""
     target = gain * command
     ratio = h / time_constant
     offset = position - target
@@ -86,8 +86,9 @@ def first_order_valve(
 def edge_openings(spool: Array, overlap_supply: Array, overlap_drain: Array) -> tuple[Array, Array, Array, Array]:
     """Return the openings (0 to 1) of the edges supply to A, A to tank, supply to B, and B to tank.
 
-    At the spool position x, the edge supply to A has the opening max(0, (x - c1)/(1 - c1)), and the edge B to tank
-    max(0, (x + c2)/(1 + c2)). The other two edges have the same laws with -x. A closed-center valve has c2 < 0.
+    At the spool position x, the edge from supply to A has the opening max(0, (x - c1)/(1 - c1)). The edge from B to
+    tank has the opening max(0, (x + c2)/(1 + c2)). For the other two edges, replace x by -x. A closed-center valve has
+    c2 < 0.
     """
     x = np.clip(spool, -1.0, 1.0)
 
@@ -107,8 +108,8 @@ def edge_conductance(opened: Array, drop: Array, transition: Array, linear: Arra
         opened: flow gain K times opening (m3/s/sqrt(Pa)).
         drop: pressure drop p_ref - p (Pa).
         transition: pressure drop below which the flow is laminar (Pa).
-        linear: where True, Q = K a sign(d) sqrt(|d|), linear below the transition. Elsewhere, or everywhere with None,
-            the smooth law Q = K a d/(d^2 + p_tr^2)^(1/4).
+        linear: mask of the edges with the flow Q = K a sign(d) sqrt(|d|), which is linear below the transition. All
+            other edges, or all edges if None, have the smooth flow Q = K a d/(d^2 + p_tr^2)^(1/4).
     """
     root = np.sqrt(np.sqrt(drop * drop + transition * transition))
     if linear is not None:
@@ -127,7 +128,7 @@ def chamber(
     Args:
         pressure: pressure at the start of the step (Pa).
         compliance: V/beta of chamber and hose (m3/Pa).
-        area: piston area S (m2), negative for the chamber that shrinks when the piston extends.
+        area: piston area S (m2). For the chamber that shrinks when the piston extends, S is negative.
         conductance: sum of the conductances G of the edges (m3/s/Pa).
         inflow: sum of G p_ref over the edges (m3/s).
         h: step size (s).
@@ -141,7 +142,7 @@ def chamber(
 
 
 def compliances(p: dict[str, Array], x: Array) -> Array:
-    """Return V/beta (m3/Pa) of both chambers with their hoses at the stroke x, (2, worlds, n)."""
+    """Return V/beta of both chambers with hoses at the stroke x (2, worlds, n), m3/Pa."""
     bulk, hose = p["bulk_modulus"], p["hose_bulk_modulus"]
     return np.stack(
         [
@@ -152,14 +153,15 @@ def compliances(p: dict[str, Array], x: Array) -> Array:
 
 
 def middle_stroke(p: dict[str, Array], oil: Array, speed: Array, h: float) -> Array:
-    """Return the stroke in the middle of the step, within the stops (m).
+    """Return the stroke in the middle of the step, clipped to the stops (m).
 
-    With the oil volume of the middle, a closed chamber that returns to its stroke returns to its pressure.
+    The step uses the oil volume at this stroke. So if a closed chamber returns to a stroke, it returns to the same
+    pressure.
 
     Args:
         p: parameters ``stroke_min`` and ``stroke_max`` (m).
-        oil: stroke that the oil volume represents, at the start of the step (m).
-        speed: velocity half a step earlier (m/s).
+        oil: integrated stroke at the start of the step (m).
+        speed: velocity at the last half step (m/s).
         h: step size (s).
     """
     low, high = np.minimum(p["stroke_min"], oil), np.maximum(p["stroke_max"], oil)
@@ -167,10 +169,10 @@ def middle_stroke(p: dict[str, Array], oil: Array, speed: Array, h: float) -> Ar
 
 
 def free_piston(group: Group, work: StepBuffers, x: Array) -> Array:
-    """Return the unloaded piston's velocity with ``coupling="papers"``, and pressures and voids after the step.
+    """Return the velocity of the unloaded piston with ``coupling="papers"``, and pressures and voids after the step.
 
-    The piston starts with the velocity of its load. Only the piston's mass and viscous friction resist the oil force.
-    Afterwards, the impulse ``m_p (v_piston - u+)`` couples piston and load again.
+    The piston starts with the velocity of the load. Only mass and viscous friction of the piston resist the oil force.
+    Afterwards, the impulse ``m_p (v_piston - u+)`` couples the piston and the load again.
 
     Args:
         group: the cylinders.

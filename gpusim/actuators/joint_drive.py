@@ -1,9 +1,10 @@
-"""Efforts (force or torque) on a joint coordinate for controllers: a plain effort, and a servo with feed-forward.
+"""Efforts (forces or torques) on a joint coordinate for controllers: a plain effort, and a servo with feed-forward.
 
     effort = clamp(stiffness (target - q) + damping (velocity - q') + feed-forward, lower, upper)
 
-The spring and the damper are soft rows (see spring.py), stable at any gain. Commands act by their mean over the
-velocity update (kick), so an effort that varies with time is second-order accurate. q is the joint coordinate.
+q is the joint coordinate. The spring and the damper are soft rows (see spring.py) and stable at any gain. The servo
+uses the mean of each command over the velocity update (kick). So an effort that varies with time is second-order
+accurate.
 """
 
 from __future__ import annotations
@@ -67,11 +68,11 @@ class JointDrive(ActuatorType):
         return float(spec.params.get(f"first_{name}", 0.0))
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the joint's coordinate."""
+        """Return the axis row of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of an effort or rate, safe at zero, or of a position, safe at the current position."""
+        """Return the settings of a command. The safe effort or velocity is 0. The safe position is the current one."""
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
         if name == "effort":
@@ -87,7 +88,7 @@ class JointDrive(ActuatorType):
         return UiHints(*ends, safe=None, unit=unit, springs=False, measured=measured, limited=False)
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a gain is negative, or the limits are out of order or exclude zero."""
+        """Raise ModelError if a gain is negative, or the limits are swapped or exclude zero."""
         p, element = group.params, group.specs[0].element
         for name in ("stiffness", "damping"):
             if name in p and np.any(p[name] < 0.0):
@@ -98,7 +99,7 @@ class JointDrive(ActuatorType):
             raise validate.fail(element, "its limits leave zero out", "write lower <= 0 <= upper")
 
     def _add(self, group: Group, work: StepBuffers, impulse: Array, slope: Array) -> None:
-        """Add the law P - D u, clamped to the limits."""
+        """Add the impulse law P - D u, clamped to the limits."""
         p, kick = group.params, work.kick_time
         limited = np.isfinite(p["upper"])
         upper, lower = np.where(limited, p["upper"], 0.0), np.where(limited, p["lower"], 0.0)
@@ -111,7 +112,7 @@ class JointDrive(ActuatorType):
 
 @register
 class JointForce(JointDrive):
-    """Effort ``sim.control[label]`` along the coordinate, within limits (N m, or N on a translation)."""
+    """Effort ``sim.control[label]`` along a joint coordinate, clamped to limits (N m, or N on a translation)."""
 
     name: ClassVar[str] = "joint_force"
     prefix: ClassVar[str] = "force"
@@ -141,7 +142,7 @@ _TRACKED = """const int axis = w.tracking_servo_axis()[i];
 
 @register
 class TrackingServo(JointDrive):
-    """Servo with a target, its rate, and feed-forward."""
+    """Servo with a target position, a target velocity and a feed-forward effort."""
 
     name: ClassVar[str] = "tracking_servo"
     prefix: ClassVar[str] = "servo"
@@ -157,7 +158,7 @@ class TrackingServo(JointDrive):
     )
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add a spring to the target, a damper to its rate, and the feed-forward."""
+        """Add a spring to the target position, a damper to the target velocity, and the feed-forward effort."""
         if velocity is not None:
             return
         p = group.params
@@ -168,7 +169,7 @@ class TrackingServo(JointDrive):
 
 
 def checked_limits(element: str, limit: Any) -> dict[str, float]:
-    """Return both limits. ``limit`` is one number for both signs, (least, greatest), or None."""
+    """Return both limits. ``limit``: one number for both signs, a pair (minimum, maximum), or None."""
     if limit is None:
         return {"lower": -math.inf, "upper": math.inf}
     if np.ndim(np.array(limit, dtype=object)) == 0:  # of objects, for lists of uneven length too
@@ -193,23 +194,23 @@ def add_joint_force(
     delay: float = 0.0,
     max_delay: float | None = None,
 ) -> int:
-    """Add a torque or force on a joint coordinate. ``sim.control[label]`` is its value in N m or N.
+    """Add a torque or force on a joint coordinate. ``sim.control[label]`` is the torque or force (N m or N).
 
     Args:
         joint: joint index.
-        limit: greatest effort in both directions, or (least, greatest), in N m or N. None: no limit.
-        axis: index of the joint's coordinate.
-        label: unique name, for signals ``force.<label>.command`` (after the delay) and ``.force``.
-        delay: time from a command to its effect (s), rounded to whole steps.
-        max_delay: greatest delay (s), default ``delay``. Up to this limit, the delay may differ per world, as signal
+        limit: maximum effort in both directions, or a pair (minimum, maximum), in N m or N. None is no limit.
+        axis: index of the joint coordinate.
+        label: unique name. The signals are ``force.<label>.command`` (after the delay) and ``force.<label>.force``.
+        delay: time from a command to the effect of the command (s), rounded to whole steps.
+        max_delay: maximum delay (s), by default ``delay``. Worlds may have different delays: write the signal
             ``force.<label>.delay``.
 
     Returns:
-        The actuator's index.
+        The index of the actuator.
 
     Raises:
-        ModelError: limits that are swapped or exclude zero, an unknown joint or coordinate, a delay that is
-            negative or above ``max_delay``.
+        ModelError: the limits are swapped or exclude zero, the joint or coordinate is unknown, or the delay is negative
+            or above ``max_delay``.
     """
     element = self.element("actuator", label, "joint_force")
     params = {"joint": self.check_joint(element, "joint", joint, axis), "axis": axis}
@@ -230,29 +231,29 @@ def add_tracking_servo(
     delay: float = 0.0,
     max_delay: float | None = None,
 ) -> int:
-    """Add a servo with a position and a velocity target and a feed-forward effort, on a joint coordinate.
+    """Add a servo on a joint coordinate, with target position, target velocity and feed-forward effort.
 
-    ``sim.control[label]`` is the target position (rad or m). The command ``<label>.velocity`` is the target velocity,
-    and ``<label>.effort`` the feed-forward (N m or N). Both are initially zero.
+    ``sim.control[label]`` is the target position (rad or m). The command ``<label>.velocity`` is the target velocity
+    (rad/s or m/s). The command ``<label>.effort`` is the feed-forward effort (N m or N). Both are initially zero.
 
     Args:
         joint: joint index.
-        stiffness: position gain (N m/rad or N/m). 0: none.
-        damping: velocity gain (N m s/rad or N s/m). 0: none.
-        limit: greatest total effort in both directions, or (least, greatest), in N m or N. None: no limit.
+        stiffness: position gain (N m/rad or N/m).
+        damping: velocity gain (N m s/rad or N s/m).
+        limit: maximum total effort in both directions, or a pair (minimum, maximum), in N m or N. None is no limit.
         target: initial target position.
-        axis: index of the joint's coordinate.
-        label: unique name, for signals ``servo.<label>.target`` (after the delay) and ``.force``.
-        delay: time from a command to its effect (s), rounded to whole steps.
-        max_delay: greatest delay (s), default ``delay``. Up to this limit, the delay may differ per world, as signal
+        axis: index of the joint coordinate.
+        label: unique name. The signals are ``servo.<label>.target`` (after the delay) and ``servo.<label>.force``.
+        delay: time from a command to the effect of the command (s), rounded to whole steps.
+        max_delay: maximum delay (s), by default ``delay``. Worlds may have different delays: write the signal
             ``servo.<label>.delay``.
 
     Returns:
-        The actuator's index.
+        The index of the actuator.
 
     Raises:
-        ModelError: a negative gain, limits that are swapped or exclude zero, an unknown joint or coordinate, a
-            delay that is negative or above ``max_delay``.
+        ModelError: a gain is negative, the limits are swapped or exclude zero, the joint or coordinate is unknown, or
+            the delay is negative or above ``max_delay``.
     """
     element = self.element("actuator", label, "tracking_servo")
     params: dict[str, Any] = {

@@ -1,9 +1,9 @@
-"""Springs and dampers between all six coordinates of a joint, with full matrices: the general form of a bushing.
+"""Bushing: springs and dampers over all six coordinates of a joint, with full matrices.
 
     F = -K q - C q',   K, C (6, 6) symmetric,   q: coordinates of the joint
 
-Each matrix entry acts like a spring or a damper (spring.py), so the law is second-order accurate. It is stable for any
-positive semidefinite K and C.
+Each matrix entry acts like a spring or a damper (spring.py). So the force law is second-order accurate, and stable for
+any positive semidefinite K and C.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from gpusim.typing import Array
 
 SIZE = 6
 ENTRIES = tuple((i, j) for i in range(SIZE) for j in range(i, SIZE))
-"""Upper triangle by rows, the order of the parameters."""
+"""Entries of the upper triangle by rows, in the order of the parameters."""
 FORCES = ("force_x", "force_y", "force_z", "torque_x", "torque_y", "torque_z")
 
 
 def matrix(group: Group, letter: str, number: int) -> Array:
-    """Return K ("k") or C ("c") of one actuator, (1 or num_worlds, 6, 6)."""
+    """Return K ("k") or C ("c") of one actuator (1 or num_worlds, 6, 6)."""
     columns = {entry: group.params[f"{letter}{entry[0]}{entry[1]}"][:, number] for entry in ENTRIES}
     worlds = max(column.size for column in columns.values())
     full = np.zeros((worlds, SIZE, SIZE))

@@ -1,20 +1,20 @@
 """Muscles: MuJoCo's model, a Hill-type muscle without an elastic tendon.
 
-With the length l, the activation a and the peak force F0, the force along l is
+l is the length, a the activation and F0 the peak force. The force along l is
 
     f = -F0 (a FL(L) FV(V) + FP(L)),   L = r0 + (l - l0)/L0,   V = l'/(L0 vmax),   L0 = (l1 - l0)/(r1 - r0)
 
-(l0, l1) is ``length_range`` and (r0, r1) ``operating_range``. FL, FV and FP are MuJoCo's active length, active velocity
-and passive curves (mju_muscleGain and mju_muscleBias). The activation follows the excitation u, after Millard et al.
-2013,
+(l0, l1) is ``length_range`` and (r0, r1) is ``operating_range``. FL, FV and FP are MuJoCo's active length, active
+velocity and passive curves (mju_muscleGain and mju_muscleBias). The activation depends on the excitation u (Millard et
+al. 2013):
 
     a' = (u - a)/tau,   tau = tau_act (0.5 + 1.5 a) where u > a,   tau_deact/(0.5 + 1.5 a) where u < a
 
-With ``tausmooth`` the time constant changes smoothly where abs(u - a) is small. The activation is integrated by the
-Runge-Kutta method of order 4, and never overshoots u, at any step size.
+With ``tausmooth``, the time constant changes smoothly where abs(u - a) is small. The Runge-Kutta method of order 4
+integrates the activation. The activation never overshoots u, at any step size.
 
 The force is implicit in the velocity, so a short and strong muscle is stable at any step size. The passive force is the
-mean over the motion in a velocity update (kick), which conserves the elastic energy.
+mean over the motion in a velocity update (kick). This conserves the elastic energy.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ def force_velocity(p: Params, velocity: Array) -> tuple[Array, Array]:
 
 
 def passive_force(p: Params, start: Array, end: Array) -> tuple[Array, Array]:
-    """Return the mean of FP between two normalized lengths, and its derivative with respect to the second one.
+    """Return the mean of FP from ``start`` to ``end``, and the derivative with respect to ``end``.
 
-    If both lengths are equal, return FP and half its slope.
+    If both normalized lengths are equal, return FP and half the slope of FP.
     """
     half = 0.5 * (p["lmax"] - 1.0)
     a, b = (start - 1.0) / half, (end - 1.0) / half
@@ -101,7 +101,7 @@ def passive_force(p: Params, start: Array, end: Array) -> tuple[Array, Array]:
 
 
 def muscle_force(p: Params, length: Array, velocity: Array, activation: Array) -> Array:
-    """Return the force along the length (N) at a length (m) and a rate (m/s). Negative: the muscle pulls."""
+    """Return the force along the length (N) at a length (m) and a rate (m/s). Pulling forces are negative."""
     at = normalized_length(p, length)
     speed = velocity / (optimum_length(p) * p["vmax"])
     active = activation * force_length(p, at)[0] * force_velocity(p, speed)[0]
@@ -202,11 +202,11 @@ class Muscle(RefittedLaw):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the excitation: 0 to 1, safe at 0."""
+        """Return the settings of the excitation, 0 to 1. Zero is safe."""
         return UiHints(lower=0.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the joint's coordinate."""
+        """Return the axis row of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def check(self, group: Group) -> None:
@@ -229,7 +229,7 @@ class Muscle(RefittedLaw):
             raise validate.fail(element, rule, "write normalized lengths, such as lmin = 0.5 and lmax = 1.6")
 
     def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
-        """Return the impulse p of this velocity update (kick) for a guess of u+, and -dp/du+, both (num_worlds, n)."""
+        """Return the impulse p of this velocity update (kick) at a guess of u+, and -dp/du+, both (num_worlds, n)."""
         p, kick = group.params, work.kick_time.astype(np.float64)
         gear, peak, unit = p["gear"], p["peak_force"], optimum_length(p)
         before, before_last = (r[:, group.axis].astype(np.float64) for r in (work.rate, work.rate_old))
@@ -255,7 +255,7 @@ class Muscle(RefittedLaw):
         return kick * force, kick * (active * drop * per_rate * weight + gear * peak * hard + ahead * spring)
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Move the activation towards the excitation of the coming step."""
+        """Integrate the activation over the step with the current excitation."""
         excitation, before = work.command_now(group, "excitation"), group.state["activation"].astype(np.float64)
         group.state["activation"] = activation_after(group.params, excitation, before, work.h)
 
@@ -281,33 +281,33 @@ def add_muscle(
 ) -> int:
     """Add a muscle on a joint coordinate or a tendon, as in MuJoCo.
 
-    ``sim.control[label]`` is the excitation, 0 to 1. The muscle pulls: it shortens its length, which is gear times the
-    coordinate. For a muscle along a line between points, attach it to a distance joint or to a tendon.
+    ``sim.control[label]`` is the excitation, 0 to 1. The length of the muscle is gear times the coordinate. The muscle
+    pulls, so it makes this length shorter. For a muscle along a line between points, use a distance joint or a tendon.
 
     Args:
         joint: joint or tendon index.
         peak_force: active force at full activation, optimum length and zero velocity (N).
-        length_range: (least, greatest) length that the joints allow (m), like MuJoCo's ``lengthrange``.
-        gear: length per coordinate. On a rotation: the moment arm, m/rad. With a negative gear, the muscle pulls
-            towards larger coordinates.
-        operating_range: (least, greatest) normalized length (length divided by optimum length), at the ends of
-            ``length_range``.
+        length_range: (minimum, maximum) length that the joints allow (m), like MuJoCo's ``lengthrange``.
+        gear: length per coordinate. On a rotation, this is the moment arm (m/rad). With a negative gear, the muscle
+            pulls towards larger coordinates.
+        operating_range: normalized lengths at the ends of ``length_range``. A normalized length is the length divided
+            by the optimum length.
         timeconst: time constants of a rising and a falling activation (s).
-        tausmooth: width of the smooth change between the two time constants, in u - a. 0: an abrupt change.
+        tausmooth: width of the smooth change between the two time constants, in u - a. 0 is an abrupt change.
         lmin, lmax: normalized lengths between which the muscle has an active force, lmin < 1 < lmax.
-        vmax: shortening speed at which the active force is zero, optimum lengths per second.
-        fpmax: scale of the passive force, divided by the peak force. The passive force begins at the optimum length.
-            Midway between the optimum length and lmax, it is half of ``fpmax`` times the peak force.
+        vmax: shortening speed at which the active force is zero (optimum lengths per second).
+        fpmax: scale of the passive force, as a fraction of the peak force. The passive force begins at the optimum
+            length. Midway between the optimum length and lmax, it is half of ``fpmax`` times the peak force.
         fvmax: active force at fast lengthening, divided by the peak force, 1 or more.
         activation: initial activation, 0 to 1.
-        axis: index of the joint's coordinate.
-        label: unique name, for signals ``muscle.<label>.activation``, ``.force``, ``.length`` and ``.velocity``.
+        axis: index of the joint coordinate.
+        label: unique name. The signals are ``muscle.<label>.activation``, ``.force``, ``.length`` and ``.velocity``.
 
     Returns:
-        The actuator's index.
+        The index of the actuator.
 
     Raises:
-        ModelError: an unknown joint or coordinate, or a number out of its range.
+        ModelError: the joint or coordinate is unknown, or a number is out of range.
     """
     element = self.element("actuator", label, "muscle")
     params: dict[str, Any] = {"joint": self.check_joint(element, "joint", joint, axis), "axis": axis}

@@ -7,8 +7,9 @@ of the path plus a correction over the remaining n substeps:
 
     u* = v + a (s + h/2) + j (s^2 + s h + h^2/3)/2 + (x + v s + a s^2/2 + j s^3/6 - q)/(n h)
 
-At the end of each step, positions match the path to third order, and half-step velocities match it to second order. The
-row applies the impulse D (u* - u). D is far above the inertia of all bodies together, so the rate u is almost u*.
+At the end of each step, the position error is of third order, and the error of half-step velocities of second order.
+The row applies the impulse D (u* - u). D is much larger than the inertia of all bodies together, so the rate u is
+almost u*.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ STIFFNESS = 1e7
 SMOOTH_RATE, SMOOTH_WAY = 0.05, 0.02
 """Greatest errors of v and x on a path with the jerk j, divided by j dt^2 and j dt^3."""
 JUMP_SPEED = 20.0
-"""Speed (m/s or rad/s) above which the motion counts as a jump."""
+"""Speed above which the motion counts as a jump (m/s or rad/s)."""
 _SPEEDS = {"velocity": 1.0, "acceleration": 10.0}
-"""Greatest rates in control panels, m/s or rad/s, and m/s2 or rad/s2."""
+"""Maximum velocity and acceleration in control panels (m and rad, s)."""
 
 
 def read_target(group: Group, now: StateReader) -> Array:
@@ -56,7 +57,7 @@ def read_target(group: Group, now: StateReader) -> Array:
 
 @register
 class PrescribedMotion(ActuatorType):
-    """Motion of a joint coordinate that follows its commands."""
+    """Motion of a joint coordinate along the path in the commands."""
 
     name: ClassVar[str] = "motion"
     prefix: ClassVar[str] = "motion"
@@ -86,7 +87,7 @@ class PrescribedMotion(ActuatorType):
         return float(spec.params["position"]) if name == "position" else 0.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of a position, safe at the current joint position, or of a rate, safe at zero."""
+        """Return the settings of a command. The safe position is the current joint position. Safe rates are 0."""
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
         if name != "position":
@@ -97,7 +98,7 @@ class PrescribedMotion(ActuatorType):
         return UiHints(*ends, safe=None, unit=unit, springs=False, measured=measured, limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Return the spec with D from the mass or the inertia of all bodies."""
+        """Return the spec with D, computed from the mass or the inertia of all bodies."""
         mass = sum(body.mass for body in bodies if not body.kinematic)
         places = np.array([body.xform.position for body in bodies]).reshape(-1, 3)
         size = float(np.linalg.norm(np.ptp(places, axis=0))) if len(places) else 0.0
@@ -105,7 +106,7 @@ class PrescribedMotion(ActuatorType):
         return replace(spec, params=spec.params | {"slope": STIFFNESS * (inertia if spec.params["turns"] else mass)})
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the joint's coordinate."""
+        """Return the axis row of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def _jerk(self, group: Group, work: Any) -> Array:
@@ -144,7 +145,7 @@ class PrescribedMotion(ActuatorType):
             work.add_law(group, slope * self._rate(group, work), slope)
 
     def advance(self, group: Group, work: Any) -> None:
-        """Add the motion's impulse in this substep to the mean force over the step."""
+        """Add the impulse of the motion in this substep to the mean force over the step."""
         state, kick, at = work.state.arrays, work.kick_time.astype(float), group.axis
         rate, slope = work.rate_next[:, at].astype(float), work.broadcast(group.params["slope"])
         total, slopes = (part[:, at].astype(float) for part in work.law.total(work.mode))
@@ -158,7 +159,7 @@ class PrescribedMotion(ActuatorType):
         group.state["jerk"] = np.where(begins, self._jerk(group, work), group.state["jerk"])
 
     def jump(self, group: Group, work: Any) -> Array:
-        """Return the distance to the path at the start of a step, or 0 if the motion needs less than JUMP_SPEED."""
+        """Return the distance to the path at the start of a step, or 0 if the required speed is below JUMP_SPEED."""
         done, count = work.state.arrays["sensed_substeps"][:, None], work.config.substeps
         way = np.abs(work.control[:, group.control["position"]] - work.axis_position[:, group.axis])
         begins = (done == 0) | (done >= count)
@@ -170,21 +171,21 @@ def add_motion(self: ModelBuilder, joint: int, axis: int = 0, position: float = 
     """Add a prescribed motion: a joint coordinate follows a path x(t). The force has no limit.
 
     ``sim.control[label]`` is the position x at the start of the step (m or rad). The commands ``<label>.velocity`` and
-    ``<label>.acceleration`` are the first and second time derivatives of x at that time. Write all three before each
-    step, or drive them by a diagram (block ``trajectory`` has these outputs) or by
-    ``gpusim.command_schedule.follow_paths``. Errors are second order in dt. A jump (a change that needs more than 20
-    m/s or rad/s) happens in one step, with the force that it needs. The simulation warns of the first jump.
+    ``<label>.acceleration`` are the velocity and acceleration of the path at this time. Write all three commands before
+    each step, or use a diagram with the block ``trajectory``, or ``gpusim.command_schedule.follow_paths``. Errors are
+    of second order in dt. A jump is a change that needs more than 20 m/s or rad/s. The motion executes a jump in one
+    step, with any force. The simulation warns of the first jump.
 
     Args:
-        joint: joint index. With a prismatic joint to the world, a body moves like a kinematic body, but its sensors
-            read correct values.
-        axis: index of the joint's coordinate.
+        joint: joint index. With a prismatic joint to the world, a body moves like a kinematic body, but sensors on the
+            body read correct values.
+        axis: index of the joint coordinate.
         position: initial position. The joint must start at this position.
-        label: unique name, for signals ``motion.<label>.target`` and ``motion.<label>.force``, the mean force or torque
-            of the motion over the last step (N or N m).
+        label: unique name. The signal ``motion.<label>.target`` is the commanded position. ``motion.<label>.force`` is
+            the mean force or torque of the motion over the last step (N or N m).
 
     Returns:
-        The actuator's index.
+        The index of the actuator.
 
     Raises:
         ModelError: the coordinate is part of a rotation vector, or already has a motion.

@@ -1,9 +1,9 @@
 """Force laws that are nonlinear in the row velocity u+ after the step.
 
-The solver refits a line P - D u+ at each better guess of u+. Each refit first solves the row alone, without the other
-rows. The line goes through the solution of the row alone, and has the slope of the law there. If the previous slope is
-close enough, the line keeps the previous slope, so that the factorization of the direct solver stays valid. If the
-guesses of a row oscillate, the line goes through the last two guesses.
+The solver refits a line P - D u+ to the force law at each better guess of u+. Each refit first solves the row alone,
+without the other rows. The line is the tangent of the force law at this solution. If the previous slope is close
+enough, the line keeps the previous slope, so that the factorization of the direct solver stays valid. If the guesses of
+a row oscillate, the line goes through the last two guesses.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from gpusim.typing import Array
 ROUNDS, SETTLED, ROUNDING = 40, 1e-6, 1e-14
 """Newton's method in ``solve_alone``: maximum number of iterations, and tolerances relative to step and velocity."""
 KEPT = 0.2
-"""Relative change of the row's slope above which the slope is updated and the matrix is factored again."""
+"""Relative change of the slope of a row above which the solver updates the slope and factors the matrix again."""
 SWINGING, LEAST_SHARE = 0.5, 0.05
-"""Guesses oscillate if a move reverses by more than these shares of the previous move and of the velocity."""
+"""Guesses oscillate if a move reverses, and exceeds these fractions of the previous move and of the velocity."""
 
 
 class RefittedLaw(ActuatorType, ABC):
-    """Base class of actuators on one axis row whose impulse falls with the row velocity u+."""
+    """Base class of actuators on one axis row. The impulse decreases when the row velocity u+ increases."""
 
     kernel: ClassVar[tuple[str, ...]] = ("evaluate", "relinearize")
     kernel_scratch: ClassVar[tuple[str, ...]] = ("guess", "guess_impulse", "move")
@@ -38,15 +38,15 @@ class RefittedLaw(ActuatorType, ABC):
     def solve_alone(
         self, group: Group, work: StepBuffers, guess: Array, given: Array, others: Array
     ) -> tuple[Array, Array, Array]:
-        """Return velocity u, impulse p and slope of the law for the row alone: ``u = guess + response (p - given)``.
+        """Solve ``u = guess + response (p - given)`` for the row alone. Return velocity u, impulse p(u) and slope.
 
-        Newton's method solves for u, with bisection if a step leaves the bracket of the solution.
+        The method is Newton's method, with bisection if a step leaves the bracket of the solution.
 
         Args:
-            group, work: actuators with this law, and the running step.
-            guess: row velocity from the solver, (num_worlds, n).
+            group, work: actuators with this force law, and the running step.
+            guess: row velocity from the solver (num_worlds, n).
             given: impulse of the row in the solution ``guess``.
-            others: slope of the other laws on the row, which reduces the response of the row.
+            others: sum of the slopes of all other force laws on the row. It reduces the response of the row.
         """
         response = work.response[:, group.axis].astype(np.float64)
         response = response / (1.0 + response * others)
@@ -68,7 +68,7 @@ class RefittedLaw(ActuatorType, ABC):
         return rate, impulse, slope
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add a line P - D u+ that is fitted to the law."""
+        """Add a line P - D u+ that is fitted to the force law."""
         place = f"{self.name}.guess"
         if velocity is None:
             rate = work.rate[:, group.axis].astype(np.float64)

@@ -31,9 +31,9 @@ from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 _FREE_RANGE = {TRANSLATION: 1.0, DISTANCE: 1.0}
-"""Half of the panel's range for a position without limits, m. Rotations use pi rad."""
+"""Half of the panel range for a position without limits (m). Rotations use pi rad."""
 _FREE_SPEED = {TRANSLATION: 1.0, DISTANCE: 1.0}
-"""Greatest velocity in the panel, m/s. Rotations use pi rad/s."""
+"""Maximum velocity in the panel (m/s). Rotations use pi rad/s."""
 
 
 def read_target(group: Group, now: StateReader) -> Array:
@@ -60,7 +60,7 @@ def read_force(group: Group, now: StateReader) -> Array:
 
 @register
 class Servo(ActuatorType):
-    """Servo with effort ``stiffness (target - q) - damping q'`` or ``damping (target - q')``, clamped to the limit.
+    """Servo with the effort ``stiffness (target - q) - damping q'`` or ``damping (target - q')``, clamped to a limit.
 
     The spring and the damper are soft rows (see spring.py), so any gain is stable at any step size.
     """
@@ -85,14 +85,14 @@ class Servo(ActuatorType):
     )
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Return the initial target that the user gave to the builder."""
+        """Return the initial target from the builder."""
         return float(spec.params["target"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of a position (m or rad) within the joint's limits, or of a velocity (m/s or rad/s).
+        """Return the settings of a position within the joint limits, or of a velocity.
 
-        The safe velocity is zero. The safe position is the current joint position, because the joint would jump to a
-        fixed target.
+        The safe velocity is zero. The safe position is the current joint position. With a fixed safe position, the
+        joint would jump.
         """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         type_, target = joint_type(model.joints[joint].kind), float(spec.params["target"])
@@ -107,7 +107,7 @@ class Servo(ActuatorType):
         return UiHints(lower, upper, safe=None, unit=unit, springs=False, measured=measured, limited=limited)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the joint's coordinate."""
+        """Return the axis row of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def check(self, group: Group) -> None:
@@ -136,7 +136,7 @@ class Servo(ActuatorType):
 
 
 def _position_range(model: Elements, joint: int, axis: int, target: float, free: float) -> tuple[float, float]:
-    """Return the panel's range: the joint limits (default: +-``free``), extended to the initial target."""
+    """Return the panel range: the joint limits (default: +-``free``), extended to the initial target."""
     params = model.joints[joint].params
     lower, upper = (
         float(np.ravel(params[name])[axis]) if name in params else math.inf for name in ("limit_lower", "limit_upper")
@@ -177,19 +177,19 @@ def add_servo(
 
     Args:
         joint: joint index.
-        mode: "position" (target in rad or m) or "velocity" (rad/s or m/s).
-        stiffness: position gain (N m/rad or N/m). A velocity servo ignores it.
+        mode: "position" (target in rad or m) or "velocity" (target in rad/s or m/s).
+        stiffness: position gain (N m/rad or N/m). A velocity servo ignores the stiffness.
         damping: velocity gain (N m s/rad or N s/m).
-        effort_limit: greatest effort (N m or N).
+        effort_limit: maximum effort (N m or N).
         target: initial target.
-        axis: index of the joint's coordinate.
+        axis: index of the joint coordinate.
         label: unique name.
-        command_range: (least, greatest) target. Targets are clamped to this range. Default: no clamping. Panels then
-            offer the joint's limits (without limits: +-pi rad or +-1 m), extended to the initial target. For a
-            velocity, panels offer +-pi rad/s or +-1 m/s, or twice the initial target if this is more.
+        command_range: (minimum, maximum) target. The servo clamps targets to this range. By default, the servo does not
+            clamp targets. Control panels then offer the joint limits or +-pi rad or +-1 m, extended to the initial
+            target. For a velocity, panels offer +-pi rad/s or +-1 m/s, or twice the initial target if this is more.
 
     Returns:
-        The actuator's index.
+        The index of the actuator.
     """
     element = self.element("actuator", label, "servo")
     if not isinstance(mode, str) or mode not in ("position", "velocity"):

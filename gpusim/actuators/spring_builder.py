@@ -37,22 +37,22 @@ def add_spring(
 
     Args:
         body_a, body_b: bodies, -1 for the world.
-        point_a, point_b: attachment points in the body frames (m). Default: their origins.
+        point_a, point_b: attachment points in the body frames (m). Default: origins of the body frames.
         stiffness: spring stiffness (N/m).
         damping: damping coefficient (N s/m), or a pair (bound, rebound) of coefficients for shortening and lengthening.
-            Or a table of 2 to 16 rows (lengthening velocity in m/s, force against the motion in N). Velocities rise,
-            forces do not fall, and one row is (0, 0).
+            Alternatively, a table of 2 to 16 rows (lengthening velocity in m/s, force against the motion in N). The
+            velocities must increase, the forces must not decrease, and one row must be (0, 0).
         rest_length: length without force (m). Default: 0.
-        label: unique name, for signals ``spring.<label>.length`` and ``.force``.
-        preload: alternative to ``rest_length``: force that pushes the points apart in the bodies' current poses (N).
-        table: alternative to the stiffness: 2 to 16 rows (length in m, force that pushes the points apart in N).
-            Lengths rise, and forces do not rise. The force is linear between rows, and extrapolated beyond the ends.
+        label: unique name. The signals are ``spring.<label>.length`` and ``spring.<label>.force``.
+        preload: alternative to ``rest_length``: force that pushes the points apart in the current body poses (N).
+        table: alternative to the stiffness: 2 to 16 rows (length in m, force that pushes the points apart in N). The
+            lengths must increase, and the forces must not increase. Forces are linear between rows and extrapolated.
         bump: soft stop that pushes when the spring is short.
         droop: soft stop that pulls when the spring is long.
-        at_a, at_b: alternative to point_a, point_b: the points in the world frame (m), for the bodies' current poses.
+        at_a, at_b: alternative to point_a, point_b: the points in the world frame (m), for current body poses.
 
     Returns:
-        The actuator's index.
+        The index of the actuator.
     """
     element = self.element("actuator", label, "spring")
     params: dict[str, Any] = line_params(self, element, body_a, body_b, point_a, point_b, at_a, at_b)
@@ -89,18 +89,18 @@ def add_torsion_spring(
 
     Args:
         joint: joint index.
-        stiffness: spring stiffness, N m/rad (N/m on a translation).
-        damping: coefficient, N m s/rad (N s/m), a pair or a table, as in ``add_spring``. Bound acts while the
-            coordinate decreases.
-        rest_angle: coordinate without torque, rad (m). Default: 0.
-        axis: index of the joint's coordinate.
+        stiffness: spring stiffness (N m/rad, or N/m on a translation).
+        damping: damping coefficient (N m s/rad or N s/m), a pair or a table, as in ``add_spring``. The first number of
+            a pair acts while the coordinate decreases.
+        rest_angle: coordinate without torque (rad or m). Default: 0.
+        axis: index of the joint coordinate.
         label: unique name.
-        preload: alternative to ``rest_angle``: torque along the coordinate at coordinate zero, N m (N).
-        table: rows (coordinate, torque along it), as in ``add_spring``.
+        preload: alternative to ``rest_angle``: torque along the coordinate at coordinate zero (N m or N).
+        table: alternative to the stiffness: rows (coordinate, torque along the coordinate), as in ``add_spring``.
         bump, droop: soft stops at the lower and the upper end of the coordinate.
 
     Returns:
-        The actuator's index.
+        The index of the actuator.
     """
     element = self.element("actuator", label, "torsion_spring")
     params = {"joint": self.check_joint(element, "joint", joint, axis), "axis": axis}
@@ -118,7 +118,7 @@ def add_torsion_spring(
 
 
 def _built_length(builder: ModelBuilder, params: dict[str, Any]) -> float:
-    """Return the distance of the ends in the builder's poses (m)."""
+    """Return the distance of the end points in the initial poses (m)."""
     a, b = (
         point if body < 0 else builder.bodies[body].xform.apply(point)
         for body, point in ((params["body_a"], params["point_a"]), (params["body_b"], params["point_b"]))
@@ -127,7 +127,7 @@ def _built_length(builder: ModelBuilder, params: dict[str, Any]) -> float:
 
 
 def _free_length(element: str, stiffness: float, rest: float | None, preload: Any, name: str) -> float:
-    """Return the compression of the spring by its preload (m or rad)."""
+    """Return the compression of the spring by the preload (m or rad)."""
     force = validate.number(element, "preload", preload)
     if rest is not None:
         raise validate.fail(element, f"preload and {name} both say where the force is zero", "give one of them")
@@ -170,7 +170,7 @@ def _law(
 
 
 def _damping(element: str, damping: Any, plain: bool) -> tuple[float, float, Array]:
-    """Return damping in bound and in rebound (N s/m), and the rows of a table."""
+    """Return the damping in bound and in rebound (N s/m), and the rows of a table."""
     rows = validate.array(element, damping)
     if plain or rows.shape == (2,):
         pair = validate.per_axis(element, "damping", damping, 2)
@@ -185,7 +185,7 @@ def _damping(element: str, damping: Any, plain: bool) -> tuple[float, float, Arr
 
 
 def _table(element: str, name: str, value: Any) -> Array:
-    """Return the checked rows of a table: two numbers per row. The first numbers rise from row to row."""
+    """Return the checked rows of a table (n, 2). The first numbers must increase from row to row."""
     rows = validate.array(element, value)
     if rows.ndim != 2 or rows.shape[1] != 2 or not 2 <= rows.shape[0] <= MOST_POINTS:
         rule = f"{name} has the shape {rows.shape}"

@@ -1,16 +1,17 @@
 """Struts: springs with stops, different damping in bound and rebound, and tables.
 
-The force F along the coordinate x is a sum of *pieces*, c0 + c1 y + c3 y^3 with y = x - at. Each piece has its own
-``at`` and interval. Pieces are the spring, the stops and the linear segments of a table. No piece increases with x.
-The force of a velocity update (kick) is the mean of F between the midpoints of the last and the coming step,
+The force F along the coordinate x is a sum of *pieces*, c0 + c1 y + c3 y^3 with y = x - at. Each piece has a separate
+``at`` and a separate interval of x. Pieces are the spring, the stops and the linear segments of a table. No piece
+increases with x. The force of a velocity update (kick) is the mean of F between the midpoints of the last and the next
+step,
 
     f = 1/(b - a) int_a^b F dx,   a = x_n - h_prev u-/2,   b = x_n + h u+/2
 
-This is a discrete gradient (Gonzalez 1996): the work f (b - a) equals the loss of potential energy. So a spring of any
-stiffness gains no energy, even at sharp corners. The damper force depends on the velocity at t_n.
+This is a discrete gradient (Gonzalez 1996): the work f (b - a) is equal to the decrease of potential energy. So a
+spring of any stiffness gains no energy, even at sharp corners. The damper force depends on the velocity at t_n.
 
-The solver refits this nonlinear law at each better guess of u+ (refitted_law.py). ``scheme="semi_implicit"`` evaluates
-F and the damper at the end of the step.
+The solver refits this nonlinear force law at each better guess of u+ (refitted_law.py). With
+``scheme="semi_implicit"``, the forces of spring and damper are those at the end of the step.
 """
 
 from __future__ import annotations
@@ -86,17 +87,17 @@ def _parameters(turn: bool) -> tuple[Parameter, ...]:
 
 
 Piece = tuple[Array | float, ...]
-"""Force piece: (at, lower, upper, c0, c1, c3), each (1 or num_worlds, n). Pieces of a whole group: (6, pieces, ...)."""
+"""Force piece (at, lower, upper, c0, c1, c3). Each entry is (1 or num_worlds, n)."""
 
 
 @dataclass(frozen=True)
 class BumpStop:
-    """Soft stop at an end of a spring's travel: F = stiffness d (1 + (d/length)^2) at a compression d of the stop.
+    """Soft stop at an end of the travel of a spring. At a compression d, the force is stiffness d (1 + (d/length)^2).
 
     Attributes:
-        at: length of the spring at which the stop begins to act (m). On a joint: value of the coordinate, rad (m).
-        stiffness: initial stiffness, N/m (N m/rad).
-        length: compression d at which the force is twice the force of a linear stop, m (rad). Infinite for a linear
+        at: length of the spring at which the stop begins to act (m). On a joint, value of the coordinate (rad or m).
+        stiffness: initial stiffness (N/m or N m/rad).
+        length: compression d at which the force is twice the force of a linear stop (m or rad). Infinite for a linear
             stop.
     """
 
@@ -106,7 +107,7 @@ class BumpStop:
 
 
 def pieces(group: Group) -> tuple[Array, Array]:
-    """Return the force pieces of springs and dampers of a group. The pieces are cached until a parameter is written."""
+    """Return the force pieces of springs and of dampers, (6, pieces, ...) each. A parameter write clears the cache."""
     if "springs" not in group.derived:
         p = group.params
         springs: list[Piece] = [(p["rest_length"], -np.inf, np.inf, 0.0, -p["stiffness"], 0.0)]
@@ -144,11 +145,13 @@ def _segments(p: dict[str, Array], table: str, abscissa: str, sign: float) -> li
 
 
 def mean(rows: Array, a: Array, b: Array) -> tuple[Array, Array]:
-    """Return the mean force from a to b, and its derivative with respect to b. At a = b: the force and half its slope.
+    """Return the mean force from a to b, and the derivative of this mean with respect to b.
+
+    If a = b, return the force and half of the slope.
 
     Args:
         rows: force pieces.
-        a, b: (num_worlds, n).
+        a, b: coordinates (num_worlds, n).
     """
     at, lower, upper, c0, c1, c3 = rows
     way = b - a
@@ -207,12 +210,12 @@ class Strut(RefittedLaw):
     )
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the line between the points."""
+        """Return the axis row of the line between the points."""
         p = spec.params
         return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a constant is negative, a stop has no length, or the stops are out of order."""
+        """Raise ModelError if a constant is negative, a stop has no length, or the stops are swapped."""
         p, element = group.params, group.specs[0].element
         for name in ("stiffness", "bound_damping", "damping", "bump_stiffness", "droop_stiffness"):
             if np.any(p[name] < 0.0):
@@ -225,14 +228,14 @@ class Strut(RefittedLaw):
             raise validate.fail(element, "bump_at is above droop_at", "write bump_at <= droop_at")
 
     def potential(self, group: Group, now: StateReader) -> Array | None:
-        """Return the stored energy (J) of springs, stops and tables."""
+        """Return the stored energy of springs, stops and tables (J)."""
         x, springs = now.axis_value(group.axis), pieces(group)[0]
         starts = [*springs[0, :3], now.broadcast(group.params["rest_length"])]
         parts = [springs[:, 0:1], springs[:, 1:2], springs[:, 2:3], springs[:, 3:]]
         return np.asarray(sum((at - x) * mean(part, at, x)[0] for at, part in zip(starts, parts, strict=True)))
 
     def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
-        """Return the impulse p of this velocity update (kick) for a guess of u+, and -dp/du+, both (num_worlds, n)."""
+        """Return the impulse p of this velocity update (kick) at a guess of u+, and -dp/du+, both (num_worlds, n)."""
         springs, dampers = pieces(group)
         x, kick = work.axis_position[:, group.axis].astype(np.float64), work.kick_time.astype(np.float64)
         if work.scheme == "semi_implicit":
@@ -261,5 +264,5 @@ class JointStrut(Strut):
     )
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the joint's coordinate."""
+        """Return the axis row of the joint coordinate."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])

@@ -1,4 +1,4 @@
-"""Backends: choice and construction of the backend of a simulation."""
+"""Choice and construction of the backend of a simulation."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def choose_backend(
 
     Args:
         name: one of BACKENDS.
-        model: model of the simulation. "auto" depends on ``model``, ``config`` and ``num_worlds``. None: choose the
-            fastest backend for many worlds.
-        config: settings of the step.
+        model: model of the simulation, or None to choose the fastest backend for many worlds. Only "auto" uses
+            ``model``, ``config`` and ``num_worlds``.
+        config: solver settings.
         num_worlds: number of worlds.
 
     Raises:
@@ -63,7 +63,7 @@ def automatic_backend(few: str = "") -> tuple[str, str]:
     """Return the first of the backends cuda, native and numpy that works, and the reason for the choice.
 
     Args:
-        few: reason why there is too little work for a GPU. If it is not empty, native comes before cuda.
+        few: reason why there is too little work for a GPU. If ``few`` is not empty, native comes before cuda.
     """
     reasons: list[str] = []
     for name in ("native", "cuda") if few else ("cuda", "native"):
@@ -96,7 +96,7 @@ def _few_for_gpu(model: Model, config: SolverConfig, num_worlds: int) -> str:
 
 
 def why_not(name: str) -> str:
-    """Return what a backend needs on this computer and how to get it, or an empty string if it works."""
+    """Return why a backend does not work on this computer and the fix, or an empty string if the backend works."""
     try:
         check_numpy()
         if name == "cuda":
@@ -116,7 +116,7 @@ def check_options(options: dict[str, Any]) -> None:
 
     Raises:
         ModelError: an option has an invalid value.
-        UnknownNameError: an unknown launch.
+        UnknownNameError: the launch is unknown.
     """
     use_staged("auto" if options.get("launch") is None else options["launch"], 0)
     for name, least in (("threads", 1), ("device", 0)):
@@ -143,13 +143,14 @@ def make_backend(
     real: Any,
     **options: Any,
 ) -> Backend:
-    """Return a backend that works on the given state and parameters.
+    """Return a backend for the given state and parameters.
 
     Args:
         name: result of :func:`choose_backend`.
-        model, state, parameters, config, real: the simulation to run, and the number type of its computations.
+        model, state, parameters, config: the simulation to run.
+        real: number type of the computations.
         options: "launch", "threads", "device", "fast" and "specialize", from ``check_options``. None selects the
-            default. Each backend uses only its own options.
+            default. A backend ignores the options of all other backends.
     """
     _warn_of_overflow(model.topology, config)
     given = {key: value for key, value in options.items() if value is not None}
@@ -168,7 +169,7 @@ def make_backend(
 
 
 def _warn_of_overflow(topology: Topology, config: SolverConfig) -> None:
-    """Warn if the solver found no color for some constraints. Such constraints converge more slowly."""
+    """Warn if the solver found no color for some constraints. These constraints converge more slowly."""
     if config.direct and not topology.swept.any():
         return
     overflow = topology.coloring_for(config.max_colors).overflow

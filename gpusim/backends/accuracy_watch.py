@@ -1,4 +1,4 @@
-"""Accuracy warnings: open joints, unconverged contacts or modes, cavitation, jumps, fast rotors.
+"""Accuracy warnings: open joints, unconverged contacts or solves, cavitation, jumps and fast rotors.
 
 A simulation warns only once of each kind of problem.
 """
@@ -26,7 +26,7 @@ KINDS = (JOINTS, CONTACTS, MODES, VOIDS, JUMPS, SPINS)
 
 
 class AccuracyWatch:
-    """Warns of worlds that exceeded a limit of gpusim/reference/accuracy.py. These worlds continue."""
+    """Watch that warns of worlds that exceeded a limit of gpusim/reference/accuracy.py. These worlds continue."""
 
     def __init__(self, backend: Backend, model: Model, config: SolverConfig) -> None:
         self._config, self._warned = config, 0
@@ -42,11 +42,11 @@ class AccuracyWatch:
 
     @property
     def word(self) -> Array:
-        """Return which of the bits of KINDS each world has set, (num_worlds,)."""
+        """Return the sum of the bits in KINDS for the problems of each world (num_worlds,)."""
         return np.asarray(self._backend.read_state().arrays["inexact"])
 
     def check(self) -> None:
-        """Warn of each kind of problem that is new in this simulation, and name the worst world."""
+        """Warn of each kind of problem that is new in this simulation. The warning names the worst world."""
         if self._warned == sum(KINDS) or not self._backend.newly_inexact():
             return
         word = self.word
@@ -60,11 +60,11 @@ class AccuracyWatch:
             warnings.warn(f"world {worst}: {self._reported(kind, worst)}{others}", stacklevel=callers_level())
 
     def resume(self, worlds: Array) -> None:
-        """Suppress further warnings of the kinds of problems that the restored worlds already have."""
+        """Suppress warnings of problems that the restored worlds already have."""
         self._warned |= int(np.bitwise_or.reduce(self.word[worlds].astype(np.int64), initial=0))
 
     def report(self) -> list[str]:
-        """Return one line for every world and every kind of problem in it."""
+        """Return one line per world and kind of problem."""
         return [
             f"world {world}: {self._reported(kind, int(world))}"
             for world in np.flatnonzero(self.word)
@@ -73,7 +73,7 @@ class AccuracyWatch:
         ]
 
     def _figures(self, kind: int) -> Array:
-        """Return the size of a kind of problem in each world, (num_worlds,)."""
+        """Return the size of a problem in each world (num_worlds,)."""
         state = self._backend.read_state().arrays
         if kind == JOINTS:
             drift, tilt = self._limits["joint_drift_limit"], self._limits["joint_tilt_limit"]
@@ -85,7 +85,7 @@ class AccuracyWatch:
         return np.asarray(state[name])
 
     def _reported(self, kind: int, world: int) -> str:
-        """Return the problem of a world and the setting that fixes it."""
+        """Return a message about a problem of a world, with the setting that fixes the problem."""
         state, c = self._backend.read_state().arrays, self._config
         if kind == JOINTS:
             return self._opened(float(state["joint_drift_peak"][world]), float(state["joint_tilt_peak"][world]))
@@ -107,7 +107,7 @@ class AccuracyWatch:
         return f"{count} {'substep' if count == 1 else 'substeps'} ended before the solve converged{self._settling()}"
 
     def _settling(self) -> str:
-        """Return why solves end early, and the setting that fixes it.
+        """Return why solves end early, and the setting that fixes this.
 
         In a direct solve, ``iterations`` limits how often joints switch between limit, slip and stick. With contacts,
         more iterations do not always help.
@@ -123,7 +123,7 @@ class AccuracyWatch:
         return f"{still}; give more iterations: SolverConfig(iterations={more})"
 
     def _cavitated(self, peak: float) -> str:
-        """Return a message about the greatest void in the oil."""
+        """Return a message about the largest void in the oil."""
         at = constraint_of(peak)
         _, first, name, group = max(
             ((first <= at, first, name, g) for g in self._groups for name, first in g.type.voids.items()),

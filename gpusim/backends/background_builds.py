@@ -1,6 +1,6 @@
-"""Builds of kernels in the background: the builds run one after another, each in a separate process.
+"""Builds of kernels in the background, one after another, each in a separate process.
 
-A separate process continues when the simulation ends, so that the next run finds the build in the cache.
+The process continues when the simulation ends, so that the next run finds the build in the cache.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class BackgroundBuild:
     """Build of a kernel library or cubin in the background.
 
     Attributes:
-        path: the compiled file when it is ready, else None. ``path`` stays None if the build fails.
+        path: path of the compiled file when it is ready, else None. If the build fails, ``path`` stays None.
         ended: whether the build is ready or has failed.
     """
 
@@ -49,7 +49,7 @@ class BackgroundBuild:
 
 @cache
 def waiting_builds() -> queue.SimpleQueue[BackgroundBuild]:
-    """Return the queue of builds, with a daemon thread that makes them."""
+    """Return the queue of builds. A daemon thread makes the builds."""
     waiting: queue.SimpleQueue[BackgroundBuild] = queue.SimpleQueue()
 
     def work() -> None:
@@ -64,7 +64,7 @@ def compile_apart(compiler: Callable[..., Path], *given: Any) -> Path:
     """Run the function ``compiler`` in a separate process. All arguments of the function must be JSON values.
 
     Raises:
-        CompileError: the function raised this error, or the process failed.
+        CompileError: the function raised a CompileError, or the process failed.
     """
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(

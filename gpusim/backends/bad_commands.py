@@ -1,4 +1,4 @@
-"""Messages about non-finite commands of failed worlds, with the diagrams that wrote them."""
+"""Messages about non-finite commands of failed worlds, with the names of the diagrams that wrote the commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class BadCommands:
 
     Args:
         model: the model of the simulation.
-        drivers: the diagram that writes each command, by the label of the command.
+        drivers: label of the diagram that writes a command, by label of the command.
     """
 
     def __init__(self, model: Model, drivers: Mapping[str, str]) -> None:
@@ -27,7 +27,7 @@ class BadCommands:
         self._drivers = {label: driver for label, driver in drivers.items() if driver in diagrams}
 
     def reported(self, commands: Array) -> str:
-        """Return a suffix for a message about a world with ``commands`` (controls,), empty if all are finite."""
+        """Return a suffix for a message about a world. It is empty if all ``commands`` (controls,) are finite."""
         bad = [int(column) for column in np.flatnonzero(~np.isfinite(commands))]
         reported = [self._reported(self._labels[column], float(commands[column])) for column in bad[:_NAMED]]
         if len(bad) > _NAMED:

@@ -1,4 +1,4 @@
-"""Protocols of a backend and of its quarantine of failed worlds."""
+"""Protocols of a backend and of the quarantine of failed worlds."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from gpusim.typing import Array
 
 
 class Watch(Protocol):
-    """Quarantine, which keeps failed worlds at their last good state (gpusim/backends/health.py)."""
+    """Quarantine. It keeps failed worlds in the last valid state (gpusim/backends/health.py)."""
 
     @property
     def stopped(self) -> Array:
-        """Return True for worlds that are stopped, (num_worlds,)."""
+        """Return a mask of the stopped worlds (num_worlds,)."""
 
     def check(self) -> None:
         """Warn of worlds that failed since the last call."""
 
     def release(self, worlds: Array | None) -> None:
-        """Let worlds run again after a reset. None: a mask on the device selected the worlds."""
+        """Let worlds run again after a reset. ``worlds`` is None if a mask on the device selected the worlds."""
 
     def report(self) -> str:
         """Return one line per stopped world."""
@@ -33,14 +33,14 @@ class Watch(Protocol):
         """Return why each stopped world failed."""
 
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
-        """Stop the restored ``worlds`` (n,) that had failed, and let the other restored worlds run.
+        """Stop the restored ``worlds`` (n,) that are in ``failed``. Let all other restored worlds run.
 
-        ``failed``: reason of each failure, by world.
+        ``failed``: reason of each failure, by index of the world.
         """
 
 
 class Backend(Protocol):
-    """Interface of a backend, as the simulation uses it."""
+    """Interface of a backend for the simulation."""
 
     name: str
 
@@ -56,7 +56,7 @@ class Backend(Protocol):
         """Return the state for reading only."""
 
     def bind(self, control: Array) -> None:
-        """Use ``control``, (num_worlds, controls), as the commands."""
+        """Use the array ``control`` (num_worlds, controls) for the commands."""
 
     def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
         """Run ``n`` steps of ``dt`` seconds. Call ``check`` when worlds may have failed."""
@@ -64,8 +64,8 @@ class Backend(Protocol):
     def step_loop(self, plan: StepPlan) -> Callable[[int, int, float], bool] | None:
         """Return a function that runs many steps in one call, or None if the caller runs the steps one by one.
 
-        The function takes the number of the first step, the number of steps and the step size (s). The function
-        returns True if a world failed.
+        The arguments of the function are the number of the first step, the number of steps and the step size (s). The
+        function returns True if a world failed.
         """
 
     def run_forward(self, h: float) -> StepBuffers:
@@ -87,47 +87,47 @@ class Backend(Protocol):
         """Invalidate the results of stage forward after a write."""
 
     def is_mask(self, worlds: Any) -> bool:
-        """Return whether ``worlds`` is a mask in device memory that the backend can use there."""
+        """Return whether ``worlds`` is a mask in device memory that the backend can use."""
 
     def restore(self, initial: State, worlds: Any) -> None:
         """Reset worlds to ``initial`` and the default commands. The CUDA backend also accepts a device mask."""
 
     def initial_changed(self) -> None:
-        """Invalidate the backend's copies of the reset state after a write to it."""
+        """Invalidate copies of the reset state after a write to the reset state."""
 
     def parameter_written(self, name: str, worlds: Array) -> None:
-        """Update a parameter that was written in ``worlds``, and everything derived from this parameter."""
+        """Update a parameter after a write in ``worlds``, and update everything that depends on this parameter."""
 
     def actuator_written(self, kind: str, name: str, worlds: Array) -> None:
-        """Update a parameter of a kind of actuator that was written in ``worlds``."""
+        """Update a parameter of a kind of actuator after a write in ``worlds``."""
 
     def host_control(self) -> Array:
-        """Return writable commands on the host, (num_worlds, controls)."""
+        """Return writable commands on the host (num_worlds, controls)."""
 
     def read_control(self) -> Array:
-        """Return the commands on the host for reading only, (num_worlds, controls)."""
+        """Return the commands on the host for reading only (num_worlds, controls)."""
 
     def hold_overridden(self) -> None:
-        """Set overridden commands to the values that override them (array OVERRIDE of the state)."""
+        """Set overridden commands to the values in the state array OVERRIDE."""
 
     def write_commands(self, columns: Any, values: Any) -> None:
-        """Write n commands of all worlds. ``values`` (num_worlds, n) are on the host or on a device.
+        """Write n commands of all worlds. ``values`` (num_worlds, n) can be on the host or on a device.
 
-        ``columns``: the columns of these commands, as a slice or as indices.
+        ``columns``: columns of these commands, as a slice or as indices.
         """
 
     def write_operations(self, operations: Array, values: Any, worlds: Any) -> bool:
         """Write poses and velocities in chosen worlds (reference/signals/writes.py).
 
         Args:
-            operations: what to write, (n, 4) int32.
-            values: values to write, (worlds, columns). The CUDA backend also takes a list of arrays to join, which may
-                be on the device.
-            worlds: indices of the worlds. The CUDA backend also takes a mask on the device. ``values`` then has a row
-                for every world.
+            operations: the operations (n, 4), int32.
+            values: values to write (worlds, columns). The CUDA backend also accepts a list of arrays to join. These
+                arrays may be on the device.
+            worlds: indices of the worlds. The CUDA backend also accepts a mask on the device. With a mask, ``values``
+                has one row for every world.
 
         Returns:
-            False if the backend does not support this. The caller then writes with NumPy.
+            False if the backend does not support this method. The caller then writes with NumPy.
         """
 
     def last_substep(self) -> float:
@@ -139,9 +139,9 @@ class Backend(Protocol):
         The function is None if NumPy fills the array.
 
         Args:
-            entries: number of the quantity, index of the element, first column and number of columns of each signal to
-                read, (n, 4) int32.
-            width: number of columns.
+            entries: for each signal to read, number of the quantity, index of the element, first column and number of
+                columns (n, 4), int32.
+            width: number of columns of the array.
             array: the array to fill. By default, the backend allocates a new array.
         """
 
@@ -149,17 +149,17 @@ class Backend(Protocol):
         """Register an additional state array that the step does not use."""
 
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None] | None:
-        """Return a function that samples a diagram, or None if the caller samples it with NumPy.
+        """Return a function that samples a diagram, or None if the caller samples the diagram with NumPy.
 
-        The function takes the input signals of the diagram and its parameters, (1 or num_worlds, n). The array ``name``
-        of the state holds the state variables of the diagram.
+        The arguments of the function are the input signals and the parameters (1 or num_worlds, n) of the diagram. The
+        state array ``name`` contains the state variables of the diagram.
         """
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Return columns of a state array, (worlds, n), in the memory that :meth:`to_device` uses."""
+        """Return columns of a state array (worlds, n), in the memory that :meth:`to_device` uses."""
 
     def to_device(self, array: Array) -> Any:
-        """Return an array in the form that :meth:`gpusim.Simulation.read` returns."""
+        """Convert an array to the type that :meth:`gpusim.Simulation.read` returns."""
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> Watch:
-        """Return the quarantine. ``drivers``: the diagram that writes each command, by the command's label."""
+        """Return the quarantine. ``drivers``: label of the diagram that writes a command, by label of the command."""

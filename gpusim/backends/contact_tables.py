@@ -1,4 +1,4 @@
-"""Shape tables for the kernels: the data of compiler/contact_topology.py as flat int32 and float64 arrays, by name."""
+"""Shape tables for the kernels: the data of compiler/contact_topology.py as flat int32 and float64 arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NUMBERS = (
     "shape_points", "face_normal", "contact_laws", "pair_materials", "grid_cell", "patch_friction",
 )  # fmt: skip
 CONTACT_TABLES = {**dict.fromkeys(_INDICES, "int"), **dict.fromkeys(_NUMBERS, "double")}
-"""C type of every table, by name."""
+"""C types of the tables by name."""
 CONTACT_SIZES = (
     "shapes", "surfaces", "touchable", "shape_level", "pairs", "seam_pairs", "split_pairs", "places", "buckets",
     "bucket_places", "grid_shapes", "scan_parts",
@@ -33,9 +33,9 @@ CONTACT_SIZES = (
 
 
 def add_lanes(sizes: dict[str, int], lanes: int) -> None:
-    """Set the sizes of the buffers whose manifold records are in groups of ``lanes``.
+    """Set the sizes of the buffers with manifold records in groups of ``lanes``.
 
-    The buffers have room to pad the list of each color to whole groups.
+    The buffers are large enough to pad the list of each color to whole groups.
     """
     lists = sizes["color_places"] - 1
     pairs = sizes["pairs"]
@@ -44,7 +44,7 @@ def add_lanes(sizes: dict[str, int], lanes: int) -> None:
 
 
 def contact_tables(c: ContactTopology) -> dict[str, Array]:
-    """Return the tables of CONTACT_TABLES, by name."""
+    """Return the tables in CONTACT_TABLES by name."""
     candidates = c.candidates if c.candidates is not None else [[] for _ in range(c.num_shapes)]
     tables: dict[str, Array] = {
         "shape_kind": c.kind,

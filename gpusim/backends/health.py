@@ -1,4 +1,7 @@
-"""Quarantine of failed worlds (NaN) at their last good state while other worlds run, and warnings of lost pairs."""
+"""Quarantine of failed worlds (NaN) while other worlds run, and warnings of lost pairs.
+
+A failed world stays in the last valid state.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def _checked(group: Group) -> list[str]:
 
 
 class Quarantine:
-    """Quarantine of the NumPy backend: checks the state after every step."""
+    """Quarantine of the NumPy backend. It checks the state after every step."""
 
     def __init__(self, backend: Backend, drivers: Mapping[str, str]) -> None:
         self._backend = backend
@@ -42,7 +45,7 @@ class Quarantine:
         self._good = backend.state.copy()
 
     def check(self) -> None:
-        """Restore failed worlds to their last good state, and keep stopped worlds there."""
+        """Restore failed and stopped worlds to the last valid state."""
         if not self.stopped.any() and self._surely_fine():
             self._remember()
             return
@@ -54,9 +57,9 @@ class Quarantine:
         self._remember()
 
     def drop_poisoned(self) -> None:
-        """Stop worlds whose state contains invalid numbers, before a step reads these numbers.
+        """Stop worlds with invalid numbers in the state before a step reads these numbers.
 
-        Otherwise one invalid number could abort the step for all worlds.
+        Otherwise, one invalid number could abort the step for all worlds.
         """
         state, bad = self._backend.state, np.zeros(len(self.stopped), dtype=bool)
         # No stage reads the numbers of diagrams and the last commands. Worlds fail by their effects instead.
@@ -106,7 +109,7 @@ class Quarantine:
         return dict(self._reasons)
 
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
-        """Stop the restored ``worlds`` (n,) that had ``failed``, and let the other restored worlds run."""
+        """Stop the restored ``worlds`` (n,) that are in ``failed``. Let all other restored worlds run."""
         self.release(worlds)
         self._reasons |= {int(world): failed[world] for world in worlds if world in failed}
         self.stopped[list(self._reasons)] = True
@@ -133,7 +136,7 @@ class Quarantine:
         return total < GREATEST_SPEED
 
     def _broken(self) -> Array:
-        """Return True for worlds with a loop that does not close, (num_worlds,)."""
+        """Return a mask of the worlds with a loop that does not close (num_worlds,)."""
         return np.asarray(self._backend.state.arrays["loop_open"] >= OPEN_SUBSTEPS)
 
     def _fine(self) -> Array:
@@ -148,13 +151,13 @@ class Quarantine:
         return np.asarray(fine & np.all(np.isfinite(state["command_before"]), axis=1))
 
     def _bound(self, name: str) -> Array:
-        """Return the greatest valid value of an array, (1 or num_worlds, 1 or bodies, 1)."""
+        """Return the maximum valid value in an array (1 or num_worlds, 1 or bodies, 1)."""
         if name != "angular_momentum":
             return np.full((1, 1, 1), GREATEST_SPEED)
         return np.asarray(GREATEST_SPEED * np.maximum(self._backend.work.inertia_largest, 1.0)[..., None])
 
     def _cause(self, world: int) -> str:
-        """Return a message about the first body, actuator or joint with bad numbers."""
+        """Return a message about the first body, actuator or joint with invalid numbers."""
         work, state = self._backend.work, self._backend.state.arrays
         time = float(self._good.arrays["time"][world])
         started = work.twist_before[world]
@@ -198,14 +201,14 @@ class CapacityWatch:
 
     @property
     def full(self) -> Array:
-        """Return True for worlds that lost pairs since the start or reset, (num_worlds,)."""
+        """Return a mask of the worlds that have lost pairs since the start or the last reset (num_worlds,)."""
         return np.asarray(self.backend.read_state().arrays["pair_overflow"] > 0)
 
     def check(self) -> None:
-        """Warn after a run, once per simulation, or raise if the settings are strict.
+        """Warn once per simulation of lost pairs, or raise an error if ``SolverConfig.strict`` is set.
 
         Raises:
-            SimulationError: a world lost pairs in the last run and ``SolverConfig(strict=True)``.
+            SimulationError: a world lost pairs in the last run, and ``SolverConfig.strict`` is set.
         """
         if not self.places or (self._warned and not self._strict) or not self.backend.newly_overflowed():
             return
@@ -224,7 +227,7 @@ class CapacityWatch:
         self._seen[worlds] = 0
 
     def resume(self, worlds: Array) -> None:
-        """Suppress further warnings if the restored worlds had lost pairs before they were saved."""
+        """Suppress warnings of pairs that the restored worlds lost before the snapshot."""
         self._seen[worlds] = self.backend.read_state().arrays["pair_overflow"][worlds]
         self._warned |= bool(self._seen[worlds].any())
 
@@ -259,7 +262,7 @@ _FIELDS = {
 
 
 class KernelHealth(Protocol):
-    """Interface of a backend to the health checks of its kernels (kernel_backend.py)."""
+    """Interface of a backend whose kernels check the health of worlds (kernel_backend.py)."""
 
     model: Model
 
@@ -267,35 +270,35 @@ class KernelHealth(Protocol):
         """Return the state for reading only."""
 
     def read_health(self) -> Array:
-        """Return the health word of every world, (num_worlds,)."""
+        """Return the health word of every world (num_worlds,)."""
 
     def read_health_value(self) -> Array:
-        """Return the value that failed in each world, (num_worlds,)."""
+        """Return the value that failed in each world (num_worlds,)."""
 
     def read_control(self) -> Array:
-        """Return the commands for reading only, (num_worlds, controls)."""
+        """Return the commands for reading only (num_worlds, controls)."""
 
     def release(self, worlds: Array) -> None:
         """Let worlds run again."""
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Stop the worlds that failed on another backend, given the health words and the values that failed."""
+        """Stop the worlds that failed on another backend. ``words``: health words. ``values``: values that failed."""
 
 
 class KernelQuarantine:
-    """Quarantine of backends whose kernels check each world and keep a failed one at its last good state."""
+    """Quarantine of backends whose kernels check each world. The kernels keep failed worlds in the last valid state."""
 
     def __init__(self, backend: KernelHealth, drivers: Mapping[str, str]) -> None:
         self._backend = backend
         self._bad_commands = BadCommands(backend.model, drivers)
         self._reported: dict[int, str] = {}
-        """Text about non-finite commands for each failed world that :meth:`check` has found."""
+        """Texts about non-finite commands of failed worlds that :meth:`check` has found, by index of the world."""
         self._resumed: dict[int, str] = {}
-        """Reasons of failure of the worlds that :meth:`resume` has stopped."""
+        """Reasons why the worlds that :meth:`resume` has stopped failed, by index of the world."""
 
     @property
     def stopped(self) -> Array:
-        """Return True for worlds that are stopped, (num_worlds,)."""
+        """Return a mask of the stopped worlds (num_worlds,)."""
         return np.asarray(self._backend.read_health() != 0)
 
     def check(self) -> None:
@@ -313,7 +316,7 @@ class KernelQuarantine:
             warnings.warn(message, stacklevel=callers_level())
 
     def release(self, worlds: Array | None) -> None:
-        """Let worlds run again after a reset. None: a mask on the device selected the worlds."""
+        """Let worlds run again after a reset. ``worlds`` is None if a mask on the device selected the worlds."""
         if worlds is None:
             self._reported.clear()
             return
@@ -333,7 +336,7 @@ class KernelQuarantine:
         return self._reasons(np.flatnonzero(self._backend.read_health()).tolist())
 
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
-        """Stop the restored ``worlds`` (n,) that had ``failed``, and let the other restored worlds run."""
+        """Stop the restored ``worlds`` (n,) that are in ``failed``. Let all other restored worlds run."""
         words, values = np.array(self._backend.read_health()), np.array(self._backend.read_health_value())
         stopped = {int(world): failed[world] for world in worlds if world in failed}
         words[worlds] = values[worlds] = 0
@@ -346,7 +349,7 @@ class KernelQuarantine:
             self._backend.keep_stopped(words, values)
 
     def _reasons(self, worlds: list[int]) -> dict[int, str]:
-        """Return why each of the worlds failed."""
+        """Return why the given worlds failed."""
         if not worlds:
             return {}
         words, values = self._backend.read_health(), self._backend.read_health_value()

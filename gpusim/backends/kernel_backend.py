@@ -1,4 +1,4 @@
-"""Base class of the native and the CUDA backend: the kernel arguments and the host's view of the arrays."""
+"""Base class of the native and the CUDA backend: kernel arguments and host arrays."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def use_staged(launch: str, world_bytes: int, levels: int = 0) -> bool:
     """Return whether a world of this size runs in staged launch.
 
     Args:
-        launch: as in ``Simulation``.
+        launch: see ``Simulation``.
         world_bytes: bytes of the work arrays of the world.
-        levels: number of levels of the world's elimination tree that are launched one by one (``launched_levels``).
+        levels: number of levels of the elimination tree that are launched one by one (``launched_levels``).
 
     Raises:
         UnknownNameError: ``launch`` has an unknown value.
@@ -65,7 +65,7 @@ def use_staged(launch: str, world_bytes: int, levels: int = 0) -> bool:
 
 
 def _why_launch(launch: str, staged: bool, world_bytes: int, levels: int) -> str:
-    """Return the launch and the reason for it, in words."""
+    """Return the launch and the reason for this launch, in words."""
     name = "staged" if staged else "fused"
     if launch != "auto":
         return f"launch {name}: as asked"
@@ -76,27 +76,27 @@ def _why_launch(launch: str, staged: bool, world_bytes: int, levels: int) -> str
 
 
 def arguments_type(kinds: Kinds) -> np.dtype:  # type: ignore[type-arg]
-    """Return the structure ``Arguments`` of the kernels as a dtype, with pointers as 64-bit numbers."""
+    """Return the structure ``Arguments`` of the kernels as a dtype. Pointers are 64-bit numbers."""
     fields = [(name, np.uint64 if kind.endswith("*") else _NUMPY_TYPES[kind]) for kind, name in argument_members(kinds)]
     return np.dtype(fields, align=True)
 
 
 class KernelBackend(ABC):
-    """Base of the backends that run cuda_kernels/.
+    """Base class of the backends that run cuda_kernels/.
 
     Args:
-        model, state, parameters, config: what to run, over all worlds.
+        model, state, parameters, config: the simulation to run.
         real: number type of the computations in a substep. Numbers in the state may have another type.
-        launch: "fused", "staged" or "auto". "auto" chooses "staged" if a world's work arrays are large, in total and
-            per level of the elimination tree.
+        launch: "fused", "staged" or "auto". "auto" chooses "staged" if the work arrays of a world are large, in total
+            and per level of the elimination tree.
 
     Attributes:
-        launch_reason: the launch and the reason for this choice, in words.
+        launch_reason: the launch and the reason for this launch, in words.
     """
 
     name: str
     colors_side_by_side: ClassVar[bool] = False
-    """Whether many threads color the contacts of large worlds in staged launch."""
+    """Whether many threads color the contacts of large worlds in parallel, in staged launch."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class KernelBackend(ABC):
 
     @property
     def launch(self) -> str:
-        """Return how worlds are stepped: "fused", "simd" or "staged"."""
+        """Return the launch mode: "fused", "simd" or "staged"."""
         return "staged" if self.staged else "fused"
 
     def make_plan(self) -> None:
@@ -155,21 +155,21 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
-        """Pass an array to the kernels under a name and return its address.
+        """Pass an array to the kernels under a name, and return the address of the array.
 
-        ``worlds``: rows that differ from the previous array of this name.
+        ``worlds``: rows that differ from the previous array with this name.
         """
 
     @abstractmethod
     def bind(self, control: Array) -> None:
-        """Use ``control``, (num_worlds, controls), as the commands."""
+        """Use the array ``control`` (num_worlds, controls) for the commands."""
 
     @abstractmethod
     def run(self, n: int, dt: float) -> bool:
         """Run ``n`` steps of ``dt`` seconds. Return True if a world failed."""
 
     def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
-        """Run ``n`` steps of ``dt`` seconds. The kernels check every step. Call ``check`` if a world failed."""
+        """Run ``n`` steps of ``dt`` seconds. Call ``check`` if a world failed. The kernels check every step."""
         if self.run(n, dt):
             check()
 
@@ -178,7 +178,7 @@ class KernelBackend(ABC):
         return None
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> KernelQuarantine:
-        """Return the quarantine. ``drivers``: the diagram that writes each command, by label."""
+        """Return the quarantine. ``drivers``: label of the diagram that writes a command, by label of the command."""
         return KernelQuarantine(self, drivers)
 
     @abstractmethod
@@ -205,24 +205,24 @@ class KernelBackend(ABC):
         """Invalidate copies of the reset state after a write."""
 
     def host_control(self) -> Array:
-        """Return writable commands on the host, (num_worlds, controls)."""
+        """Return writable commands on the host (num_worlds, controls)."""
         return self.control
 
     def read_control(self) -> Array:
-        """Return the commands on the host for reading only, (num_worlds, controls)."""
+        """Return the commands on the host for reading only (num_worlds, controls)."""
         return self.control
 
     def hold_overridden(self) -> None:
-        """Set overridden commands to the values that override them."""
+        """Set overridden commands to the values in the state array OVERRIDE."""
         hold_overridden(self.control, self._state)
 
     def write_commands(self, columns: Any, values: Any) -> None:
-        """Write n commands of all worlds from ``values`` (num_worlds, n) to ``columns``, a slice or indices."""
+        """Write n commands of all worlds. ``values``: (num_worlds, n). ``columns``: a slice or indices."""
         given = values if type(values) is np.ndarray else on_host(values).reshape(self.num_worlds, -1)
         self.control[:, columns] = given
 
     def last_substep(self) -> float:
-        """Return the size of the last substep, s, or 0 right after a reset."""
+        """Return the size of the last substep (s), or 0 right after a reset."""
         return float(self._state.arrays["step_before"].max())
 
     @abstractmethod
@@ -230,36 +230,36 @@ class KernelBackend(ABC):
         """Write poses and velocities in chosen worlds (reference/signals/writes.py)."""
 
     def rows_of(self, worlds: Array) -> Array:
-        """Return the position of each world in ``worlds``, or -1 for all other worlds, (num_worlds,)."""
+        """Return the position of each world in ``worlds``, or -1 for worlds that are not in it (num_worlds,)."""
         rows = np.full(self.num_worlds, -1, np.int32)
         rows[worlds] = np.arange(len(worlds))
         return rows
 
     @abstractmethod
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
-        """Return an array (num_worlds, width), and a function that runs the kernels that fill it with the signals."""
+        """Return an array (num_worlds, width), and a function that runs kernels to fill the array with signals."""
 
     def register_array(self, name: str) -> None:  # noqa: B027 (nothing to do with shared memory)
         """Register an additional state array that the step does not use."""
 
     @abstractmethod
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
-        """Return a function that samples a diagram, whose state variables are in the state array ``name``."""
+        """Return a function that samples a diagram. The state variables are in the state array ``name``."""
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Return columns of a state array, (worlds, n)."""
+        """Return columns of a state array (worlds, n)."""
         return self.read_state().arrays[name][:, list(columns)]
 
     def to_device(self, array: Array) -> Any:
-        """Return an array in the form that :meth:`Simulation.read` returns."""
+        """Convert an array to the type that :meth:`Simulation.read` returns."""
         return array
 
     def read_health(self) -> Array:
-        """Return the health word of every world, (num_worlds,)."""
+        """Return the health word of every world (num_worlds,)."""
         return self.health
 
     def read_health_value(self) -> Array:
-        """Return the value that failed in each world, (num_worlds,)."""
+        """Return the value that failed in each world (num_worlds,)."""
         return self.health_value
 
     def newly_failed(self) -> bool:
@@ -283,7 +283,7 @@ class KernelBackend(ABC):
         self.failed[0] = self._seen = int(np.count_nonzero(self.health))
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Stop the worlds that failed on another backend, given the health words and the values that failed."""
+        """Stop the worlds that failed on another backend. ``words``: health words. ``values``: values that failed."""
         self.health[:], self.health_value[:] = words, values
         self.failed[0] = self._seen = int(np.count_nonzero(words))
 
@@ -297,7 +297,7 @@ class KernelBackend(ABC):
         return {g.type.name: g for g in self._state.groups}
 
     def _pack_actuators(self) -> None:
-        """Pack the variables of each kind into one array (num_worlds, variables, n), with views in the groups."""
+        """Pack the variables of each kind into one array (num_worlds, variables, n). The groups get views."""
         self.packed_state: dict[str, Array] = {}
         for group in self._state.groups:
             if not group.type.variables:
@@ -313,7 +313,7 @@ class KernelBackend(ABC):
         return self.packed_state.get(name.removesuffix("_state"), np.zeros(0))
 
     def fill_arguments(self, control: Array) -> None:
-        """Fill all kernel arguments. State arrays are not reallocated, so pointers to them stay valid."""
+        """Fill all kernel arguments. State arrays are not reallocated, so the pointers stay valid."""
         a = self.arguments
         self.control = control
         for name, value in self.sizes.items():
@@ -356,7 +356,7 @@ class KernelBackend(ABC):
         return int(special[name] if name in special else getattr(self.config, name))
 
     def refresh_parameters(self) -> None:
-        """Pass all parameters and their derived values to the kernels."""
+        """Pass all parameters and derived values to the kernels."""
         self._derived = derived_parameters(self.model.topology, self._parameters, self.real)
         for f in READ_PARAMETERS:
             self._place_parameter(f.name, np.asarray(self._parameters[f.name], np.float64))
@@ -367,7 +367,7 @@ class KernelBackend(ABC):
         self.sync_arguments()
 
     def parameter_written(self, name: str, worlds: Array) -> None:
-        """Update a parameter that was written in some worlds, and everything derived from this parameter."""
+        """Update a parameter after a write in ``worlds``, and update everything that depends on this parameter."""
         before = self.arguments.tobytes()
         if name in BOUNCING and self.arguments["bounces"] != self._setting("bounces"):
             self.arguments["bounces"] = self._setting("bounces")
@@ -428,7 +428,7 @@ class KernelBackend(ABC):
 
     @property
     def work(self) -> StepBuffers:
-        """Return the host arrays of a substep, for tasks without kernels (assembly, gaps)."""
+        """Return the host arrays of a substep. Assembly and gaps use them, because they have no kernels."""
         self.read_state()
         if self._work is None:
             self._work = StepBuffers(self.model, self._state, self._parameters, self.config, self.real)
@@ -439,10 +439,10 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def slab_array(self, name: str) -> Array:
-        """Return a host view or copy of a slab array after stage forward, (num_worlds, ...)."""
+        """Return a host view or copy of a slab array after stage forward (num_worlds, ...)."""
 
     def forward_contacts(self) -> ForwardContacts | None:
-        """Return the contacts of the last trial, copied from the slabs, or None if the model has no pair capacity."""
+        """Return copies of the contacts of the last trial step, or None if the model has no pair capacity."""
         if not self.sizes["pairs"]:
             return None
         slab = self.slab_array
@@ -459,7 +459,7 @@ class KernelBackend(ABC):
         )
 
     def fill_work(self, h: float) -> StepBuffers:
-        """Return the work arrays that signals read, filled from the slabs after stage forward."""
+        """Copy the work arrays that signals read from the slabs, after stage forward. Return these arrays."""
         w, slab = self.work, self.slab_array
         w.control = self.control
         prepare.set_times(w, h)

@@ -1,7 +1,7 @@
 """Kinds of actuators in a build of the kernels, and the source text of custom kinds.
 
 A build contains the common kinds of the package, so that many models share one build. The build also contains the extra
-and custom kinds that its model uses.
+and custom kinds of the model.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ Kinds = tuple[ActuatorType, ...]
 """Actuator kinds sorted by name. The index is the number of the kind."""
 
 COMMON_KINDS: Kinds = tuple(kind for kind in PACKAGE_KINDS if not kind.extra)
-"""The kinds that every build contains."""
+"""Kinds in every build."""
 
 
 def kinds_of(model: Model) -> Kinds:
-    """Return the kinds of a model's build: COMMON_KINDS, and the extra and custom kinds that the model uses."""
+    """Return the kinds in the build of a model: COMMON_KINDS, and the extra and custom kinds of the model."""
     known = {kind.name: kind for kind in COMMON_KINDS} | {group.type.name: group.type for group in model.groups}
     return tuple(known[name] for name in sorted(known))
 
 
 def own_kinds(kinds: Kinds) -> Kinds:
-    """Return the kinds that are defined outside the package."""
+    """Return the custom kinds, which are defined outside the package."""
     classes = {type(kind) for kind in PACKAGE_KINDS}
     return tuple(kind for kind in kinds if type(kind) not in classes)
 
@@ -43,7 +43,7 @@ def own_file(kind: ActuatorType) -> str:
 
 
 def own_sources(kinds: Kinds) -> dict[str, str]:
-    """Return the kernel texts of custom kinds by file. If several kinds share a text, the first file contains it.
+    """Return the kernel texts of custom kinds by file. If several kinds have the same text, only one file contains it.
 
     Raises:
         ModelError: a file in ``kernel_source`` cannot be read.
@@ -56,7 +56,7 @@ def own_sources(kinds: Kinds) -> dict[str, str]:
 
 
 def kernel_text(kind: ActuatorType) -> str:
-    """Return the text in ``kernel_source`` of a kind, or the content of the file that ``kernel_source`` names.
+    """Return the text in ``kernel_source`` of a kind. If ``kernel_source`` is a path, return the content of the file.
 
     Raises:
         ModelError: the file cannot be read.
@@ -76,7 +76,7 @@ def check_kernels(kinds: Kinds) -> None:
     """Check custom kinds before their kernels are built.
 
     Raises:
-        ModelError: the kernels would omit a method of the kind, or would not compile.
+        ModelError: a method of the kind has no kernel function, or the kernels would not compile.
     """
     for kind in own_kinds(kinds):
         _check_functions(kind)
@@ -91,7 +91,7 @@ def check_kernels(kinds: Kinds) -> None:
 
 
 def _check_functions(kind: ActuatorType) -> None:
-    """Check that the kind declares and defines a kernel function for each of its Python methods."""
+    """Check that the kind declares and defines a kernel function for each Python method."""
     done = [f for f in ("push", "evaluate", "advance") if getattr(type(kind), f) is not getattr(ActuatorType, f)]
     done += ["relinearize"] if kind.nonlinear else []
     if kind.coupled:

@@ -20,7 +20,7 @@ LEAST = {
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """Return the leading numbers of a version string, for comparisons."""
+    """Return the leading numbers of a version string, to compare versions."""
     return tuple(int(number) for number in re.findall(r"\d+", re.split(r"[^\d.]", version, maxsplit=1)[0]))
 
 

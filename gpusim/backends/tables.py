@@ -1,4 +1,4 @@
-"""Topology and sizes of a model as flat tables for the kernels: int32 and float64 arrays by name."""
+"""Topology and sizes of a model as flat tables (int32 and float64 arrays) for the kernels."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ TABLE_TYPES: dict[str, str] = {
     **ROPE_COLUMNS,
     **CONTACT_TABLES,
 }
-"""C type of every table, by name."""
+"""C types of the tables by name."""
 SIZES = (
     "worlds", "bodies", "constraints", "block", "slots", "rows", "sides", "dots", "dot_points", "spins", "lines",
     "elements", "angles", "free_bodies", "couplings", "axes", "controls", "joint_sensors", "contact_sensors", "ropes",
@@ -88,7 +88,7 @@ SIZES = (
 
 
 def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[dict[str, Array], dict[str, int]]:
-    """Return the tables (TABLE_TYPES) and the sizes (SIZES) of a model, by name."""
+    """Return the tables (TABLE_TYPES) and the sizes (SIZES) of a model by name."""
     t, layout = model.topology, Layout(model.topology)
     direct, swept = config.direct, int(t.swept.sum())
     colored = bool(swept) or not direct
@@ -158,7 +158,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
 
 
 def starts(counts: Iterable[int]) -> Array:
-    """Return where each part of a packed list starts, and where the last part ends: the cumulative sum from 0."""
+    """Return the start of each part of a packed list, and the end of the last part: the cumulative sum from 0."""
     return np.concatenate([[0], np.cumsum(np.fromiter(counts, dtype=np.int64))]).astype(np.int64)
 
 
@@ -168,7 +168,7 @@ def packed(lists: Sequence[Sequence[int]]) -> tuple[Array, Array]:
 
 
 def _dot_points(t: Topology) -> Array:
-    """Return the start of each group of dot elements, and the end. A group has the same bodies, vectors and kind."""
+    """Return the start of each group of dot elements, and the end. A group has equal bodies, vectors and kinds."""
     dot, count = t.dot, t.dot.u.shape[0]
     kinds = np.column_stack([dot.body_a, dot.body_b, dot.linear, dot.vector_a, dot.vector_b])
     first = np.flatnonzero(np.append(True, (kinds[1:] != kinds[:-1]).any(axis=1))) if count else np.zeros(0)
@@ -176,7 +176,7 @@ def _dot_points(t: Topology) -> Array:
 
 
 def slots_taken(t: Topology) -> Array:
-    """Return the number of used slots of each constraint, (constraints,), at least 2."""
+    """Return the number of used slots of each constraint (constraints,), at least 2."""
     places = np.arange(1, t.slots + 1)
     return np.asarray(np.max(np.where(t.constraint_bodies < t.num_bodies, places, 2), axis=1, initial=2))
 
@@ -220,7 +220,7 @@ _ELIMINATION = (
 
 
 def _no_elimination() -> dict[str, Array]:
-    """Return empty tables for the colored solver, which needs no factor."""
+    """Return empty tables for the colored solver, which needs no factorization."""
     tables: dict[str, Array] = dict.fromkeys(_ELIMINATION, np.zeros(0))
     tables["level_pivot"] = np.zeros(1)
     return tables
@@ -275,7 +275,7 @@ def _elimination_tables(t: Topology) -> dict[str, Array]:
 
 
 def _gather(rounds: list[tuple[Array, Array, Array]]) -> dict[int, list[tuple[int, int]]]:
-    """Return the operations of every target in the order of the rounds."""
+    """Return the operations on every target block, in the order of the rounds."""
     targets: dict[int, list[tuple[int, int]]] = {}
     for target, left, right in rounds:
         for k, a, b in zip(target.tolist(), left.tolist(), right.tolist(), strict=True):
@@ -303,7 +303,7 @@ def _color_tables(t: Topology, config: SolverConfig, colored: bool) -> dict[str,
 
 
 def _axis_tables(model: Model) -> dict[str, Array]:
-    """Return tables of the actuators on each axis, of those with their own limit, and of those that push each body.
+    """Return tables of actuators on each axis, actuators with a separate limit, and actuators that push each body.
 
     Actuators are sorted by kind, then by index in the group.
     """
@@ -338,7 +338,7 @@ def _axis_tables(model: Model) -> dict[str, Array]:
 
 
 def _coupled_tables(model: Model) -> dict[str, Array]:
-    """Return the tables of constraints and axes of the coupled laws."""
+    """Return the tables of constraints and axes of coupled actuators."""
     t = model.topology
     number = np.full(t.num_constraints, -1)
     number[t.coupled_constraint] = np.arange(t.coupled_constraint.size)
@@ -353,7 +353,7 @@ def _coupled_tables(model: Model) -> dict[str, Array]:
 
 
 def _signal_tables(model: Model) -> dict[str, Array]:
-    """Return the tables of signals: coordinates, centers of mass, sites, sensors, rays, ropes and command ranges."""
+    """Return the tables for signals: coordinates, centers of mass, sites, sensors, rays, ropes and command ranges."""
     read = coordinates(model)
     tables = {f"coordinate_{name}": column for name, column in read.columns.items()}
     center = np.array([b.com for b in model.bodies] + [np.zeros(3)])

@@ -1,4 +1,4 @@
-"""A diagram of many different blocks with random connections, which drives a mass on a rail."""
+"""A diagram of many different blocks with random connections. The diagram drives a mass on a rail."""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def command(sim: Simulation, number: int, motors: bool = False) -> None:
-    """Give every valve in every world a new random command. With ``motors``, all other commands become random too.
+    """Give every valve in every world a new random command. With ``motors``, all other commands also become random.
 
-    ``number`` and the label of a command are the seed of its random values.
+    The seed of the random values is ``number`` together with the label of the command.
     """
     driven = valve_labels(sim.model) | (motor_labels(sim.model) if motors else set())
     for label in sim.control:
@@ -25,12 +25,12 @@ def command(sim: Simulation, number: int, motors: bool = False) -> None:
 
 
 def run_driven(sim: Simulation, steps: int, hold: int = 0) -> None:
-    """Run steps that are not timed, with the same random commands as in timed steps.
+    """Run steps without timing, with the same random commands as in timed steps.
 
     Args:
         sim: the simulation.
         steps: number of steps.
-        hold: number of steps between new commands. 0: the valves get commands once, and the motors none.
+        hold: number of steps between new commands. With 0, valves get one command, and motors get no commands.
     """
     for number, done in enumerate(range(0, steps, hold or max(steps, 1)), 1):
         command(sim, number, hold > 0)
@@ -38,12 +38,12 @@ def run_driven(sim: Simulation, steps: int, hold: int = 0) -> None:
 
 
 def valve_labels(model: Model) -> set[str]:
-    """Return the labels of actuators with a valve spool, whose commands are fractions of the spool's travel."""
+    """Return the labels of actuators with a valve spool."""
     return {spec.label for group in model.groups if "spool" in group.state for spec in group.specs}
 
 
 def motor_labels(model: Model) -> set[str]:
-    """Return the labels of all commands that are not valves, such as those of the humanoid's motors."""
+    """Return the labels of all commands that are not valve commands, such as motor commands."""
     return set(model.controls) - valve_labels(model)
 
 

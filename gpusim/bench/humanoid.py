@@ -1,8 +1,8 @@
 """The humanoid of gymnasium: 13 bodies, 23 degrees of freedom, 17 motors.
 
 The numbers are from gymnasium's humanoid.xml. Several hinges of a body become one joint with several axes. Links have
-friction with the floor but not with each other, as ``condim`` in the file specifies. The two tendons of the file exert
-no force and are left out.
+friction with the floor but not with each other, as ``condim`` in the file specifies. This model omits the two tendons
+of the file, because they exert no force.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from gpusim.transform import Transform
 DT = 3e-3
 """Step size, s."""
 COMMAND_RANGE = 0.4
-"""Maximum command of the motors, as a fraction of their gear."""
+"""Maximum command of a motor, as a fraction of ``gear``."""
 STANDING, LYING = 1.293, 0.122
-"""Height of the torso when standing, and when lying on its back, m."""
+"""Height of the torso of a standing humanoid, and of a humanoid that lies on its back, m."""
 STANDING_STEPS, SETTLE, FALL = 60, 600, 400
-"""Number of steps that a humanoid can stand, and until a lying one rests or a falling one lands."""
+"""Number of steps for which a humanoid stands, until a lying humanoid rests, and until a falling humanoid lands."""
 HOLD = 20
 """Number of steps (60 ms) between random torques."""
 FLOOR_FRICTION = 1.0
@@ -32,10 +32,10 @@ ORIGIN: Vector = (0.0, 0.0, 0.0)
 
 
 class Hinge(NamedTuple):
-    """Hinge with its motor.
+    """Hinge with a motor.
 
-    ``axis`` is in link axes. Units: ``range`` degrees, ``armature`` kg m2, ``stiffness`` N m/rad, ``damping``
-    N m s/rad, ``gear`` (torque at command 1 in gymnasium) N m.
+    ``axis`` is in link axes. ``gear`` is the torque at command 1 in gymnasium. Units: ``range`` in degrees,
+    ``armature`` in kg m2, ``stiffness`` in N m/rad, ``damping`` in N m s/rad, ``gear`` in N m.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Hinge(NamedTuple):
 
 
 class Geom(NamedTuple):
-    """A capsule between two points, or a sphere about one point. Radius (m), and points in the link's frame (m)."""
+    """A capsule between two points, or a sphere about one point. Points are in the link frame (m). Radius in m."""
 
     name: str
     radius: float
@@ -58,7 +58,7 @@ class Geom(NamedTuple):
 class Link(NamedTuple):
     """Link of the humanoid.
 
-    ``place`` is the link's position in the parent (m), and ``tilt`` its rotation about y (rad).
+    ``place`` is the position in the parent link (m). ``tilt`` is the rotation about y (rad).
     """
 
     name: str
@@ -71,7 +71,7 @@ class Link(NamedTuple):
 
 
 TILT = -2.0 * math.atan(0.002)
-"""Angle of the file's quaternions (1, 0, -0.002, 0)."""
+"""Rotation angle of the quaternions (1, 0, -0.002, 0) in the file."""
 LINKS = (
     Link("torso", "", ORIGIN, (
         Geom("torso1", 0.07, ((0.0, -0.07, 0.0), (0.0, 0.07, 0.0))),
@@ -144,9 +144,9 @@ LINKS = (
 
 
 def humanoid(lying: bool = False) -> ModelBuilder:
-    """Return the humanoid on a floor with all hinges at zero, standing or ``lying`` on its back.
+    """Return the humanoid on a floor, standing or ``lying`` on its back. All hinge angles are zero.
 
-    The commands of its motors (``right_knee_motor``, ...) are fractions of the maximum torques, -1 to 1.
+    The motor commands (``right_knee_motor``, ...) are fractions of the maximum torques, -1 to 1.
     """
     b = gpusim.ModelBuilder()
     floor = b.add_shape_plane(-1, label="floor")
@@ -181,7 +181,7 @@ def _add_geom(b: ModelBuilder, body: int, geom: Geom) -> int:
 
 
 def _along(middle: Any, axis: Any) -> Transform:
-    """Return a frame at ``middle`` whose z axis is parallel to the unit vector ``axis``, in either direction."""
+    """Return a frame at ``middle``. The z axis is parallel to the unit vector ``axis``, in either direction."""
     if axis[2] < -0.5:  # a capsule is symmetric, so its axis may be reversed
         axis = -axis
     x, y, z = (float(c) for c in axis)

@@ -1,4 +1,4 @@
-"""Description of the computer and the software, for the head of a report."""
+"""Description of the computer and the software, for the header of a report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PACKAGES = (
 
 
 def describe() -> dict[str, Any]:
-    """Return the computer and the software, for the head of a report."""
+    """Return a description of the computer and the software, for the header of a report."""
     from gpusim import __version__
 
     facts: dict[str, Any] = {
@@ -43,7 +43,7 @@ def describe() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Return the git commit, with a "+" for changed files, or an empty string outside a checkout."""
+    """Return the git commit, or an empty string outside a checkout. A "+" marks changed files."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return ""
@@ -69,7 +69,7 @@ def available_cores() -> int:
 
 
 def compiler_name() -> str:
-    """Return the first line of the C++ compiler's version text, or an empty string."""
+    """Return the first line of the version text of the C++ compiler, or an empty string."""
     from gpusim.backends.native.compile import find_compiler
     from gpusim.errors import GpusimError
 

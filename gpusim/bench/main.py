@@ -28,9 +28,9 @@ def bench(names: Sequence[str], options: Options, json: Path | None = None) -> i
     """Run workloads, print the tables, and write the JSON file.
 
     Args:
-        names: workloads to run. Empty: all.
+        names: workloads to run, or empty for all workloads.
         options: settings of the benchmarks.
-        json: JSON file to write.
+        json: JSON file to write, or None.
 
     Returns:
         0, or 1 if a case failed.
@@ -49,10 +49,10 @@ def bench(names: Sequence[str], options: Options, json: Path | None = None) -> i
 
 
 def run_workloads(names: Sequence[str], options: Options) -> tuple[dict[str, Any], list[Record]]:
-    """Run workloads. Return the machine and the results.
+    """Run workloads. Return a description of the machine, and the results.
 
     Args:
-        names: workloads to run. Empty: all.
+        names: workloads to run, or empty for all workloads.
         options: settings of the benchmarks.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Models that only benchmarks use. The other models of the benchmarks are scenes."""
+"""Models that only benchmarks use. All other models of the benchmarks are scenes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gpusim.errors import ModelError
 from gpusim.transform import Transform
 
 PITCH = 0.1
-"""Distance between neighbors in the grid, m."""
+"""Distance between neighboring plates, m."""
 MASS = 0.1
 
 
 def joint_grid(columns: int, rows: int) -> ModelBuilder:
-    """Return a net of ``columns`` x ``rows`` plates with ball joints between neighbors.
+    """Return a grid of ``columns`` x ``rows`` plates with ball joints between neighbors.
 
     Ball joints connect the first column to the world. Each joint has 3 constraint rows. A large grid has about two
     joints per plate.
@@ -66,16 +66,16 @@ _TRUNK = (
     ("head", "torso", (0.0, 0.0, 0.42), "z", 2.0, (0.08, 0.07, 0.1)),
 )
 PELVIS, PELVIS_MASS, PELVIS_HALF = 0.76, 8.0, (0.08, 0.13, 0.07)
-"""Height, mass and half size of the biped's pelvis."""
+"""Height, mass and half size of the pelvis of the biped."""
 STIFFNESS, DAMPING, EFFORT = 2000.0, 50.0, 200.0
-"""Stiffness, damping and effort limit of the biped's servos."""
+"""Stiffness, damping and effort limit of the servos of the biped."""
 SOLE = (0.03, 0.0, -0.06)
-"""Center of a foot's box in the foot's frame."""
+"""Center of the box of a foot in the foot frame."""
 Vector = tuple[float, float, float]
 
 
 class BipedLink(NamedTuple):
-    """Link of the biped: anchor in the parent's frame, center of mass in the link's frame, half size of its box (m)."""
+    """Link of the biped. Anchor in the parent frame, center of mass in the link frame, and half size of the box (m)."""
 
     name: str
     parent: str
@@ -111,7 +111,7 @@ def biped() -> ModelBuilder:
 
 
 def biped_links() -> Iterator[BipedLink]:
-    """Yield the links of the biped except its pelvis, parents first."""
+    """Yield all links of the biped except the pelvis, parents first."""
     limbs = [*_TRUNK, *((f"{side}_{limb[0]}", _parent(side, limb[1]), *limb[2:]) for side in "lr" for limb in _LIMBS)]
     for name, parent, (x, y, z), axis, mass, half in limbs:
         anchor = (x, -y if name.startswith("r_") else y, z)

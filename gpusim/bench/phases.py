@@ -21,7 +21,7 @@ from gpusim.solver.launch_plan import Launch
 Runner = Callable[[list[Launch]], None]
 Times = dict[str, float]
 BUSY_BYTES = 128 << 20
-"""Number of bytes that a GPU writes in about 50 us, the time of a kernel launch in Python."""
+"""Number of bytes that a GPU writes in about 50 us. A kernel launch in Python takes this time."""
 
 
 def can_profile(sim: Any) -> bool:
@@ -45,9 +45,9 @@ def twin_of(sim: Any, launch: str) -> Any:
 def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
     """Return the time of a step (microseconds) by stage and by kernel. The simulation runs at least ``steps`` steps.
 
-    In staged launch, each kernel launch is timed. The stages are those of solver/schedule.py. In addition, "start" and
-    "store" load and store the state. On a CPU, "calls" is the time that Python takes between the kernels. In fused
-    launch, :func:`clock_routines` measures the times, and the "kernels" are the routines within the stages.
+    In staged launch, the function times each kernel launch. The stages are those of solver/schedule.py. The additional
+    stages "start" and "store" load and store the state. On a CPU, "calls" is the time of Python between the kernels. In
+    fused launch, :func:`clock_routines` measures the times, and the "kernels" are the routines within the stages.
 
     Raises:
         ModelError: the simulation runs neither fused nor staged on the native or the cuda backend.
@@ -73,7 +73,7 @@ def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
 
 
 def _fused(sim: Any, steps: int) -> tuple[Times, Times]:
-    """Return the time of each stage. A build with cycle counters gives the shares, and the normal build the total."""
+    """Return the time of each stage: shares from a build with cycle counters, times the total of the normal build."""
     shares = clock_routines(sim, steps)
     synchronize(sim)
     # exclude other work on the computer if one thread does everything
@@ -107,7 +107,7 @@ class _Timer:
 
 
 class _CpuTimer(_Timer):
-    """Timer of the native backend's kernel calls."""
+    """Timer of the kernel calls of the native backend."""
 
     def __init__(self, backend: NativeBackend) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ class _CpuTimer(_Timer):
 class _GpuTimer(_Timer):
     """Timer of single launches with CUDA events.
 
-    The GPU writes zeros until all launches of a step are queued. The launches then run without gaps.
+    The GPU first writes zeros until all launches of a step are queued. So the launches run without gaps.
     """
 
     def __init__(self, backend: CudaBackend) -> None:

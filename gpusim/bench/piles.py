@@ -1,4 +1,4 @@
-"""Piles for timing contacts: layers of boxes and spheres with small gaps, which settle on each other.
+"""Piles for timing contacts: layers of boxes and spheres that settle on each other.
 
 Every object is 1 m wide and weighs 1 kg. Every second layer is shifted by 0.3 m. Small random rotations and shifts with
 a fixed seed break the symmetry. Benchmarks of other simulators use the same poses.
@@ -39,12 +39,12 @@ BALL_INERTIA = 0.4 * MASS * HALF**2
 
 @dataclass(frozen=True)
 class Heap:
-    """Initial poses of a pile's objects, z up, the ground at z = 0.
+    """Initial poses of the objects of a pile. z is up, and the ground is at z = 0.
 
     Attributes:
-        position: (n, 3) positions of the centers (m).
-        turn: (n,) rotation angles about z (rad).
-        ball: (n,) True for spheres, False for boxes.
+        position: positions of the centers (n, 3), m.
+        turn: rotation angles about z (n,), rad.
+        ball: True for spheres, False for boxes (n,).
         reach: half width of the pile (m).
     """
 
@@ -61,7 +61,7 @@ class Heap:
 
 
 def heap(columns: int, layers: int, spheres: bool = False) -> Heap:
-    """Return ``layers`` layers of ``columns`` x ``columns`` objects. With ``spheres``, every second object is a sphere.
+    """Return layers of ``columns`` x ``columns`` objects. With ``spheres``, every second object is a sphere.
 
     Raises:
         ModelError: there is no column or no layer.
@@ -103,7 +103,7 @@ def pile(columns: int, layers: int, spheres: bool = False) -> ModelBuilder:
 
 
 def _add_walls(b: ModelBuilder, reach: float, material: gpusim.Material) -> None:
-    """Add planes on all four sides at ``reach`` that face the center."""
+    """Add four planes that face the center, at the distance ``reach`` from the center."""
     half = np.sqrt(0.5)
     for k, (x, y) in enumerate(((-1.0, 0.0), (1.0, 0.0), (0.0, -1.0), (0.0, 1.0))):
         # rotated by a right angle about the axis that brings z to (-x, -y, 0)
@@ -119,9 +119,9 @@ def figures(sim: Simulation, step_us: float) -> dict[str, float]:
         step_us: time of a step (microseconds).
 
     Returns:
-        ``manifolds`` and ``points``: numbers of contact manifolds and contact points. ``ns_per_point``: time per
-        contact point (ns). ``rms_speed`` and ``greatest_speed``: speeds of the centers of mass (m/s). ``overlap``:
-        maximum penetration (m).
+        Dict of results. ``manifolds`` and ``points`` are the numbers of contact manifolds and contact points.
+        ``ns_per_point`` is the time per contact point (ns). ``rms_speed`` and ``greatest_speed`` are speeds of the
+        centers of mass (m/s). ``overlap`` is the maximum penetration (m).
     """
     state = sim.read_state()
     count = int(state["pair_count"][0])
@@ -132,7 +132,7 @@ def figures(sim: Simulation, step_us: float) -> dict[str, float]:
 
 
 def overlap(sim: Simulation) -> float:
-    """Return the maximum penetration of two objects (m), from the contact points of the last step."""
+    """Return the maximum penetration of two objects in the contact points of the last step (m)."""
     state = sim.read_state()
     count = int(state["pair_count"][0])
     pair, point = np.nonzero(np.arange(4) < np.asarray(state["pair_points"][0, :count])[:, None])
@@ -146,7 +146,7 @@ def overlap(sim: Simulation) -> float:
 
 
 def found_figures(manifolds: int, points: int, step_us: float, velocity: Any) -> dict[str, float]:
-    """Return the results of :func:`figures` without ``overlap``. ``velocity``: of the centers of mass, (n, 3)."""
+    """Return the results of :func:`figures` without ``overlap``. ``velocity``: velocities of centers of mass (n, 3)."""
     speed = np.linalg.norm(np.asarray(velocity, float), axis=1)
     return {
         "manifolds": float(manifolds),

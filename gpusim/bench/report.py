@@ -16,16 +16,16 @@ HEAD = ("workload", "case", "worlds", "how", "us/step", "+-", "world-steps/s")
 LEFT = ("workload", "case", "how", "note")
 """Left-aligned columns."""
 DROPPED_FIRST = ("+-", "how")
-"""Columns that are dropped in a narrow window, in this order."""
+"""Columns that the table omits in a narrow window, in this order."""
 PILE_HEAD = ("case", "how", "ms/step", "manifolds", "points", "ns/point", "rms m/s", "most m/s", "overlap mm")
 PILE_LEGEND = (
     "piles: ns/point: time of a step over contact points; rms, most: speeds of the settled things; overlap: the "
     "deepest. Times on one CPU thread are CPU time."
 )
 SHOWN_SHARE = 0.003
-"""Minimum share of a step for a stage in the report."""
+"""Minimum share of a step for which the report lists a stage."""
 LEAST_SHARE = 0.02
-"""Minimum share of a step for a kernel to be named."""
+"""Minimum share of a step for which the report lists a kernel."""
 LEGEND = "us/step: median time of a step of all worlds; +-: its interquartile range."
 
 
@@ -38,7 +38,7 @@ def cells(record: Record) -> tuple[str, ...]:
 
 
 def notes(records: Sequence[Record]) -> list[str]:
-    """Return the results that the table leaves out, one line each."""
+    """Return the results that are not in the table, one line each."""
     lines = []
     for record in records:
         if record.error:
@@ -52,7 +52,7 @@ def notes(records: Sequence[Record]) -> list[str]:
 
 
 def pile_rows(records: Sequence[Record]) -> list[tuple[str, ...]]:
-    """Return the lines of the table of piles. The result is empty if no pile ran."""
+    """Return the lines of the table of piles, or an empty list if no pile ran."""
     return [
         pile_cells(record.case, _how(record), record.step_us, record.extra)
         for record in records
@@ -80,7 +80,7 @@ def _how(record: Record) -> str:
 
 
 def share_lines(records: Sequence[Record]) -> list[str]:
-    """Return one line for each profiled case, with the share of each stage in the time of a step."""
+    """Return one line per profiled case, with the share of each stage in the time of a step."""
     lines = []
     for record in records:
         if record.stages:
@@ -99,7 +99,7 @@ def _case(record: Record) -> str:
 
 
 def shares(times: dict[str, float], total: float) -> str:
-    """Return the shares of ``total`` in percent, the largest first. Small shares are left out."""
+    """Return the shares of ``total`` in percent, largest first. Omit small shares."""
     falling = sorted(times.items(), key=lambda item: -item[1])
     return ", ".join(f"{name} {100.0 * spent / total:.1f} %" for name, spent in falling if spent > SHOWN_SHARE * total)
 
@@ -130,7 +130,7 @@ def print_table(
         head: names of the columns.
         rows: lines of the table, below ``head``.
         left: left-aligned columns.
-        dropped_first: columns that are dropped in a narrow window, in this order.
+        dropped_first: columns that the table omits in a narrow window, in this order.
     """
     try:
         from rich.console import Console
@@ -165,7 +165,7 @@ def narrowed(
 
 
 def _widths(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return the width of each column in a line, including its bar and spaces."""
+    """Return the width of each column, including the bar and the spaces."""
     return [3 + max(map(len, column)) for column in zip(head, *rows, strict=True)]
 
 
@@ -196,7 +196,7 @@ def write_json(path: str | Path, content: dict[str, Any]) -> None:
     """Write ``content`` to ``path``. If this fails, no partial file remains.
 
     Raises:
-        OSError: the folder cannot be written.
+        OSError: the folder is not writable.
     """
     with atomic_file(path) as stream:
         stream.write((json.dumps(content, indent=1, allow_nan=False) + "\n").encode())

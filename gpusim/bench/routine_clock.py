@@ -1,4 +1,4 @@
-"""Profile a fused step with a separate build in which the solver's routines count their cycles."""
+"""Profile of a fused step: in a separate build, the routines of the solver count processor cycles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gpusim.typing import Array
 ROUTINES = 96
 """Maximum number of routines, as in cuda_kernels/routine_clock.cuh."""
 STEP = ("contacts", "substep", "store_contacts", "check")
-"""Routines of a step, without reading and writing the state."""
+"""Routines of a step, except those that load and store the state."""
 LEAST_SECONDS = 0.2
 """Minimum measuring time, s."""
 GROUPS = ("contacts", "impulses", "substep")
@@ -27,12 +27,10 @@ GROUPS = ("contacts", "impulses", "substep")
 
 
 def clock_routines(sim: Any, steps: int = 10) -> dict[str, float]:
-    """Return each routine's share of the time of a step, the largest first.
+    """Return the share of each routine in the time of a step, largest first.
 
-    The share of a routine includes the routines that it calls.
-
-    The first thread of each world counts the cycles, including waits. The time of a step is the sum of the routines in
-    STEP.
+    The share of a routine includes the routines that it calls. The first thread of each world counts the cycles,
+    including waits. The time of a step is the sum of the routines in STEP.
 
     Args:
         sim: simulation in fused launch on the CUDA or the native backend. The simulation advances in calls of ``steps``
@@ -70,14 +68,14 @@ def _native_variant(backend: NativeBackend) -> Variant:
 
 
 def _cuda_variant(backend: CudaBackend) -> Variant:
-    """Return the kernel variant that runs the steps once the full build is ready."""
+    """Return the kernel variant that runs the steps when the full build is ready."""
     variant = backend.step_variant()
     return variant.full or variant
 
 
 @contextmanager
 def _on_cpu(backend: NativeBackend, variant: Variant) -> Iterator[Any]:
-    """Replace the backend's library with one that counts cycles, and yield a reader of its counters.
+    """Replace the library of the backend with a library that counts cycles. Yield a reader of the counters.
 
     The library runs in one thread.
     """
@@ -93,7 +91,7 @@ def _on_cpu(backend: NativeBackend, variant: Variant) -> Iterator[Any]:
 
 @contextmanager
 def _on_gpu(backend: CudaBackend, variant: Variant) -> Iterator[Any]:
-    """Use kernels that count cycles on the GPU, and yield a reader of their counters."""
+    """Use kernels on the GPU that count cycles. Yield a reader of the counters."""
     import cupy
 
     with backend._here():

@@ -31,11 +31,11 @@ class Options:
     """Options of the benchmarks.
 
     Attributes:
-        backend: as in ``Simulation``.
-        dtype: as in ``Simulation``.
-        threads: number of threads of the native backend. None: all.
-        quick: make short, less precise runs with fewer worlds.
-        profile: also profile the step. On the native backend, piles are always profiled.
+        backend: see ``Simulation``.
+        dtype: see ``Simulation``.
+        threads: number of threads of the native backend, or None for all threads.
+        quick: whether to make short, less precise runs with fewer worlds.
+        profile: whether to also profile the step. On the native backend, piles are always profiled.
     """
 
     backend: str = "auto"
@@ -52,19 +52,19 @@ class Options:
 
 @dataclass
 class Record:
-    """One line of results. Times in microseconds are for one step of all worlds.
+    """One line of results. Times of a step are for one step of all worlds.
 
     Attributes:
         workload, case, worlds: the case that ran.
         backend, dtype, solver, launch, threads: settings of the run. ``threads`` is 0 for a backend without threads.
-        start: time (s) from the finished model to the end of the first step, including compilation.
+        start: time from the finished model to the end of the first step, including compilation (s).
         steps, chunks: number of timed steps and chunks.
-        step_us: time of a step, as the median over the chunks of steps.
-        spread: interquartile range of the step times of the chunks, divided by their median.
+        step_us: time of a step, the median over the chunks (microseconds).
+        spread: interquartile range of the step times of the chunks, divided by the median.
         world_steps: world-steps per second, from the median step time.
         error: reason why the case has no results.
-        extra: results that only this workload has.
-        stages, kernels: time of a step (microseconds) by stage and by kernel, see ``phases.profile``. Only for piles,
+        extra: special results of this workload.
+        stages, kernels: time of a step by stage and by kernel (microseconds), see ``phases.profile``. Only for piles,
             or with ``profile``.
         profiled: launch mode of the profiled run, or the reason why a requested profile is missing.
     """
@@ -101,15 +101,15 @@ def run_cases(
     enough: Callable[[], bool] | None = None,
     done: Callable[[Record], None] | None = None,
 ) -> list[Record]:
-    """Run cases one after another. The record of a failed case has the reason.
+    """Run cases one after another. The record of a failed case contains the reason.
 
-    ``log`` is called with one line of text before each case.
+    Before each case, the function calls ``log`` with one line of text.
 
     Args:
         cases: cases to run.
         options: settings of the benchmarks.
-        enough: function that is called before each case. If ``enough`` returns True, no more cases run.
-        done: function that is called with the record of each case as soon as the case ends.
+        enough: function to call before each case. If ``enough`` returns True, no more cases run.
+        done: function to call with the record of each case when the case ends.
     """
     from gpusim.backends import choose_backend
 
@@ -137,7 +137,7 @@ def run_cases(
 
 
 def run_case(case: Case, model: Model, backend: str, options: Options, record: Record) -> None:
-    """Time one case and fill its record."""
+    """Time one case and fill ``record``."""
     begin = time.perf_counter()
     sim = make_simulation(case, model, backend, options)
     sim.step(1)
@@ -168,7 +168,7 @@ def run_case(case: Case, model: Model, backend: str, options: Options, record: R
 
 
 def _profile(sim: Simulation, case: Case, record: Record) -> None:
-    """Profile a case. If the profile fails, keep the other results and the reason."""
+    """Profile a case. If the profile fails, store the reason and keep all other results."""
     if case.restart:
         sim.reset()
         command(sim, 0)
@@ -190,7 +190,7 @@ def _add_pile_figures(sim: Simulation, record: Record) -> None:
 
 
 def make_simulation(case: Case, model: Model, backend: str, options: Options, **changes: Any) -> Simulation:
-    """Return the simulation of a case. ``changes`` replaces arguments of ``Simulation``."""
+    """Return the simulation of a case. ``changes`` are other arguments of ``Simulation``."""
     from gpusim.description.config import SolverConfig
     from gpusim.simulation import Simulation
 
@@ -206,9 +206,9 @@ def make_simulation(case: Case, model: Model, backend: str, options: Options, **
 
 
 def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list[float]:
-    """Return the time per step (s) of several chunks of steps.
+    """Return the time per step in several chunks of steps (s).
 
-    Commands change between chunks, so machines keep moving.
+    Commands change between chunks, so that machines always move.
     """
     advance = step_by_step if case.each_step else in_one_call
     clock = clock_of(case, sim.backend_name)
@@ -238,18 +238,18 @@ def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list
 
 
 class Start:
-    """Resetter that returns a simulation to its initial state at regular intervals. The reset is not timed.
+    """Resets a simulation to the initial state at regular intervals. The timing excludes the reset.
 
     Args:
         sim: new simulation.
-        after: number of steps between resets. 0: never reset.
+        after: number of steps between resets, or 0 for no reset.
     """
 
     def __init__(self, sim: Simulation, after: int) -> None:
         self.sim, self.after, self.done = sim, after, after
 
     def room_for(self, steps: int) -> None:
-        """Reset the simulation if ``steps`` more steps would exceed the interval."""
+        """Reset the simulation if the interval is shorter than ``steps`` more steps."""
         if self.after and self.done + steps > self.after:
             self.sim.reset()
             self.done = 0
@@ -279,7 +279,7 @@ def in_one_call(sim: Simulation, steps: int) -> None:
 
 
 def step_by_step(sim: Simulation, steps: int) -> None:
-    """Call ``step`` once per step, like a control loop."""
+    """Call ``step`` for each step, like a control loop."""
     for _ in range(steps):
         sim.step(1)
 
@@ -290,7 +290,7 @@ def locked_rows(model: Model) -> int:
 
 
 def add_row_time(records: list[Record]) -> None:
-    """Add the time per constraint row and solver sweep, from two runs with different numbers of sweeps."""
+    """Add the time per constraint row and solver sweep. Compute it from two runs with different numbers of sweeps."""
     runs = [r for r in records if r.workload == "rows" and not r.error]
     if len(runs) < 2:
         return

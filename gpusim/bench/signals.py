@@ -1,4 +1,4 @@
-"""Workload ``signals``: the time to read signals, write commands and write the state, relative to a step."""
+"""Workload ``signals``: time to read signals, write commands and write the state, relative to the time of a step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 READS, COMMANDS, ROUNDS = 60, 30, 25
 WANTED = {"read_list": 0.02, "command_list": 0.02, "first_velocity": 0.1, "write_pose": 1.0}
-"""Target upper limits of the operations' times, as fractions of the time of a step."""
+"""Target upper limits for the times of operations, as fractions of the time of a step."""
 _WORDS = {
     "read_list": f"{READS} numbers as a list",
     "command_list": f"up to {COMMANDS} commands as a list",
@@ -23,7 +23,7 @@ _WORDS = {
 
 
 def figures(sim: Simulation, step_us: float) -> dict[str, float]:
-    """Return the time (microseconds) of each operation in WANTED right after a step.
+    """Return the time of each operation in WANTED right after a step (microseconds).
 
     ``<name>_share`` is this time divided by the time of a step.
     """
@@ -49,7 +49,7 @@ def figures(sim: Simulation, step_us: float) -> dict[str, float]:
 
 
 def _median(sim: Simulation, call: Callable[[], Any]) -> float:
-    """Return the median duration (s) of the first call after a step."""
+    """Return the median duration of the first call after a step (s)."""
     from gpusim.bench.drive import synchronize
 
     times = []

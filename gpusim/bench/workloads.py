@@ -1,4 +1,4 @@
-"""The named workloads: models, numbers of worlds, and settings."""
+"""Named workloads: models, numbers of worlds, and settings."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ PAIRS_OF_A_THING = 8
 
 @dataclass(frozen=True)
 class Case:
-    """Case of a benchmark, one line of the table of results.
+    """Case of a benchmark. It is one line in the table of results.
 
     Attributes:
         workload: name of the workload that contains the case.
         name: description of the mechanism.
-        build: function that returns the model's builder.
+        build: function that returns the builder of the model.
         worlds: number of worlds.
         config: solver settings that differ from ``SolverConfig()``.
-        launch: as in ``Simulation``.
-        threads: number of threads of the native backend. None: all.
-        each_step: call ``step`` once per step, which includes Python's overhead.
-        keep_threads: the command line does not change ``threads``.
-        backend: backend of the case. Empty: any.
-        dtype: number type of the case. Empty: the number type of the command line.
+        launch: see ``Simulation``.
+        threads: number of threads of the native backend, or None for all threads.
+        each_step: whether to call ``step`` for each step. The time then includes the overhead of Python.
+        keep_threads: whether ``threads`` ignores the command line.
+        backend: backend of the case, or empty for any backend.
+        dtype: dtype of the case, or empty for the dtype of the command line.
         settle: number of steps before the timing, until the bodies rest.
-        restart: number of steps after which the case restarts. The restart is not timed. 0: never.
-        hold: maximum number of steps between the motors' random commands. 0: the motors get no commands.
-        pile: the case is a pile, and reports contacts and a profile.
+        restart: number of steps after which the case restarts, or 0 for no restart. The timing excludes the restart.
+        hold: maximum number of steps between random commands of the motors, or 0 for no commands.
+        pile: whether the case is a pile. Piles report contacts and a profile.
     """
 
     workload: str
@@ -79,7 +79,7 @@ class Workload:
     Attributes:
         description: description in one line.
         cases: function that returns the cases. The argument of the function selects a short run.
-        unasked: backend on which the workload runs if the user names no workload. Empty: any.
+        unasked: backend on which the workload runs if the user names no workload, or empty for any backend.
     """
 
     description: str

@@ -1,1 +1,1 @@
-"""The model builder: bodies, joints, actuators and shapes by Python calls, and their compilation to a Model."""
+"""The model builder: Python calls add bodies, joints, actuators and shapes. The builder compiles a Model from them."""

@@ -1,4 +1,7 @@
-"""Anchors in the world for joint frames and actuator ends, converted to body frames with the bodies' current poses."""
+"""Anchors: points and frames in the world for joints and actuators.
+
+The builder converts anchors to body frames with the current poses of the bodies.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +16,20 @@ from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
 Anchor = Transform | Vector
-"""A point in the world, m, or a frame in the world."""
+"""A frame in the world, or a point in the world (m)."""
 
 
 def end_frame(builder: Elements, element: str, names: str, body: int, xform: Transform | None, at: Any) -> Transform:
-    """Return an element's frame in a body: ``xform``, or the frame ``at`` in the world converted to the body frame.
+    """Return the frame of an element in a body: ``xform``, or the world frame ``at`` converted to the body frame.
 
     Args:
         builder: builder that contains the body.
         element: name for error messages.
         names: names of the user's arguments for ``xform`` and ``at``, such as "parent_xform at".
         body: valid body index, -1 for the world.
-        xform: frame in the body frame. None means the body frame, unless ``at`` is given.
-        at: alternative to ``xform``: the frame in the world, as a Transform, or as a point (3,) in m for a frame with
-            the world's axes.
+        xform: frame relative to the body frame. None is the body frame itself, unless ``at`` is given.
+        at: alternative to ``xform``: a frame in the world as a Transform, or a point (3,), m. The frame at a point has
+            the axes of the world.
 
     Raises:
         ModelError: both are given, or ``at`` is neither a point nor a frame.
@@ -39,7 +42,7 @@ def end_frame(builder: Elements, element: str, names: str, body: int, xform: Tra
 
 
 def end_point(builder: Elements, element: str, names: str, body: int, point: Any, at: Any) -> Array:
-    """Return an element's point (3,) in a body frame, in m: ``point`` (default: origin), or the converted ``at``."""
+    """Return the point of an element in the body frame (3,), m: ``point``, the converted ``at``, or the origin."""
     own, in_world = names.split()
     _check_one(element, names, point, at)
     if at is None:

@@ -33,7 +33,7 @@ from gpusim.typing import Array, Vector
 
 
 class ModelBuilder(BuilderMethods, DictFormat, Elements):
-    """Collects the bodies, joints, actuators and shapes of one world. :meth:`finalize` makes a :class:`Model`.
+    """Collector of the bodies, joints, actuators and shapes of one world. :meth:`finalize` makes a :class:`Model`.
 
     Args:
         gravity: gravitational acceleration in the world frame (m/s2).
@@ -62,26 +62,26 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         gravity_scale: float = 1.0,
         conveyor: bool = False,
     ) -> int:
-        """Add a rigid body. The shapes of the body provide missing mass properties at finalize.
+        """Add a rigid body. :meth:`finalize` computes missing mass properties from the shapes of the body.
 
         Args:
-            mass: kg, above zero. Default: density times volume, summed over the body's shapes.
+            mass: mass, above zero (kg). Default: density times volume, summed over the body's shapes.
             inertia: inertia about the center of mass, in the axes of the body frame (kg m2): 3 numbers (diagonal), 6
                 numbers (ixx, iyy, izz, ixy, ixz, iyz) or 3x3. Default: the shapes' inertia, scaled to ``mass``.
-            com: center of mass in the body frame (m). Default: the body frame's origin if ``inertia`` is given,
+            com: center of mass in the body frame (m). Default: the origin of the body frame if ``inertia`` is given,
                 otherwise the center of mass of the shapes.
             xform: pose of the body frame in the world.
             label: unique name, default ``body<index>``.
             linear_velocity: velocity of the center of mass in the world frame (m/s).
             angular_velocity: angular velocity in the world frame (rad/s).
-            kinematic: True: the body keeps its velocities, and forces do not change them.
-            gravity_scale: fraction of gravity that acts on the body, 0 for none. The fraction may differ per world, as
-                signal ``body.<label>.gravity_scale``.
-            conveyor: True: the kinematic body does not move. The velocities of the body are those of its surface, such
-                as a belt, or a turntable with an angular velocity. Write these velocities to change the speed.
+            kinematic: whether the body keeps constant velocities. Forces do not change these velocities.
+            gravity_scale: fraction of gravity that acts on the body. Worlds may have different values: write the signal
+                ``body.<label>.gravity_scale``.
+            conveyor: whether the body is kinematic and stays at rest, but its surface moves with the velocities of the
+                body, like a belt or a turntable. Write the velocities to change the speed.
 
         Returns:
-            The body's index, for ``parent=``, ``child=``, ``body=``.
+            The index of the body, for arguments such as ``parent=``, ``child=`` and ``body=``.
 
         Raises:
             ModelError: a value is invalid. The message names the value.
@@ -121,26 +121,25 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         at: Anchor | None = None,
         **params: Any,
     ) -> int:
-        """Add a joint of a registered kind. Prefer ``add_joint_<kind>``, which checks the kind's parameters.
+        """Add a joint of a registered kind. Prefer ``add_joint_<kind>``, which checks the parameters.
 
-        Place the joint by its two frames, or by one frame ``at`` in the world. With ``at`` both joint frames coincide
-        in the bodies' current poses. In these poses every coordinate is zero. Limits are relative to these poses.
+        Define the joint by ``parent_xform`` and ``child_xform``, or by one frame ``at`` in the world. With ``at``, all
+        joint coordinates are zero in the current poses of the bodies.
 
         Args:
             kind: registered name of the kind of joint, such as "revolute".
             parent: body index, -1 for the world.
             child: body index, not the parent.
-            parent_xform: joint frame in the parent's body frame.
-            child_xform: joint frame in the child's body frame.
+            parent_xform: joint frame in the body frame of the parent.
+            child_xform: joint frame in the body frame of the child.
             label: unique name, default ``joint<index>``.
             solver: "direct" or "colored" (:meth:`set_joint_solver`). None lets the simulation choose.
-            at: joint frame in the world, for the bodies' current poses. It replaces both frames. A point (m) gives a
-                frame with the world's axes, and ``axis`` is then in the world frame. A Transform gives the frame
-                itself.
+            at: joint frame in the world, instead of ``parent_xform`` and ``child_xform``. A point (m) stands for a
+                frame with the axes of the world, so ``axis`` is in the world frame.
             params: parameters of this kind of joint.
 
         Returns:
-            The joint's index.
+            The index of the joint.
         """
         name = self._new_label("joint", label, len(self.joints))
         element = f"joint '{name}'"
@@ -165,13 +164,14 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         return len(self.joints) - 1
 
     def set_joint_solver(self, joints: Iterable[int], solver: str | None) -> None:
-        """Choose the solver of the given joints, and of all joints that movable bodies connect to them.
+        """Choose the solver of the given joints, and of all joints that movable bodies connect to these joints.
+
+        Only ``SolverConfig(joint_solver="auto")`` uses this choice.
 
         Args:
             joints: joint indices. One joint of each connected group is enough.
             solver: "direct" solves all joints of the group at once, and suits arms, loops and suspensions. "colored"
-                sweeps over joints and contacts, and suits long chains on the ground. None: automatic. Only
-                ``SolverConfig(joint_solver="auto")`` uses this choice.
+                sweeps over joints and contacts, and suits long chains on the ground. None is automatic.
 
         Raises:
             ModelError: an unknown solver or joint index.
@@ -200,8 +200,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         """Add a checked actuator (made by the methods in actuators/).
 
         Raises:
-            ModelError: unknown kind of actuator, or a parameter that looks like an index or a point, but is not in
-                ``references`` or ``parameters`` of the kind.
+            ModelError: the kind of actuator is unknown, or a parameter that looks like an index or a point is missing
+                in ``references`` and ``parameters`` of the kind.
         """
         type_ = actuator_type(kind)
         spec = ActuatorSpec(kind, self._new_label("actuator", label, len(self.actuators), prefix=kind), params)
@@ -211,14 +211,15 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         return len(self.actuators) - 1
 
     def set_operator_commands(self, names: Iterable[str]) -> None:
-        """Mark operator commands of the actuators added so far. All other commands of actuators become internal.
+        """Choose the operator commands among the commands of all actuators so far. The others become internal.
 
         Panels, keys and joysticks offer only operator commands. ``sim.command`` also accepts internal commands by name,
-        and by wildcards that match no operator command. Without marks, all commands with an effect are operator
-        commands. Inputs of diagrams are always operator commands. Commands that a diagram sets are always internal.
+        and by wildcards that match no operator command. If you do not call this method, all commands that have an
+        effect are operator commands. Inputs of diagrams are always operator commands. Commands that a diagram sets are
+        always internal.
 
         Args:
-            names: labels or wildcards, such as ``["boom", "*_drive"]``, or ``[]`` to mark no command.
+            names: labels or wildcards, such as ``["boom", "*_drive"]``, or ``[]`` for no operator commands.
 
         Raises:
             ModelError: ``names`` is not a list of names.
@@ -229,21 +230,19 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
     def add_builder(
         self, other: ModelBuilder, xform: Transform | None = None, label_prefix: str = "", parent: int = WORLD
     ) -> None:
-        """Copy another builder's content into this builder. The copy is fixed to this builder's world or to a body.
+        """Copy the content of another builder into this builder. ``parent`` replaces the world of the other builder.
 
-        Elements on the world of ``other`` (ends of joints and actuators, shapes, visuals, sites, cameras, lights) move
-        to ``parent``. ``xform`` places these elements in the frame of ``parent``. The copied bodies are displaced in
-        the same way, and start with the motion of ``parent``. ``references`` of an actuator kind list the parameters
-        that are indices. The copy renumbers these indices. Labels must stay unique, so use a different prefix for each
-        copy.
+        Ends of joints and actuators, shapes, visuals, sites, cameras and lights on the world of ``other`` are attached
+        to ``parent`` in the copy. The copied bodies start with the motion of ``parent``. Labels must be unique, so use
+        a different prefix for each copy.
 
         Args:
-            other: the builder to copy, which does not change.
-            xform: pose of the other builder's world in the frame of ``parent``.
+            other: the builder to copy. It does not change.
+            xform: pose of the world of ``other`` in the frame of ``parent``.
             label_prefix: prefix of all copied labels and collision group names. Copies with different prefixes have
-                separate groups with their own rules.
-            parent: body index, -1 for the world. The copied shapes of the world count towards the mass of
-                this body, if its mass comes from shapes.
+                separate groups and rules.
+            parent: body index, -1 for the world. If the mass of this body comes from its shapes, copied shapes add to
+                the mass.
 
         Raises:
             ModelError: an unknown body, a duplicate label, a plane or height field on a dynamic body, a diagram with
@@ -266,7 +265,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         first_site = len(self.sites)
 
         def moved(body: int, frame: Transform) -> tuple[int, Transform]:
-            """Return body and frame for the copy of an element with ``frame`` in ``body``."""
+            """Return the new body and the new frame of an element with ``frame`` in ``body``."""
             return (parent, pose * frame) if body == WORLD else (body + first[BODY], frame)
 
         host = None if parent == WORLD else self.bodies[parent]
@@ -315,14 +314,14 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
     def add_diagram(self, diagram: DiagramSpec) -> None:
         """Add a block diagram (:class:`gpusim.control.Diagram`), which sets commands while the simulation runs.
 
-        The operator inputs of the diagram become commands of the model. Diagrams that are due run before a step, in the
-        order in which you added them.
+        The operator inputs of the diagram become commands of the model. Before each step, the diagrams that are due run
+        in the order in which you added them.
 
         Args:
             diagram: the diagram. You can still change the diagram until you call :meth:`finalize`.
 
         Raises:
-            ModelError: not a diagram, a duplicate label, an open port, or an algebraic loop.
+            ModelError: ``diagram`` is not a diagram, or has a duplicate label, an open port or an algebraic loop.
         """
         if not callable(getattr(diagram, "compile", None)) or not hasattr(diagram, "operator_inputs"):
             rule = f"{diagram!r} is no diagram"
@@ -347,10 +346,10 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         elements.append(copied)
 
     def replicate(self, template: ModelBuilder, num_worlds: int) -> None:
-        """Fill this builder with ``num_worlds`` independent copies of ``template``, simulated in parallel.
+        """Copy ``template`` into this empty builder, for ``num_worlds`` independent worlds.
 
-        All worlds share one topology. Poses, velocities and parameters may then differ per world
-        (``sim.write(..., world=...)``).
+        All worlds have the same topology. ``sim.write(..., world=...)`` changes poses, velocities and parameters of
+        single worlds.
 
         Raises:
             ModelError: this builder is not empty, or num_worlds < 1.
@@ -385,7 +384,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
     # Names and checks for the files of joints/, actuators/ and shapes/.
 
     def check_body(self, element: str, name: str, index: Any) -> int:
-        """Return ``index`` if it is -1 or the index of a body of this builder, otherwise raise a ModelError."""
+        """Return ``index`` if it is -1 or a body index of this builder, otherwise raise a ModelError."""
         if not isinstance(index, int | np.integer) or isinstance(index, bool):
             raise validate.fail(element, f"{name} = {index!r} is no body index", "give what add_body returned, or -1")
         if not WORLD <= index < len(self.bodies):
@@ -406,7 +405,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
             )
 
     def check_joint(self, element: str, name: str, index: Any, axis: int = 0) -> int:
-        """Return ``index`` if this builder's joint ``index`` has a coordinate ``axis``, else raise a ModelError."""
+        """Return ``index`` if the joint ``index`` has a coordinate ``axis``, otherwise raise a ModelError."""
         if not isinstance(index, int | np.integer) or isinstance(index, bool) or not 0 <= index < len(self.joints):
             raise validate.fail(
                 element,
@@ -428,7 +427,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         return int(index)
 
     def element(self, space: str, label: str | None, kind: str | None = None) -> str:
-        """Return the name of the next element for messages: the kind of element (default: ``space``) and the label."""
+        """Return the name of the next element for messages: ``kind`` (default: ``space``) and the label."""
         if not isinstance(label, str | None):
             self._new_label(space, label, 0)
         return f"{kind or space} '{label or f'{kind or space}{len(self._labels[space])}'}'"
@@ -447,7 +446,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
 
 
 def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any, kinematic: bool) -> dict[str, Any]:
-    """Check mass, inertia and center of mass of a body. NaN marks values that the body's shapes provide."""
+    """Check mass, inertia and center of mass of a body. NaN marks values to compute from the shapes."""
     if mass is None and inertia is not None:
         raise validate.fail(
             element,
@@ -469,7 +468,7 @@ def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any, kinematic:
 
 
 def _moved_body(body: BodySpec, start: Transform, host: BodySpec | None) -> BodySpec:
-    """Copy a body of another builder. The other builder's world is at ``start`` and moves with ``host``."""
+    """Copy a body of another builder whose world is at the pose ``start`` and moves with the body ``host``."""
     new = copy.deepcopy(body)
     new.xform = start * body.xform
     new.linear_velocity = start.rotate(body.linear_velocity)

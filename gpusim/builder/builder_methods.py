@@ -20,7 +20,7 @@ class BuilderMethods:
 def builder_method(function: F) -> F:
     """Attach a function to ModelBuilder as a method.
 
-    Thus the file of each kind can define its own builder method, such as ``add_joint_revolute``.
+    The files of joints, actuators and shapes define builder methods this way, such as ``add_joint_revolute``.
     """
     checked = checks_old_names(function)
     setattr(BuilderMethods, function.__name__, checked)

@@ -55,7 +55,7 @@ class BuilderMethods:
         self, joint: int, stall_torque: float, no_load_speed: float, mechanical_time_constant: float,
         electrical_time_constant: float = 0.0, gear_ratio: float = 1.0, axis: int = 0, label: str | None = None,
     ) -> int:
-        """Add a DC motor with gearbox. ``sim.control[label]`` is the fraction of the greatest voltage, -1 to 1."""
+        """Add a DC motor with gearbox. ``sim.control[label]`` is the fraction of the maximum voltage, -1 to 1."""
 
     def add_differential(
         self, left: int, right: int, shaft: int | None = None, ratio: float = 1.0, kind: str = "open",
@@ -105,7 +105,7 @@ class BuilderMethods:
         label: str | None = None, at_a: Vector | None = None, at_b: Vector | None = None,
         vapor_pressure: float = 0.0,
     ) -> int:
-        """Add a hydraulic cylinder with its spool valve between two pins."""
+        """Add a hydraulic cylinder with a spool valve between two pins."""
 
     def add_joint_ball(
         self, parent: int, child: int, parent_xform: Transform | None = None,
@@ -154,7 +154,7 @@ class BuilderMethods:
         self, joint: int, limit: float | tuple[float, float] | None = None, axis: int = 0,
         label: str | None = None, delay: float = 0.0, max_delay: float | None = None,
     ) -> int:
-        """Add a torque or force on a joint coordinate. ``sim.control[label]`` is its value in N m or N."""
+        """Add a torque or force on a joint coordinate. ``sim.control[label]`` is the torque or force (N m or N)."""
 
     def add_joint_free(
         self, parent: int, child: int, parent_xform: Transform | None = None,
@@ -426,7 +426,7 @@ class BuilderMethods:
         """Apply a torque to a body. ``sim.control[label]`` scales the torque (initially 1)."""
 
     def add_torque_motor(self, joint: int, torque: float, axis: int = 0, label: str | None = None) -> int:
-        """Add an ideal motor without inertia. Its torque follows the command immediately, at any speed."""
+        """Add an ideal motor without inertia and lag. The torque does not depend on the speed."""
 
     def add_torsion_spring(
         self, joint: int, stiffness: float = 0.0, damping: Any = 0.0, rest_angle: float | None = None,
@@ -440,7 +440,7 @@ class BuilderMethods:
         target: float = 0.0, axis: int = 0, label: str | None = None, delay: float = 0.0,
         max_delay: float | None = None,
     ) -> int:
-        """Add a servo with a position and a velocity target and a feed-forward effort, on a joint coordinate."""
+        """Add a servo on a joint coordinate, with target position, target velocity and feed-forward effort."""
 
     def add_visual(
         self, body: int, kind: str, *sizes: Any, xform: Transform | None = None, color: Any = None,

@@ -1,4 +1,4 @@
-"""Collision groups by name. Rules between names become the bits that the collision filter compares."""
+"""Named collision groups. The builder converts rules between groups to bits for the collision filter."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from gpusim.description.specs import ShapeSpec
 
 ALL_GROUPS = 0xFFFFFFFF
 UNNAMED = 1
-"""Bit of shapes without a group, and of shapes whose group name has no rule."""
+"""Bit of shapes without a group, and of groups without rules."""
 
 GroupRules = dict[tuple[str, str | None], bool]
-"""Whether two groups collide. The two names are sorted. The key (name, None) is the default rule of one group."""
+"""Rules: whether two groups collide. The names in a key are sorted. (name, None) is the default rule of a group."""
 
 
 def prefixed_rules(rules: GroupRules, prefix: str) -> GroupRules:
@@ -23,13 +23,13 @@ def prefixed_rules(rules: GroupRules, prefix: str) -> GroupRules:
 
 
 def shapes_with_bits(shapes: Sequence[ShapeSpec], rules: GroupRules) -> list[ShapeSpec]:
-    """Return copies of the shapes whose groups are bits instead of names.
+    """Return copies of the shapes, with bits in place of group names.
 
-    Each group name with a rule gets a bit that no number in ``group=`` uses, from the highest bit down. The mask of a
-    shape in such a group loses the bits of the groups that the rules exclude.
+    Each group with a rule gets a free bit, from the highest bit down. A bit is free if no number in ``group=`` uses it.
+    The mask of a shape has no bits of the groups that the rules exclude for this shape.
 
     Raises:
-        ModelError: a rule for a name without shapes, or more names than free bits.
+        ModelError: a rule names a group without shapes, or there are more names than free bits.
     """
     members = {s.group for s in shapes if isinstance(s.group, str)}
     names = sorted({name for pair in rules for name in pair if name is not None})
@@ -58,7 +58,7 @@ def shapes_with_bits(shapes: Sequence[ShapeSpec], rules: GroupRules) -> list[Sha
 
 
 def _mask(name: str, bits: Mapping[str, int], rules: GroupRules) -> int:
-    """Return the bits of the groups that a group collides with."""
+    """Return the bits of all groups that collide with the group ``name``."""
     opened = rules.get((name, None), True)
     mask = ALL_GROUPS & ~sum(bits.values()) if opened else 0
     for other, bit in bits.items():

@@ -1,4 +1,4 @@
-"""Maps of commands: units, ranges and gears of the signals that a controller sends."""
+"""Command maps: the conversion from a command to the value that an actuator gets."""
 
 from __future__ import annotations
 
@@ -32,31 +32,32 @@ def set_command_map(
     """Give a command other units, a range, a lag or an integrator.
 
     The actuator gets the value ``factor * x + offset``. By default, x is ``clip(command, lower, upper)``. With a lag or
-    an integrator, x is an activation, and the clipped command is its input. You can read and write the activation as
-    signal ``<prefix>.<label>.activation``.
+    an integrator, x is an activation. The clipped command is then the input of the lag or integrator. You can read and
+    write the activation as signal ``<prefix>.<label>.activation``.
 
-    ``sim.control``, schedules, diagrams and panels use the command's units. Signals of the actuator, such as
-    ``force.<label>.command``, return the value that the actuator gets. An emergency stop sends the command that maps to
-    the actuator's safe value, or the nearest command in the range.
+    ``sim.control``, schedules, diagrams and panels use the units of the command. Signals of the actuator, such as
+    ``force.<label>.command``, contain the value that the actuator gets. An emergency stop sends the command that maps
+    to the safe value of the actuator, or the nearest command in the range.
 
     Args:
         command: label of an actuator's command, as in ``sim.control``.
-        factor: factor of the map, not zero, in the actuator's unit divided by the command's unit.
-        offset: offset of the map, in the actuator's unit.
+        factor: factor of the map, not zero (unit of the actuator divided by unit of the command).
+        offset: offset of the map (unit of the actuator).
         lower, upper: range of the command, like MuJoCo's ``ctrlrange``.
         initial: initial command. Default: the command that maps to the initial value of the actuator, or 0 with
             ``integrate``.
         time_constant: time constant of a first-order lag of the clipped command (s), like MuJoCo's activation with
-            ``dyntype="filterexact"``. 0: no lag. A lag may differ per world: ``<prefix>.<label>.time_constant``.
-        integrate: True: the clipped command is the rate of the activation, like MuJoCo's ``dyntype="integrator"``. An
+            ``dyntype="filterexact"``. 0 is no lag. Worlds may have different values: write the signal
+            ``<prefix>.<label>.time_constant``.
+        integrate: whether the clipped command is the rate of the activation, like MuJoCo's ``dyntype="integrator"``. An
             emergency stop then sends the rate 0.
         activation_range: (lower, upper) limit of the activation, like MuJoCo's ``actrange``. Default: no limits.
         activation: initial activation. Default: the initial command. With ``integrate``: the activation that maps to
             the initial value of the actuator.
 
     Raises:
-        ModelError: no such command, a zero factor, an empty range, a negative time, an initial value outside of its
-            range, or an activation without a lag or an integrator.
+        ModelError: there is no such command, the factor is zero, a range is empty, the time is negative, an initial
+            value is out of range, or an activation has neither a lag nor an integrator.
     """
     element = f"command '{command}'"
     actuators = {name: (spec, n) for spec in self.actuators for n, name in enumerate(command_names(spec))}

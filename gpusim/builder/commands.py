@@ -15,23 +15,26 @@ from gpusim.description.ui_hints import CommandMap, UiHints
 from gpusim.errors import unknown_name
 
 APPLIED = ".applied"
-"""Suffix of the delayed or lagging value of a command."""
+"""Suffix of the signal with the value of a command after delay and lag."""
 ACTIVATION = "activation"
-"""Signal name of the activation, the state between a command and the actuator's force."""
+"""Signal name of the activation. The activation is a state between the command and the force of the actuator."""
 MAPS = "command_maps"
-"""Actuator parameter with the maps of its commands, by name."""
+"""Name of the actuator parameter that contains the command maps, by command."""
 OPERATOR = "operator"
-"""Actuator parameter with the names of its operator commands."""
+"""Name of the actuator parameter that contains the names of the operator commands."""
 
 
 def command_names(spec: ActuatorSpec) -> list[str]:
-    """Return the names that users see: the label for the first command, ``label.command`` for the others."""
+    """Return the command names for users: ``label`` for the first command, and ``label.command`` for all others."""
     commands = actuator_type(spec.kind).commands
     return [spec.label if number == 0 else f"{spec.label}.{name}" for number, name in enumerate(commands)]
 
 
 def applied_names(spec: ActuatorSpec) -> list[str]:
-    """Return the names of the values that the actuator gets. Names of late commands end in ``.applied``."""
+    """Return the names of the values that the actuator gets.
+
+    The names end in ``.applied`` if the commands act with a delay, a lag or an integrator.
+    """
     return [f"{name}{APPLIED}" if is_late(spec) else name for name in command_names(spec)]
 
 
@@ -52,8 +55,8 @@ def command_steering(model: Elements) -> dict[str, UiHints]:
 def operator_commands(model: Elements, ui_hints: Mapping[str, UiHints]) -> list[str]:
     """Return the labels of the operator commands: inputs of diagrams, and marked commands of actuators.
 
-    Without marks (``ModelBuilder.set_operator_commands``), all commands of an actuator that have an effect are operator
-    commands. A command that a diagram sets is internal.
+    Without marks (``ModelBuilder.set_operator_commands``), all commands with an effect are operator commands. A command
+    that a diagram sets is internal.
 
     Args:
         model: model with the actuators and diagrams.
@@ -123,7 +126,7 @@ def first_acting(spec: ActuatorSpec, command: str) -> float:
 
 
 def activation_signals(model: Elements) -> dict[str, str]:
-    """Return the activation signals by command: activations of lags, integrators, and actuators such as muscles."""
+    """Return the activation signals of lags, integrators and actuators such as muscles, by command."""
     found: dict[str, str] = {}
     for spec in model.actuators:
         kind = actuator_type(spec.kind)
@@ -147,7 +150,7 @@ def is_late(spec: ActuatorSpec) -> bool:
 
 
 def delay_of(spec: ActuatorSpec) -> tuple[float, float] | None:
-    """Return the delay of the commands and the largest delay that may be written (s), or None without a delay."""
+    """Return the delay of the commands and the maximum delay that you can write (s), or None without a delay."""
     return spec.params.get("delay")
 
 

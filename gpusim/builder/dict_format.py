@@ -1,4 +1,4 @@
-"""A builder as a dictionary of JSON types: ``to_dict`` and ``from_dict``."""
+"""Conversion of a builder to a dictionary of JSON types and back: ``to_dict`` and ``from_dict``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMAT, VERSION = "gpusim.model", 1
 _HEAD = ("format", "version", "arrays")
 _LABELS = "_labels"
 _LISTS = {"body": "bodies"}
-"""Lists of the builder by label space. The default name of a list is the label space plus "s"."""
+"""Names of the builder's lists by label space. The default name is the label space plus "s"."""
 _FIX = "give what ModelBuilder.to_dict returned"
 Self = TypeVar("Self", bound="DictFormat")
 
@@ -27,9 +27,8 @@ class DictFormat:
     def to_dict(self) -> dict[str, Any]:
         """Return the whole content as JSON types: strings, numbers, lists and dictionaries.
 
-        ``json.dumps(builder.to_dict(), allow_nan=False)`` works. :meth:`from_dict` returns a builder whose model is
-        bit-identical. The dictionary includes meshes. Elements that share a mesh also share one after
-        :meth:`from_dict`.
+        ``json.dumps(builder.to_dict(), allow_nan=False)`` works. :meth:`from_dict` returns a builder with a
+        bit-identical model. The dictionary includes meshes. After :meth:`from_dict`, the same elements share a mesh.
 
         Raises:
             ModelError: a diagram has a block that runs Python, or an element has a value of an unknown type.
@@ -40,14 +39,13 @@ class DictFormat:
 
     @classmethod
     def from_dict(cls: type[Self], data: dict[str, Any]) -> Self:
-        """Return the builder that :meth:`to_dict` converted.
+        """Build a builder from the result of :meth:`to_dict`.
 
         Args:
-            data: the result of :meth:`to_dict`, or the same data read from a JSON file.
+            data: result of :meth:`to_dict`, directly or from a JSON file.
 
         Raises:
-            ModelError: ``data`` is not such a dictionary, has another format version, or has an invalid entry. The
-                message names the entry.
+            ModelError: ``data`` has another type or format version, or an invalid entry. The message names the entry.
         """
         made = cls()
         _check_head(data)

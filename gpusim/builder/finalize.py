@@ -1,4 +1,4 @@
-"""Conversion of the builder's records to a Model: global checks, elements, rows, constraints, parameters."""
+"""Conversion of the builder's content to a Model: checks, elements, rows, constraints and parameters."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from gpusim.typing import Array
 
 _Spec = TypeVar("_Spec", JointSpec, ActuatorSpec)
 LENGTH = -1
-"""Pseudo-coordinate: the length of a rod. Two equal limits of this length replace the locked row."""
+"""Number of a pseudo-coordinate: the length of a rod. Equal limits lock this length."""
 
 
 def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Model:
-    """Check and compile a builder's content, see :meth:`ModelBuilder.finalize`. ``gravity`` is (3,) in m/s2."""
+    """Check and compile the content of a builder, see :meth:`ModelBuilder.finalize`. ``gravity``: (3,), m/s2."""
     if not builder.bodies:
         raise validate.fail("ModelBuilder", "there is no body", "add at least one with add_body")
     builder = copy.copy(builder)
@@ -62,7 +62,7 @@ def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Mode
 
 
 def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
-    """Return the same model with axis rows for more joint coordinates, each given as (joint, coordinate).
+    """Return the same model with axis rows for more joint coordinates. ``axes``: pairs (joint, coordinate).
 
     The pair (joint, LENGTH) makes the length of a rod adjustable (JointType.moving).
     """
@@ -76,7 +76,7 @@ def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
 
 
 def compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) -> Model:
-    """Compile complete and checked elements to a model. Joint coordinates in ``asked`` get axis rows too."""
+    """Compile complete and checked elements to a model. Joint coordinates in ``asked`` also get axis rows."""
     specs = _by_kind(builder.actuators)
     collector = RowCollector(builder, asked)
     axes = {kind: [actuator_type(kind).axis(s, collector) for s in group] for kind, group in specs.items()}
@@ -128,7 +128,7 @@ def compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) -> 
 
 
 def _check_joints(builder: Elements) -> None:
-    """Check that every joint can move a body, and run the checks of its kind."""
+    """Check that every joint connects a movable body, and run the checks of every kind of joint."""
     fixed = [b.kinematic for b in builder.bodies]
     for kind, joints in _by_kind(builder.joints).items():
         joint_type(kind).check_model(joints, builder)
@@ -151,7 +151,10 @@ def _by_kind(specs: list[_Spec]) -> dict[str, list[_Spec]]:
 
 
 def _controls(actuators: list[ActuatorSpec]) -> dict[str, int]:
-    """Return the column of every command by name: first the applied values, then the inputs of late commands."""
+    """Return the column of every command by name.
+
+    The values that the actuators get come first. The inputs of commands with a delay, a lag or an integrator follow.
+    """
     names = [name for spec in actuators for name in applied_names(spec)]
     names += [name for spec in actuators if is_late(spec) for name in command_names(spec)]
     return {name: column for column, name in enumerate(names)}
@@ -169,7 +172,7 @@ def _default_controls(actuators: list[ActuatorSpec]) -> Array:
 
 
 def _control_map(builder: Elements, controls: dict[str, int], ui_hints: dict[str, UiHints]) -> Array:
-    """Return minimum, maximum, factor and offset of every acting command, (4, controls)."""
+    """Return minimum, maximum, factor and offset of every applied command (4, controls)."""
     # Adding -0.0 keeps the sign of a zero.
     rows = np.repeat([[-np.inf], [np.inf], [1.0], [-0.0]], len(controls), axis=1)
     for label, hints in ui_hints.items():
@@ -188,7 +191,7 @@ def _control_map(builder: Elements, controls: dict[str, int], ui_hints: dict[str
 
 
 def _bind(bound: dict[str, str], element: str, item: OperatorInput) -> None:
-    """Reserve an input's keys and gamepad parts, or raise a ModelError if one is taken."""
+    """Reserve the keys and the gamepad axis or button of an input. Raise a ModelError if one is already in use."""
     part = f"{'button' if item.switch else 'axis'} {item.axis!r}"
     for name in [*(f"key {key!r}" for key in item.keys), *([part] if item.axis else [])]:
         if name in bound:
@@ -198,7 +201,7 @@ def _bind(bound: dict[str, str], element: str, item: OperatorInput) -> None:
 
 
 def _add_inputs(diagrams: list[DiagramSpec], controls: dict[str, int]) -> Array:
-    """Add columns for the diagrams' operator inputs after the actuators' columns. Return their initial values."""
+    """Add columns for operator inputs of diagrams after the columns of actuators. Return the inputs' initial values."""
     driver: dict[str, str] = {}
     bound = {f"button {STOP_BUTTON!r}": "the emergency stop"}
     defaults = []
@@ -265,7 +268,10 @@ def _group(
 
 
 def _place_clamped(groups: list[Group]) -> None:
-    """Number the clamped terms of each axis row as the kernels do: by kind, then in the order of the actuators."""
+    """Number the actuators with a separate limit on each axis row, like the kernels.
+
+    The order is by kind, then by actuator.
+    """
     count: Counter[int] = Counter()
     for group in sorted(groups, key=lambda g: g.type.name):
         if not group.type.clamped:
@@ -283,7 +289,7 @@ def _place_clamped(groups: list[Group]) -> None:
 
 
 def _number_coupled(groups: list[Group], axes: dict[str, list[list[int]]]) -> None:
-    """Number the coupled laws like their constraints: by kind, then in the order of the actuators."""
+    """Number the actuators with a coupled force law like the constraints: by kind, then by actuator."""
     count = 0
     for group in sorted(groups, key=lambda g: g.type.name):
         if group.type.coupled:
@@ -381,7 +387,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
 
 
 def _body_sides(bodies: Array, dynamic: Array) -> Array:
-    """Return the indices of the constraint sides on each dynamic body. Unused entries contain the number of sides."""
+    """Return the indices of the constraint sides at each dynamic body. Unused entries contain the number of sides."""
     count, slots = bodies.shape
     sides: list[list[int]] = [[] for _ in dynamic]
     for c in range(count):

@@ -1,9 +1,9 @@
-"""Choice of the direct or the sweeping solver for each group of joints connected through movable bodies.
+"""Choice of the joint solver (direct or sweeps) for each group of joints that movable bodies connect.
 
-``SolverConfig(joint_solver="auto")`` uses the ``solver`` of the joints in a group. Groups without a ``solver`` are
-solved directly, except tracks. A track is a closed ring of LEAST_RING or more links with shapes and without actuators.
-A direct solve would couple all contacts of a track through the ring, and its equations can be singular. Sweeps
-(iterations over joints and contacts) leave gaps of hundredths of a millimeter at the pins.
+``SolverConfig(joint_solver="auto")`` uses the ``solver`` of the joints in a group. For groups without a ``solver``, it
+uses the direct solver, except for tracks. A track is a closed ring of at least LEAST_RING links with shapes and without
+actuators. A direct solve would couple all contacts of a track through the ring, and the equations can be singular.
+Sweeps (iterations over joints and contacts) have gaps of hundredths of a millimeter at the pins.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def check_solver(element: str, solver: str | None) -> None:
 
 
 def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverConfig]:
-    """Return the model with its swept constraints, and the config. If all are swept, use the colored solver.
+    """Return the model with marked swept constraints, and the config. The solver is "colored" if all are swept.
 
     Raises:
-        ModelError: joints of one connected group have different values of ``solver``.
+        ModelError: two joints of a connected group have different values of ``solver``.
     """
     if config.joint_solver != "auto" or not model.topology.num_constraints:
         return model, config
@@ -44,7 +44,7 @@ def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverCon
 
 
 def swept_constraints(model: Model) -> Array:
-    """Return a mask of the constraints that are swept, (constraints,)."""
+    """Return a mask of the swept constraints (constraints,)."""
     t = model.topology
     swept = np.zeros(t.num_constraints, bool)
     for group in joint_groups(t.constraint_bodies, t.dynamic):
@@ -54,7 +54,12 @@ def swept_constraints(model: Model) -> Array:
 
 
 def joint_groups(bodies: Array, dynamic: Array) -> list[list[int]]:
-    """Return groups of connected constraints. ``bodies`` is (constraints, slots), ``dynamic`` (bodies,)."""
+    """Return groups of constraints that dynamic bodies connect.
+
+    Args:
+        bodies: bodies of each constraint (constraints, slots).
+        dynamic: mask of the dynamic bodies (bodies,).
+    """
     group = np.arange(dynamic.size)
 
     def root(b: int) -> int:

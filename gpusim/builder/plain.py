@@ -1,6 +1,6 @@
 """Conversion of the builder's values to JSON types and back, without loss.
 
-JSON has numbers, strings, lists and mappings with string keys. All other values become mappings whose first key begins
+JSON has numbers, strings, lists and mappings with string keys. All other values become mappings whose first key starts
 with ``$``:
 
 | value | JSON |
@@ -38,13 +38,13 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 _PACKAGES = ("actuators", "builder", "contact", "description", "joints", "meshes", "sensors", "shapes")
-"""Packages whose dataclasses are records."""
+"""Packages whose dataclasses the builder can store as records."""
 _DIAGRAMS = {"Diagram": "gpusim.control.diagram", "SensorDiagram": "gpusim.sensors.measured"}
 _ROOT = "gpusim."
 _MOST_LISTED = 1000
-"""Maximum number of entries of an array that is stored as a list."""
+"""Maximum number of entries of an array that the file stores as a list."""
 _SMALL = 32
-"""Arrays up to this size are not shared."""
+"""Maximum size of arrays that are not shared."""
 _DTYPES = {np.dtype(name): name for name in ("float64", "float32", "int64", "int32", "uint8", "uint32", "bool")}
 _MOST_DEPTH = 100
 
@@ -57,7 +57,7 @@ class Encoder:
         self._known: dict[int, int] = {}
 
     def encode(self, element: str, value: Any) -> Any:
-        """Return a value in JSON types. Error messages name ``element``, which owns the value.
+        """Return a value in JSON types. Error messages name ``element``, the element with the value.
 
         Raises:
             ModelError: the value has a type that a file cannot store.
@@ -141,7 +141,7 @@ class Decoder:
             item.setflags(write=False)
 
     def decode(self, element: str, value: Any) -> Any:
-        """Return the value that :class:`Encoder` encoded. Error messages name ``element``, which owns the value.
+        """Return the value that :class:`Encoder` encoded. Error messages name ``element``, the element with the value.
 
         Raises:
             ModelError: the file is damaged.
@@ -216,10 +216,10 @@ def _array(value: dict[str, Any]) -> Array:
 
 
 def restored(element: str, cls: type, given: dict[str, Any]) -> Any:
-    """Return a record with these fields, without a call of the constructor, which may round values.
+    """Return a record with the given fields. Do not call the constructor, which may round values.
 
     Raises:
-        ModelError: an unknown or missing field, or a value of another type.
+        ModelError: a field is unknown or missing, or has a value of another type.
     """
     fields, hints = {f.name: f for f in dataclasses.fields(cls)}, _hints(cls)
     for key, value in given.items():

@@ -28,18 +28,16 @@ def add_pose(
 ) -> None:
     """Add a named posture. ``sim.reset(pose=label)`` starts worlds in this posture.
 
-    Everything that the posture does not name keeps its initial value, including velocities. Joint coordinates are set
-    from parent to child. Each joint moves its child and the child's descendants. In closed loops, give the
-    poses of all bodies of the loop.
+    All other values, including velocities, are the initial values. Each joint coordinate moves the child of the joint
+    and all bodies attached to the child. For closed loops, give the poses of all bodies in the loop.
 
     Args:
         label: unique name, such as "home".
-        joints: coordinates by joint label: m or rad, a quaternion (x, y, z, w) for a ball joint, a Transform for a free
-            joint.
+        joints: coordinates by joint label (m or rad). A ball joint takes a quaternion (x, y, z, w), a free joint a
+            Transform.
         bodies: poses of body frames in the world, by body label.
         commands: values of ``sim.control`` by label.
-        activations: activations of muscles, and of commands with a lag or an integrator, by the command's label.
-            Activations that are not named keep their initial value.
+        activations: activations of muscles, and of commands with a lag or an integrator, by command label.
 
     Raises:
         ModelError: a joint, body, command or activation does not exist, or a value has the wrong shape for its joint.
@@ -82,7 +80,7 @@ def _checked(element: str, name: str, given: Any) -> dict[str, Any]:
 
 
 def _coordinates(element: str, joint: JointSpec, value: Any) -> Array:
-    """Return the numbers of ``joint.<label>.position``."""
+    """Return the values of the signal ``joint.<label>.position``."""
     kind = joint_type(joint.kind)
     count = kind.moves(joint)
     size = {"pose": 7, "quaternion": 4}.get(kind.position_is, count)

@@ -19,5 +19,5 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Raise the error for a name that does not exist, with its new name if it was renamed."""
+        """Raise an error for a missing attribute. The message contains the new name if the attribute was renamed."""
         raise no_attribute("gpusim.control", name)

@@ -1,4 +1,4 @@
-"""Base class of blocks: parameters, ports, and the operations that trace.py records once for kernels and for NumPy."""
+"""Base class of blocks: parameters, ports and operations. trace.py records the operations for kernels and NumPy."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Context:
     """Tracing context of one block.
 
     Attributes:
-        period: sample period (s). The period is a traced number if it differs between worlds.
-        shortest: the shortest possible sample period (s).
-        kinds: shapes and units (:class:`Kind`) of the inputs by port, and of the outputs as soon as they are known.
+        period: sample period (s). With ``max_rate``, the period is a traced number, because worlds can differ.
+        shortest: shortest possible sample period (s).
+        kinds: shapes and units (:class:`Kind`) of inputs and known outputs, by port.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Context:
         return found
 
     def places(self, name: str, initial: Sequence[float]) -> list[Place]:
-        """Return the state variables with this name in the block. The first call allocates the variables."""
+        """Return the state variables with the name ``name`` in the block. The first call allocates the variables."""
         if name not in self.memory:
             self.memory[name] = [self.trace.place(value) for value in initial]
         found: list[Place] = self.memory[name]
@@ -104,14 +104,14 @@ class Context:
 
 
 class Block(ABC):
-    """Base class of blocks. A subclass is a dataclass of its parameters, registered with :func:`block`.
+    """Base class of blocks. :func:`block` registers a subclass and makes it a dataclass of the parameters.
 
     Class attributes:
         kind: name of this kind of block.
         inputs, outputs: names of the ports.
-        waits: inputs that do not affect the outputs of the same sample. A loop of wires through such an input is not
-            algebraic.
-        optional: inputs that may stay without a wire, with their default values.
+        waits: inputs that affect only the outputs of later samples. A loop of wires through such an input is not an
+            algebraic loop.
+        optional: default values of the inputs that do not need a wire, by port.
         host: whether the block runs Python on the host.
     """
 
@@ -132,7 +132,7 @@ class Block(ABC):
         """
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return shapes and units of the outputs. ``given`` has the inputs' shapes and units, if known.
+        """Return shapes and units of the outputs. ``given``: known shapes and units of the inputs.
 
         Raises:
             ModelError: the shapes or units of the inputs do not match. The caller adds the block's name to the message.
@@ -155,7 +155,7 @@ class Block(ABC):
 
 
 def common_shape(given: dict[str, Kind]) -> Shape:
-    """Return the common shape of the inputs. Numbers and vectors may be mixed. All vectors must have equal lengths."""
+    """Return the common shape of the inputs. Inputs may be numbers, and vectors of equal length."""
     shapes = {kind.shape for kind in given.values()} - {()}
     if len(shapes) > 1:
         listed = ", ".join(f"{port} {kind.shape or 'a number'}" for port, kind in given.items())
@@ -175,7 +175,7 @@ def common_unit(given: dict[str, Kind]) -> Unit:
 
 
 def each(count: int, function: Callable[..., Num], *wires: Wire) -> Wire:
-    """Apply a function to each component. If a wire is a single number, the number applies to every component."""
+    """Apply a function to each component of the wires. A wire with a single number is the same for all components."""
     return [function(*(wire[k] if len(wire) > 1 else wire[0] for wire in wires)) for k in range(count)]
 
 

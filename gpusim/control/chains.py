@@ -1,4 +1,4 @@
-"""Chains of joints in a model, in the form that the kinematics and dynamics blocks need."""
+"""Chains of joints as parameters of the kinematics and dynamics blocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 _KINDS = {ANGLE: "turn", TRANSLATION: "slide"}
-"""Kind of a joint by the type of its only coordinate."""
+"""Kind of a joint with one coordinate, by the type of the coordinate."""
 
 
 def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
@@ -37,8 +37,8 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
         ``kind``, limits, label, and its coordinate in the start pose (``start``).
 
     Raises:
-        ModelError: the body or site is unknown, no hinge or slide connects them, or a joint between them is not a
-            hinge, a slide or a fixed joint.
+        ModelError: the body or site is unknown, there is no hinge or slide between body and site, or a joint between
+            them is not a hinge, a slide or a fixed joint.
     """
     found, places = _way(b, base, tip)
     joints: list[dict[str, Any]] = []
@@ -67,9 +67,9 @@ def _coordinate(b: ModelBuilder, joint: JointSpec, kind: str, axis: list[float])
 
 
 def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
-    """Return :func:`chain` with masses and inertias for each joint, as parameters of the block ``inverse_dynamics``.
+    """Return a chain with masses and inertias, as parameters of the block ``inverse_dynamics``.
 
-    The mass of a joint includes its child and all bodies welded to the child, but not bodies on other movable joints.
+    The mass of a joint includes the child of the joint and all bodies welded to the child.
 
     Args:
         b: the builder, with all masses and actuators of the chain.
@@ -77,10 +77,10 @@ def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
         tip: label of a site on the last body.
 
     Returns:
-        ``joints`` and ``tip`` of :func:`chain`, and ``gravity`` (3,) (m/s2) in the frame of the base in its initial
-        pose. Each joint also has the ``mass`` (kg), ``com`` (3,) (m) and ``inertia`` (6,) (kg m2: xx, yy, zz, xy, xz,
-        yz about the center of mass) of its bodies, in the joint's frame on the child. ``armature`` is the inertia of
-        the joint and its motors along the joint coordinate (kg m2 or kg).
+        Dict with ``joints`` and ``tip`` as in :func:`chain`, and ``gravity`` in the initial base frame (3,), m/s2.
+        Each joint also has ``mass`` (kg), center of mass ``com`` (3,), m, and ``inertia`` (6,), kg m2. The inertia is
+        (xx, yy, zz, xy, xz, yz) about the center of mass. Both are in the joint frame on the child. ``armature`` is the
+        inertia of the joint and the motors along the joint coordinate (kg m2 or kg).
 
     Raises:
         ModelError: as in :func:`chain`, or the model is incomplete, a body in the chain is kinematic, or any body has a
@@ -104,7 +104,7 @@ def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
 def _way(b: ModelBuilder, base: str, tip: str) -> tuple[list[int], list[Transform]]:
     """Return the movable joints, and the pose of each joint relative to the previous joint.
 
-    The last pose is the tip's.
+    The last pose is the pose of the tip.
     """
     element = f"chain from '{base}' to '{tip}'"
     bodies = {body.label: k for k, body in enumerate(b.bodies)}
@@ -139,7 +139,7 @@ def _way(b: ModelBuilder, base: str, tip: str) -> tuple[list[int], list[Transfor
 
 
 def _mass_behind(model: Model, joint: JointSpec) -> dict[str, Any]:
-    """Return mass, center of mass and inertia of a child and its welded bodies, in the joint's frame on the child."""
+    """Return mass, center of mass and inertia of the child and all welded bodies, in the joint frame on the child."""
     parts = []
     for body, place in _welded(model, joint):
         spec = model.bodies[body]
@@ -160,7 +160,7 @@ def _mass_behind(model: Model, joint: JointSpec) -> dict[str, Any]:
 
 
 def _welded(model: Model, joint: JointSpec) -> Iterator[tuple[int, Transform]]:
-    """Yield the bodies welded to a joint's child, with their poses in the joint's frame on the child."""
+    """Yield the child of a joint and all bodies welded to it, with their poses in the joint frame on the child."""
     waiting, seen = [(joint.child, joint.child_xform.inverse())], {joint.child, WORLD}
     welds = [other for other in model.joints if joint_type(other.kind).welds]
     while waiting:

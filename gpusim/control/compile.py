@@ -1,4 +1,4 @@
-"""Compiler of diagrams to programs: orders the blocks, finds the wires' shapes and units, and traces the blocks."""
+"""Compiler of diagrams to programs. It orders and traces the blocks, and finds the shapes and units of wires."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpusim.errors import ModelError, unknown_name
 from gpusim.typing import Array
 
 MOST_PASSES = 64
-"""Maximum number of passes that find shapes and units around loops."""
+"""Maximum number of passes to find shapes and units around loops."""
 
 
 def check(flat: Flat) -> None:
@@ -49,12 +49,10 @@ def check(flat: Flat) -> None:
 
 
 def ordered(flat: Flat) -> list[str]:
-    """Sort the blocks: each block comes after all blocks that affect it in the same sample.
-
-    The order depends only on the diagram.
+    """Sort the blocks. Each block comes after all blocks that affect it in the same sample.
 
     Raises:
-        ModelError: the diagram has an algebraic loop, in which no block delays its input to the next sample.
+        ModelError: the diagram has an algebraic loop: no block in the loop delays an input to the next sample.
     """
     before: dict[str, dict[str, None]] = {name: {} for name in flat.blocks}
     for (name, port), (source, _) in flat.wires.items():
@@ -68,7 +66,7 @@ def ordered(flat: Flat) -> list[str]:
 
 
 def _kinds(flat: Flat, order: list[str], signals: Mapping[str, Any], period: float) -> dict[Port, Kind]:
-    """Return shape and unit of every output. Inputs in ``waits`` may get shape and unit in a later pass."""
+    """Return the shape and unit of every output. Shapes and units of inputs in ``waits`` may need a second pass."""
     known: dict[Port, Kind] = {}
     for _ in range(MOST_PASSES):
         before = dict(known)
@@ -114,7 +112,7 @@ def _outputs(
 
 
 def _check_commands(flat: Flat, kinds: dict[Port, Kind], commands: Mapping[str, str]) -> None:
-    """Check that wires to commands have the unit of the command. The check accepts unitless wires and unknown units.
+    """Check that wires to commands have the unit of the command. Unitless wires and unknown units are valid.
 
     Raises:
         ModelError: the units differ.
@@ -173,7 +171,7 @@ def _places_outside(
     c: Context, found: Block, element: str, signals: Mapping[str, Any], controls: Mapping[str, int],
     read: dict[str, list[int]], labels: dict[int, str],
 ) -> None:  # fmt: skip
-    """Assign the columns of the signals and commands that a block reads or writes."""
+    """Assign columns to the signals and commands that a block reads or writes."""
     if isinstance(found, Signal):
         c.signals["out"] = []
         for signal in found.names:
@@ -198,7 +196,7 @@ def _places_outside(
 
 
 def _wire_values(trace: Trace, flat: Flat, name: str, values: dict[Port, Wire], waiting: bool) -> dict[str, Wire]:
-    """Return the inputs of a block. Include the inputs in ``waits`` only if ``waiting``."""
+    """Return the inputs of a block. Include inputs in ``waits`` only if ``waiting`` is True."""
     found, given = flat.blocks[name], {}
     for port in found.inputs:
         source = flat.wires.get((name, port))
@@ -210,7 +208,7 @@ def _wire_values(trace: Trace, flat: Flat, name: str, values: dict[Port, Wire], 
 
 
 def _kept_wire(flat: Flat, trace: Trace, name: str, port: str, kind: Kind, values: Wire) -> WireInfo:
-    """Allocate state for the value of a wire, so that signals can read the value between samples."""
+    """Allocate a state variable for the value of a wire, so that signals can read the value between samples."""
     places = [trace.place(0.0) for _ in values]
     for place, value in zip(places, values, strict=True):
         trace.keep(place, value)

@@ -1,4 +1,4 @@
-"""Block diagrams ("functional schemes"): blocks, wires between their ports, subsystems."""
+"""Block diagrams ("functional schemes"): blocks, wires between ports, and subsystems."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpusim.renamed import NamesMoved, checks_old_names
 
 @dataclass(frozen=True)
 class Handle:
-    """Handle of a block, for wiring as in ``d.connect(a, b)`` or ``d.connect(a["velocity"], b["rate"])``."""
+    """Handle of a block for :meth:`Diagram.connect`: ``d.connect(a, b)`` or ``d.connect(a["velocity"], b["rate"])``."""
 
     diagram: Diagram
     name: str
@@ -64,13 +64,13 @@ class Diagram(NamesMoved):
             cannot contain filters, transfer functions, and delays by a fixed ``time``.
 
     Raises:
-        ModelError: the label is invalid, or the rate is not positive or above the maximum.
+        ModelError: the label is invalid, or the rate is not positive or above ``max_rate``.
     """
 
     prefix = "diagram"
-    """Prefix of the diagram's signals."""
+    """Prefix of the signal names."""
     senses = False
-    """Whether the diagram is a sensor, which other diagrams read."""
+    """Whether the diagram is a sensor that other diagrams read."""
 
     @checks_old_names
     def __init__(self, label: str = "control", rate: float | None = None, max_rate: float | None = None) -> None:
@@ -106,7 +106,7 @@ class Diagram(NamesMoved):
         """Add a diagram as a block. The ``inport`` and ``outport`` blocks of the diagram are the ports.
 
         Raises:
-            ModelError: the argument is not a diagram, it contains this diagram, or the name is already used.
+            ModelError: the argument is not a diagram or contains this diagram, or the name is already used.
         """
         self._check_name(name)
         if not isinstance(diagram, Diagram):
@@ -126,8 +126,8 @@ class Diagram(NamesMoved):
         """Connect an output to one or more inputs.
 
         Args:
-            source: "block.port", or "block" for the output ``out`` or the only output. "signal:NAME" adds a block that
-                reads a signal. A number adds a constant.
+            source: "block.port", or "block" for the output ``out`` or a single output. "signal:NAME" adds a block that
+                reads a signal. A number adds a constant block.
             *targets: "block.port", or "block" if only one input needs a wire. "command:LABEL" adds a block that sets a
                 command.
 
@@ -240,10 +240,10 @@ class Diagram(NamesMoved):
         return inlets, tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "outport")
 
     def port(self, name: str, output: bool) -> Port:
-        """Return the output or input that :meth:`connect` uses for "block.port" or "block".
+        """Return the port that :meth:`connect` uses for "block.port" or "block".
 
         Raises:
-            ModelError: there is no such block or port, or the block has several ports and no default.
+            ModelError: the block or port does not exist, or the block has several ports and no default.
         """
         return self._port(name, output)
 
@@ -259,7 +259,7 @@ class Diagram(NamesMoved):
         files.save(self, path)
 
     def digest_parts(self) -> Any:
-        """Return the content for a model's digest: the file's content, or the diagram if it has Python blocks."""
+        """Return the content for the digest of a model: the file content, or the diagram if it has Python blocks."""
         try:
             return files.layout(self)
         except ModelError:
@@ -267,7 +267,7 @@ class Diagram(NamesMoved):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Diagram:
-        """Read a diagram from a YAML file, e.g. one that :meth:`save` wrote.
+        """Read a diagram from a YAML file, such as a file of :meth:`save`.
 
         Raises:
             ModelError: the file cannot be read or breaks a rule. The message names the file, the line and the block.
@@ -279,7 +279,7 @@ class Diagram(NamesMoved):
 
     @property
     def operator_inputs(self) -> list[OperatorInput]:
-        """Operator inputs that the diagram reads, with their command labels in the simulation."""
+        """Operator inputs of the diagram. They contain the labels of the commands in the simulation."""
         return self.flat().operator_inputs
 
     @property
@@ -296,11 +296,11 @@ class Diagram(NamesMoved):
     def _flatten(self, prefix: str, out: Flat, outer: dict[str, Port | None], names: dict[str, str]) -> None:
         """Add all blocks to ``out``.
 
-        ``outer`` maps inports to sources. ``names`` maps undriven inports to open ports.
+        ``outer`` maps inports to sources. ``names`` maps inports without a source to open ports.
         """
 
         def driver(end: Port) -> Port | None:
-            """Return the source of an input, through inports and subsystems."""
+            """Return the output that drives an input. Follow wires through inports and subsystems."""
             source = self.wires.get(end)
             if source is None:
                 return None
@@ -312,7 +312,7 @@ class Diagram(NamesMoved):
         def open_port(end: Port) -> str:
             """Return the input that needs a wire because nothing drives ``end``.
 
-            This input may belong to an outer diagram.
+            This input may be in an outer diagram.
             """
             source = self.wires.get(end)
             return f"{prefix}{end[0]}.{end[1]}" if source is None else names[source[0]]

@@ -27,7 +27,7 @@ _FONT = "font-family='DejaVu Sans, Verdana, Arial, sans-serif'"
 
 
 def svg(diagram: Diagram) -> str:
-    """Return the SVG text of a diagram, which may be incomplete or have loops. Equal diagrams give equal text."""
+    """Return the SVG text of a diagram. The diagram may be incomplete or have loops. Equal diagrams give equal text."""
     found = picture(diagram)
     size = f"width='{found.width:.1f}' height='{found.height:.1f}' viewBox='0 0 {found.width:.1f} {found.height:.1f}'"
     lines = [
@@ -66,7 +66,7 @@ def _text(x: float, y: float, text: str, size: float, color: str, anchor: str = 
 
 
 def _frame(box: Box) -> str:
-    """Draw the frame of a subsystem. The contents of the subsystem are drawn on top."""
+    """Draw the frame of a subsystem. Other functions draw the contents on top."""
     name = _text(box.x + 10.0, box.y + 15.0, box.name, 11.5, TEXT, "start", " font-weight='bold'")
     return "\n".join([_rect(box, 6.0, " stroke-dasharray='5 3'"), name, *_ports(box, True)])
 
@@ -82,7 +82,7 @@ def _block(box: Box) -> str:
 
 
 def _ports(box: Box, always: bool) -> list[str]:
-    """Draw the port names inside the box. A single name is drawn only with ``always``."""
+    """Draw the port names inside the box. Draw a single name only with ``always``."""
     out = []
     for output, names, dx, anchor in ((False, box.inputs, 5.0, "start"), (True, box.outputs, -5.0, "end")):
         for name in names if always or len(names) > 1 else ():

@@ -49,7 +49,7 @@ def save(diagram: Any, path: str | os.PathLike[str]) -> None:
 
 
 def layout(diagram: Any) -> dict[str, Any]:
-    """Return a diagram as plain dicts, lists and values, in the form that its file stores.
+    """Return the content of the file of a diagram as plain dicts, lists and values.
 
     Raises:
         ModelError: a block runs Python, or a parameter has an unknown type.
@@ -70,7 +70,7 @@ def _layout(diagram: Any) -> dict[str, Any]:
 
 
 def _short(diagram: Any, port: tuple[str, str], output: bool) -> str:
-    """Return the block name alone if the name identifies the port, else "block.port"."""
+    """Return the block name if it identifies the port, else "block.port"."""
     try:
         alone = diagram.port(port[0], output) == port
     except ModelError:
@@ -119,7 +119,7 @@ def _plain(element: str, name: str, value: Any) -> Any:
 def load(make: Any, path: str | os.PathLike[str]) -> Any:
     """Read a diagram, see :meth:`gpusim.control.Diagram.load`.
 
-    ``make(label, rate, max_rate)`` makes an empty diagram.
+    The function ``make(label, rate, max_rate)`` makes an empty diagram.
     """
     file = Path(path)
     name = f"diagram file {str(file)!r}"
@@ -137,7 +137,7 @@ def from_layout(make: Any, found: Any, name: str) -> Any:
 
     Args:
         make: function ``make(label, rate, max_rate)`` that makes an empty diagram.
-        found: content of a file as a dict, or the result of :func:`layout`.
+        found: content of a file, or result of :func:`layout`.
         name: name of the file, for messages.
 
     Raises:
@@ -184,7 +184,7 @@ class _Loader:
         return made
 
     def _reported(self, line: int, path: str, act: Any) -> Any:
-        """Run an action. Prefix the message of a ModelError with the position in the file."""
+        """Call ``act``. Put the position in the file before the message of a ModelError."""
         try:
             return act()
         except ModelError as error:

@@ -11,21 +11,22 @@ from gpusim.description.program import OperatorInput
 Port = tuple[str, str]
 """Name of a block and of one of its ports."""
 SEPARATOR = "/"
-"""Separator between a subsystem and its blocks in a path."""
+"""Separator between the names of subsystems and blocks in a path."""
 CLOCK = "clock"
-"""Block name in the parameter of a diagram's rate, ``diagram.<label>.clock.rate``."""
+"""Block name in ``diagram.<label>.clock.rate``, the parameter with the rate of a diagram."""
 
 
 @dataclass
 class Flat:
-    """All blocks by path, and for each input the output that drives the input.
+    """All blocks by path, and all wires from inputs to the outputs that drive them.
 
     Attributes:
         label: label of the diagram.
         rate: samples per second, or None for one sample every ``SolverConfig.dt``.
         max_rate: maximum rate if worlds may have different rates, else None.
-        prefix: prefix of the diagram's signals.
-        open_ports: maps an input without a wire to the port that needs the wire, here or in an enclosing diagram.
+        prefix: prefix of the signal names.
+        open_ports: dict from an input without a wire to the port that needs the wire. This port can be in an enclosing
+            diagram.
     """
 
     label: str
@@ -47,7 +48,7 @@ class Flat:
 
     @property
     def operator_inputs(self) -> list[OperatorInput]:
-        """Operator inputs that the diagram reads, with their command labels in the simulation."""
+        """Operator inputs of the diagram. They contain the labels of the commands in the simulation."""
         return [
             OperatorInput(
                 input_label(path, found), float(found.default), found.least, float(found.upper),

@@ -15,13 +15,13 @@ from scipy.optimize import isotonic_regression
 
 Point = tuple[float, float]
 GAP, LANE, CHANNEL, TURN = 22.0, 11.0, 56.0, 30.0
-"""Distances between stacked boxes, between wires and between columns, and bend size of wires that run left."""
+"""Distances between boxes in a column, between wires, and between columns, and the bend size of wires to the left."""
 SWEEPS = 12
 
 
 @dataclass(frozen=True)
 class Node:
-    """A box: size, number of ports, and its column: -1 (must be the first), 1 (must be the last) or 0 (any)."""
+    """A box: size and number of ports. ``pin`` sets the column: -1 is the first, 1 the last, and 0 any column."""
 
     width: float
     height: float
@@ -30,13 +30,13 @@ class Node:
     pin: int = 0
 
     def port(self, count: int, number: int) -> float:
-        """Return the distance from the box's upper edge down to port ``number`` of ``count`` ports on one side."""
+        """Return the distance from the upper edge of the box to port ``number`` of ``count`` ports on one side."""
         return self.height * (number + 0.5) / count
 
 
 @dataclass(frozen=True)
 class Edge:
-    """A wire from an output of one box to an input of another box. All entries are indices."""
+    """A wire from an output of one box to an input of another box. All fields are indices."""
 
     source: int
     out: int
@@ -48,7 +48,7 @@ class Edge:
 class Placed:
     """Result of the layout: upper left corners of the boxes, points of each wire, and total size.
 
-    After its first point, a wire has three points for each cubic Bezier curve.
+    A wire has a first point, and then three points per cubic Bezier curve.
     """
 
     corners: list[Point] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Placed:
 
 
 Stop = tuple[int, float]
-"""Index of a box or lane that a wire passes, and the offset of the wire below the middle of this box or lane."""
+"""Point of a wire: index of a box or lane, and offset below the middle of this box or lane."""
 
 
 def place(nodes: list[Node], edges: list[Edge]) -> Placed:
@@ -67,7 +67,7 @@ def place(nodes: list[Node], edges: list[Edge]) -> Placed:
 
 
 def columns(nodes: list[Node], edges: list[Edge]) -> tuple[list[int], set[Edge]]:
-    """Return each box's column, and the wires whose removal opens all loops."""
+    """Return the column of each box, and the wires whose removal opens all loops."""
     after: list[list[Edge]] = [[] for _ in nodes]
     fed = {edge.target for edge in edges}
     for edge in edges:
@@ -88,7 +88,7 @@ def columns(nodes: list[Node], edges: list[Edge]) -> tuple[list[int], set[Edge]]
 
 
 def _walk(after: list[list[Edge]], starts: list[int]) -> tuple[set[Edge], list[int]]:
-    """Walk depth first and return the wires that close loops, and the boxes in post-order."""
+    """Return the wires that close loops, and the boxes in post-order of a depth-first search."""
     back: set[Edge] = set()
     state, order = [0] * len(after), []
     for start in starts:
@@ -110,7 +110,7 @@ def _walk(after: list[list[Edge]], starts: list[int]) -> tuple[set[Edge], list[i
 
 
 class _Layout:
-    """Layout state of the items (boxes and lanes): their column, height, and the vertical position of their middle."""
+    """Layout state of the items (boxes and lanes): column, height, and vertical position of the middle."""
 
     def __init__(self, nodes: list[Node], edges: list[Edge]) -> None:
         self.nodes, self.edges = nodes, edges
@@ -119,7 +119,7 @@ class _Layout:
         self.lanes: dict[tuple[int, int, int, bool], int] = {}
         self.ways = [self._way(edge) for edge in edges]
         self.near: tuple[list[list[tuple[int, float, float]]], ...] = tuple([[] for _ in self.heights] for _ in "lr")
-        """Left and right neighbors of an item: (neighbor, wire offset at the neighbor, wire offset at the item)."""
+        """Left and right neighbors of each item: (neighbor, wire offset at the neighbor, wire offset at the item)."""
         links = {link: None for way in self.ways for link in pairwise(way)}
         for (a, ya), (b, yb) in links:
             if self.layer[a] > self.layer[b]:
@@ -131,7 +131,7 @@ class _Layout:
         self.rank, self.y = [0.0] * len(self.heights), [0.0] * len(self.heights)
 
     def _way(self, edge: Edge) -> list[Stop]:
-        """Return the stops of a wire, column by column. Wires of one output share lanes."""
+        """Return the stops of a wire in each column. Wires of one output share lanes."""
         a, b, back = self.nodes[edge.source], self.nodes[edge.target], edge in self.back
         s, t = self.layer[edge.source], self.layer[edge.target]
         between = []
@@ -181,7 +181,7 @@ class _Layout:
         return total
 
     def _level(self) -> None:
-        """Compute the vertical positions of all items, so that wires are straight where the order allows it."""
+        """Compute the vertical positions of all items, so that wires are as straight as the order allows."""
         for sweep in range(2 * SWEEPS):
             sides = (0, 1) if sweep >= SWEEPS else (sweep % 2,)
             for row in self.rows[::-1] if sweep % 2 else self.rows:
@@ -190,7 +190,7 @@ class _Layout:
         self.y = [round(y - top, 2) for y in self.y]
 
     def _level_row(self, row: list[int], sides: tuple[int, ...]) -> None:
-        """Minimize squared vertical distances to the neighbors, with gaps between the items and in unchanged order."""
+        """Minimize squared vertical distances to the neighbors. Keep the order and the gaps of the items."""
         apart = [0.5 * (self.heights[a] + self.heights[b]) for a, b in pairwise(row)]
         room = [GAP if max(pair) < len(self.nodes) else LANE for pair in pairwise(row)]
         offsets = np.array([0.0, *accumulate(a + b for a, b in zip(apart, room, strict=True))])

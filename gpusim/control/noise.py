@@ -1,9 +1,10 @@
-"""Random numbers that depend only on seed, world, sample and stream, not on the number of worlds or on resets.
+"""Random numbers that depend only on seed, world, sample and stream.
 
     h = mix(mix(mix(mix(seed) + world) + sample) + stream)
 
-mix is the finalizer of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). Two
-uniform numbers give a normal random number (Box and Muller, 1958). cuda_kernels/diagram.cu has the same code in C++.
+mix is the finalizer of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). A
+normal random number is a function of two uniform numbers (Box and Muller, 1958). cuda_kernels/diagram.cu has the same
+code in C++.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ def _hashed(seed: Array | float, world: Array, sample: Array, stream: Array | fl
 
 
 def uniform_number(seed: Array | float, world: Array, sample: Array, stream: Array | float) -> Array:
-    """Return uniform random numbers in [0, 1), with the broadcast shape of the arguments."""
+    """Return uniform random numbers in [0, 1). The arguments broadcast."""
     return np.asarray((_hashed(seed, world, sample, stream) >> np.uint64(11)) * _UNIT)
 
 
 def normal_number(seed: Array | float, world: Array, sample: Array, stream: Array | float) -> Array:
-    """Return normal random numbers with mean 0 and variance 1, with the broadcast shape of the arguments."""
+    """Return normal random numbers with mean 0 and variance 1. The arguments broadcast."""
     h = _hashed(seed, world, sample, stream)
     first = ((h >> np.uint64(11)) + np.uint64(1)).astype(np.float64) * _UNIT
     with np.errstate(over="ignore"):

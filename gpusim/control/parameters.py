@@ -1,4 +1,4 @@
-"""Checks of block parameters: their types, and rules that several blocks share."""
+"""Checks of block parameters: types, and rules for several kinds of blocks."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ _TYPES: dict[str, Callable[[str, str, Any], None]] = {
     "bool": _flag, "int": _whole, "str": _text, "Sequence[str]": _names,
     "float": lambda element, name, value: None if validate.number(element, name, value) else None,
 }  # fmt: skip
-"""Checks by annotation. Blocks check parameters of other types themselves."""
+"""Checks by annotation. Blocks check parameters of all other types."""
 
 
 def check_type(element: str, name: str, annotation: str, value: Any) -> None:
-    """Check that a parameter has the type that its block declares, and that a unit is known.
+    """Check that a parameter has the declared type. If the parameter is a unit, check that the unit is known.
 
     Raises:
         ModelError: the parameter has another type, or the unit is unknown.
@@ -75,7 +75,7 @@ def check_bounds(element: str, lower: float | None, upper: float | None) -> None
 
 
 def check_words(element: str, name: str, given: Sequence[str]) -> None:
-    """Check that names of ports consist of letters, digits and underscores, as in "block.port"."""
+    """Check that names of ports consist of letters, digits and underscores."""
     for word in given:
         if not word.isidentifier():
             raise validate.fail(element, f"{name} has {word!r}, which is no word", "give letters, digits and _")

@@ -15,17 +15,17 @@ from gpusim.control.flat import SEPARATOR, Port
 from gpusim.control.layered import Edge, Node, Placed, Point
 
 LETTER, LINE = 5.7, 13.0
-"""Width of a letter of the small text, and height of a text line, in SVG user units."""
+"""Width of a small letter, and height of a text line (SVG user units)."""
 TITLE = 6.9
-"""Width of a letter of names."""
+"""Width of a letter in names (SVG user units)."""
 PORT = 15.0
 """Height of a port."""
 MARGIN, FRAME = 12.0, 20.0
-"""Margin around the picture, and height of a subsystem's header."""
+"""Margin around the picture, and height of the header of a subsystem."""
 MOST_LINES, MOST_LETTERS = 3, 26
-"""Maximum number of parameter lines in a box and of letters per line."""
+"""Maximum number of parameter lines in a box, and maximum number of letters per line."""
 ROLES = {"input": "input", "signal": "signal", "command": "command", "inport": "port", "outport": "port"}
-"""Role of each kind of block that has its own color."""
+"""Roles of the kinds of blocks with a special color."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class Box:
     """A block or a subsystem.
 
     Attributes:
-        path: names of the enclosing subsystems and of the block, such as "leg/pid".
-        name: the last name of the path.
+        path: names of the enclosing subsystems and the block, such as "leg/pid".
+        name: last name in the path.
         role: one of "input", "signal", "command", "port", "python", "subsystem" and "block".
         lines: lines of text with the kind and the parameters.
         x, y, width, height: position and size of the frame. y points downwards.
-        inputs, outputs: names of the ports, evenly spaced along the left side (inputs) and the right side (outputs).
-        signals: signal names of the outputs, by port, if the simulation has them.
-        lamps: outputs with only the values 0 and 1, drawn as lamps.
+        inputs, outputs: names of the ports. Inputs are evenly spaced on the left side, outputs on the right side.
+        signals: signal names of the outputs by port, if the simulation has these signals.
+        lamps: outputs that are only 0 or 1. They are drawn as lamps.
     """
 
     path: str
@@ -77,8 +77,8 @@ class WirePath:
     """A wire from an output to an input. Each end is a pair (path of the box, port).
 
     Attributes:
-        points: points of the curve: the first point, then three points for each cubic Bezier curve.
-        signal: name of the signal that the wire carries, or None if no output drives the wire.
+        points: first point of the wire, then three points per cubic Bezier curve.
+        signal: name of the signal on the wire, or None if no output drives the wire.
     """
 
     source: Port
@@ -103,7 +103,7 @@ class Picture:
 
 
 def picture(diagram: Diagram) -> Picture:
-    """Lay out a diagram, which may be incomplete or have loops."""
+    """Lay out a diagram. The diagram may be incomplete or have loops."""
     made = _drawn(diagram, "", lambda port: None, diagram.label)
     out = Picture(diagram.label)
     _shift(made, out, MARGIN, MARGIN)
@@ -120,7 +120,7 @@ def _shift(made: Picture, out: Picture, dx: float, dy: float) -> None:
 
 
 def _drawn(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], label: str) -> Picture:
-    """Lay out one level and all levels below. ``outer`` returns the signal name of an inport."""
+    """Lay out a diagram and all its subsystems. ``outer`` returns the signal name of an inport."""
 
     def signal_of(port: Port) -> str | None:
         """Return the name of the signal at an output of a block or subsystem."""
@@ -174,7 +174,7 @@ def _together(
 
 
 def _signal(label: str, path: str, port: str) -> str:
-    """Return the name of an output's signal in the simulation."""
+    """Return the signal name of an output in the simulation."""
     return f"diagram.{label}.{path.replace(SEPARATOR, '.')}" + (f".{port}" if port != "out" else "")
 
 
@@ -213,7 +213,7 @@ def label_room(ports: tuple[str, ...], always: bool = False) -> float:
 
 
 def parameter_lines(found: Block) -> tuple[str, ...]:
-    """Return the main parameters and the other non-default parameters, in a few lines of text."""
+    """Return a few lines of text with the main parameters and all other non-default parameters."""
     bare = _BARE.get(found.kind, ())
     lines = [" ".join(shown(getattr(found, name)) for name in bare)] if bare else []
     for name, spec in found.parameters().items():
@@ -239,7 +239,7 @@ _BARE = {
     "product": ("signs",), "division": ("signs",), "compare": ("sign", "value"), "logic": ("operation",),
     "expression": ("text",), "trigonometry": ("function",), "minmax": ("which",), "edge_detector": ("which",),
 }  # fmt: skip
-"""Parameters that are always shown, without their names."""
+"""Main parameters by kind of block. Boxes always show these parameters, without names."""
 
 
 def _same(value: Any, usual: Any) -> bool:

@@ -1,7 +1,7 @@
-"""Trace of one sample of a diagram: a list of operations on numbers, written as C++ for kernels and as NumPy code.
+"""Trace of one sample of a diagram: a list of operations on numbers, as C++ code for kernels and as NumPy code.
 
-Blocks compute in Python with :class:`Num` and :class:`Truth` in place of numbers and conditions. Each block of a
-diagram is traced once. The list of operations is then written as C++ for one world (the kernels) and as NumPy over all
+Blocks compute in Python with :class:`Num` and :class:`Truth` in place of numbers and conditions. The compiler traces
+each block of a diagram once. The trace contains the operations as C++ code for one world and as NumPy code for all
 worlds. Both codes do the same operations on doubles in the same order. IEEE 754 defines the rounding of each operation,
 so both results have the same bits. Elementary functions (``exact_math.py``, ``cuda_kernels/math/detmath.cuh``) also
 consist of operations with defined rounding.
@@ -16,11 +16,11 @@ from typing import Any
 from gpusim.description.program import Ring
 
 FUNCTIONS = ("sin", "cos", "exp", "log", "atan2", "pow")
-"""Elementary functions: det:: in C++, exact_math in Python."""
+"""Elementary functions. C++ code uses the namespace det, Python code the module exact_math."""
 
 
 class Value:
-    """Result of an operation, identified by its variable name in the trace."""
+    """Result of an operation. ``name`` is the variable name in the trace."""
 
     def __init__(self, trace: Trace, name: str) -> None:
         self.trace, self.name = trace, name
@@ -39,7 +39,7 @@ class Truth(Value):
         return self.trace.truth("(!{})", "(~{})", self)
 
     def number(self) -> Num:
-        """Return 1 where the condition holds, else 0."""
+        """Return 1 if the condition is true, else 0."""
         return self.trace.select(self, 1.0, 0.0)
 
 
@@ -86,7 +86,7 @@ class Num(Value):
         return self.trace.compare(">=", self, other)
 
     def equals(self, other: Number) -> Truth:
-        """Return the condition that two numbers are equal."""
+        """Return whether two numbers are equal, as a condition."""
         return self.trace.compare("==", self, other)
 
     def holds(self) -> Truth:
@@ -100,7 +100,7 @@ Number = Num | float
 
 @dataclass
 class Place:
-    """A state variable, which persists from sample to sample."""
+    """A state variable. It keeps its value from sample to sample."""
 
     at: int
     name: str
@@ -112,10 +112,10 @@ class Trace:
 
     Attributes:
         cpp, numpy: code with one line per operation.
-        initial: initial values of the state variables, in their order.
+        initial: initial values of the state variables.
         parameters: numbers that may differ between worlds.
         tables: constant arrays by name.
-        calls: functions without traced operations, as (C++ definition, Python function) by name.
+        calls: dict from the name of a function without traced operations to (C++ definition, Python function).
         rings: ring buffers of state variables.
     """
 
@@ -154,7 +154,7 @@ class Trace:
         return self._known[key]
 
     def num(self, cpp: str, numpy: str, *given: Value | float) -> Num:
-        """Add an operation that returns a number. The expressions contain ``{}`` for each operand."""
+        """Add an operation that returns a number. In the expressions, ``{}`` stands for an operand."""
         return Num(self, self._make("double", cpp, numpy, given))
 
     def truth(self, cpp: str, numpy: str, *given: Value | float) -> Truth:
@@ -183,7 +183,7 @@ class Trace:
     # Functions of numbers.
 
     def select(self, condition: Truth, a: Number, b: Number) -> Num:
-        """Return ``a`` where the condition holds, else ``b``."""
+        """Return ``a`` if the condition is true, else ``b``."""
         return self.num("({} ? {} : {})", "np.where({}, {}, {})", condition, a, b)
 
     def max(self, a: Number, b: Number) -> Num:
@@ -258,7 +258,7 @@ class Trace:
         self.numpy.append(f"control[:, {column}] = {text}")
 
     def normal(self, seed: int) -> Num:
-        """Return a normal random number for each sample, from a new stream of random numbers."""
+        """Return a normal random number that is new in each sample. Each call uses a new random stream."""
         self.streams += 1
         given = float(seed), float(self.streams)
         return self.num("normal_number({}, s[1], s[0], {})", "noise.normal_number({}, s[:, 1], s[:, 0], {})", *given)
@@ -266,7 +266,7 @@ class Trace:
     # Ring buffers, for delays of many samples.
 
     def ring(self, at: Place, count: int, initial: float) -> int:
-        """Allocate a ring buffer and return the index of its first number. ``at``: its write index."""
+        """Allocate a ring buffer and return the index of the first number. ``at``: variable of the write index."""
         self.initial += [float(initial)] * count
         first = len(self.initial) - count
         self.rings.append(Ring(at.at, first, count))
@@ -317,7 +317,7 @@ class Trace:
     # Vector functions that exist in both languages.
 
     def call(self, name: str, cpp: str, python: Any, given: Sequence[Number], count: int) -> list[Num]:
-        """Call ``name(const double* in, double* out)`` and return ``count`` results. ``python``: NumPy version."""
+        """Call ``name(const double* in, double* out)`` and return ``count`` results. ``python``: the NumPy version."""
         self.calls.setdefault(name, (cpp, python))
         texts = [self._text(v) for v in given]
         call = f"v{self._count}"

@@ -23,7 +23,7 @@ _WORD = re.compile(r"([A-Za-z]+)(-?\d*)")
 
 
 def hint(text: str) -> str | None:
-    """Suggest a replacement for an unknown unit. Return None if the meaning is unclear."""
+    """Suggest a replacement for an unknown unit, or return None if the meaning is unclear."""
     plain = text.translate(_SIGNS).replace("per ", "/")
     above, _, below = plain.partition("/")
     parts, factor = [], 1.0
@@ -38,7 +38,7 @@ def hint(text: str) -> str | None:
 
 
 def _joined(above: list[str], below: list[str]) -> str:
-    """Join words to one unit. A quotient (rad/s for rpm) contributes to numerator and denominator."""
+    """Join words to one unit. Quotients, such as rad/s for rpm, add to the numerator and the denominator."""
     up: list[str] = []
     down: list[str] = []
     for words, same, other in ((above, up, down), (below, down, up)):

@@ -1,4 +1,4 @@
-"""Units of wires: products of powers of base units. Texts are as in signals ("kg m2/s", "N m", "-").
+"""Units of wires: products of powers of base units. The text form is as in signals ("kg m2/s", "N m", "-").
 
 A radian is unitless. A degree is a separate base unit. An unknown unit (None) matches every other unit.
 """
@@ -10,7 +10,7 @@ from collections import Counter
 from functools import cache
 
 Unit = tuple[tuple[str, int], ...] | None
-"""Base units with their powers, sorted. None: unknown."""
+"""Sorted base units and their powers, or None for an unknown unit."""
 NONE: Unit = ()
 SECOND: Unit = (("s", 1),)
 _BASE = ("m", "kg", "s", "A", "K", "deg", "bar", "l")
@@ -70,7 +70,7 @@ def product(*units: Unit) -> Unit:
 
 
 def power(unit: Unit, exponent: int) -> Unit:
-    """Return a unit to an integer power."""
+    """Return the integer power of a unit."""
     return None if unit is None else _sorted(Counter({name: p * exponent for name, p in unit}))
 
 

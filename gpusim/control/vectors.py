@@ -12,7 +12,7 @@ Matrix = Sequence[Sequence[Number]]
 
 
 def _times(t: Trace, a: Number, b: Number) -> Number:
-    """Return a product. Plain numbers, zeros and ones are evaluated at trace time."""
+    """Return a product. Products of plain numbers, and with zero or one, add no operation."""
     for x, y in ((a, b), (b, a)):
         if not isinstance(x, Num):
             if not isinstance(y, Num):

@@ -1,7 +1,4 @@
-"""Reader and writer of YAML 1.2 with ruamel.yaml.
-
-The import of ruamel.yaml takes 60 ms, so the functions import it on first use.
-"""
+"""Reader and writer of YAML 1.2. The functions import ruamel.yaml on first use, because this takes 60 ms."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ _PLAIN = (
 
 
 def _plain(why: str) -> tuple[str, str]:
-    """Return the parser's error in plain words, and the fix."""
+    """Return the error of the parser in plain words, and the fix."""
     for pattern, words, fix in _PLAIN:
         if match := re.fullmatch(pattern, why):
             return match.expand(words), fix
@@ -84,7 +81,7 @@ def parse(text: str, name: str) -> Any:
 
 
 def _size(found: Any, name: str, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Return the number of entries in a value, repeats included, and its depth. ``known`` caches parts by id."""
+    """Return the number of entries in a value (with repeats) and the nesting depth. ``known`` caches parts by id."""
     if not isinstance(found, dict | list):
         return 1, 0
     if id(found) not in known:
@@ -98,9 +95,9 @@ def _size(found: Any, name: str, known: dict[int, tuple[int, int]]) -> tuple[int
 
 
 def line(found: Any, key: Any = None) -> int:
-    """Return the line number of a mapping or list, or of an entry. Return 0 for values that are not from a file.
+    """Return the line number of a mapping, a list or an entry. Return 0 for values that are not from a file.
 
-    Entries merged by ``<<`` have the line number of the mapping.
+    Entries that ``<<`` merges have the line number of the mapping.
     """
     if not hasattr(found, "lc"):
         return 0

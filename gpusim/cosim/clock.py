@@ -1,4 +1,4 @@
-"""Clock loops for hardware in the loop: steps at absolute deadlines, with a report of lateness."""
+"""Clock loops for hardware in the loop. They step at absolute deadlines and report lateness."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Spread:
 
     Attributes:
         min, mean, max: minimum, mean and maximum of all durations.
-        p99: upper bound of 99 % of the durations. ``p99`` is at most 2.2 % too large.
+        p99: 99th percentile of the durations, rounded up by at most 2.2 %.
     """
 
     min: float = 0.0
@@ -41,7 +41,7 @@ class Spread:
     max: float = 0.0
 
     def __str__(self) -> str:
-        """Return the four numbers in microseconds."""
+        """Return the four durations in microseconds."""
         numbers = (self.min, self.mean, self.p99, self.max)
         parts = zip(("min", "mean", "99 %", "max"), numbers, strict=True)
         return "  ".join(f"{name} {1e6 * number:.1f}" for name, number in parts) + "  us"
@@ -77,8 +77,8 @@ class ClockReport:
         cycles: number of cycles that ran.
         overruns: number of cycles that ended after the next deadline.
         lost: number of deadlines without a cycle, 0 with ``overrun="catch_up"``.
-        late: statistics of the time from a deadline to the beginning of its cycle.
-        work: statistics of the duration of a cycle, which runs the callback and the steps.
+        late: statistics of the time from a deadline to the beginning of the cycle.
+        work: statistics of the duration of a cycle (callback and steps).
         wall: duration of the loop (s).
         notes: one line for each real-time setting that the system does not allow.
     """
@@ -108,9 +108,9 @@ class StepClock:
 
     Args:
         period: time from one deadline to the next (s).
-        overrun: policy if a cycle ends after the next deadline. "catch_up": the next cycles begin at once until the
-            delay is gone. "skip": missed deadlines have no cycle.
-        spin: length (s) of the last part of each wait, which polls the clock and does not sleep.
+        overrun: policy if a cycle ends after the next deadline. With "catch_up", the next cycles begin at once until
+            the delay is gone. With "skip", missed deadlines have no cycle.
+        spin: time before each deadline in which the clock polls and does not sleep (s).
         clock: function that returns a monotonic time (ns).
         sleep: function that waits for a number of seconds.
 
@@ -161,7 +161,7 @@ class StepClock:
         self._began, self._open = now, True
 
     def end(self) -> None:
-        """End the current cycle. The method :meth:`wait` also ends the current cycle."""
+        """End the current cycle. :meth:`wait` does this too."""
         if not self._open:
             return
         now, self._open = self._clock(), False
@@ -203,15 +203,13 @@ def run_clock(
 
     Args:
         sim: the simulation.
-        callback: function that is called with the simulation and its time (s) before the steps of a cycle. The callback
-            can write outputs to the hardware and read commands from the hardware. If the callback returns False, the
-            loop ends.
+        callback: function of the simulation and the simulated time (s). Each cycle calls it before the steps, for
+            example to write outputs to the hardware and to read commands. If it returns False, the loop ends.
         duration: duration of the loop in real time (s), or None to run until the callback returns False.
         rate: cycles per second, or None for one step per cycle. Each cycle runs the steps of one period.
-        overrun: policy if a cycle ends after the next deadline. "catch_up": the next cycles begin at once until the
-            delay is gone, so simulated and real time agree in the long run. "skip": missed deadlines have no cycle,
-            and the simulation falls behind.
-        spin: length (s) of the last part of each wait, which polls the clock and does not sleep.
+        overrun: policy if a cycle ends after the next deadline. With "catch_up", the next cycles begin at once until
+            the delay is gone. With "skip", missed deadlines have no cycle, and the simulation falls behind real time.
+        spin: time before each deadline in which the loop polls the clock and does not sleep (s).
         realtime: use the scheduler SCHED_FIFO and lock the memory, if the system allows it.
         priority: priority of SCHED_FIFO, 1 to 99.
 
@@ -219,7 +217,7 @@ def run_clock(
         Report of lateness, overruns and lost deadlines.
 
     Raises:
-        ModelError: the period is not a multiple of the time step, or an argument breaks a rule.
+        ModelError: the period is not a multiple of the step size, or an argument breaks a rule.
         UnknownNameError: the overrun policy is unknown.
     """
     steps = steps_in_cycle("run_clock", sim, rate)
@@ -256,12 +254,12 @@ def _no_garbage_collection() -> Iterator[None]:
 
 
 def steps_in_cycle(element: str, sim: Simulation, rate: float | None) -> int:
-    """Return the number of steps in a cycle at ``rate`` cycles per second. None: one step.
+    """Return the number of steps in a cycle at ``rate`` cycles per second, or 1 without a rate.
 
-    ``element`` is the name that error messages use.
+    Error messages begin with ``element``.
 
     Raises:
-        ModelError: the period is not a multiple of the time step.
+        ModelError: the period is not a multiple of the step size.
     """
     if rate is None:
         return 1

@@ -1,4 +1,4 @@
-"""Convert units of signals to FMI units: exponents of base units, and a factor."""
+"""Conversion of signal units to FMI units. An FMI unit has exponents of base units and a factor."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _OTHERS: dict[str, tuple[float, dict[str, int]]] = {
     "bar": (1e5, {"kg": 1, "m": -1, "s": -2}),
     "l": (1e-3, {"m": 3}),
 }
-"""Unit outside SI -> factor and SI base units."""
+"""Factor and SI base units of each unit outside SI."""
 
 
 def fmi_unit(text: str) -> dict[str, Any] | None:
     """Return the attributes of FMI's BaseUnit, e.g. ``{"kg": 1, "m": 1, "s": -2}`` for "N".
 
     Returns:
-        Exponents by base unit, and ``factor`` if the factor is not 1. None for numbers without a unit, for unknown
-        units, and for units with a root, which FMI cannot express.
+        Exponents by base unit, and ``factor`` if the factor is not 1. Return None for numbers without a unit, unknown
+        units, and units with a root. FMI does not support roots.
     """
     parsed = units.parse(text)
     if parsed is None or text.strip() in ("-", "", "1", "logic"):
@@ -37,6 +37,6 @@ def fmi_unit(text: str) -> dict[str, Any] | None:
 
 
 def _radians(text: str) -> int:
-    """Return the exponent of the radian in a unit. ``units.parse`` omits radians."""
+    """Return the exponent of the radian in a unit, because ``units.parse`` omits radians."""
     above, _, below = text.partition("/")
     return above.split().count("rad") - below.split().count("rad")

@@ -1,4 +1,4 @@
-"""``write_fmu``: write a simulation as a co-simulation FMU (FMI 3.0), with the library pythonfmu3."""
+"""``write_fmu``: write a simulation as a co-simulation FMU (FMI 3.0) with the library pythonfmu3."""
 
 from __future__ import annotations
 
@@ -71,25 +71,25 @@ def write_fmu(
 ) -> None:
     """Write a simulation as a co-simulation FMU (FMI 3.0). Install pythonfmu3 with ``pip install "gpusim[fmu]"``.
 
-    The FMU starts in the current state of the simulation. The computer that runs the FMU needs Python with the same
-    version of gpusim. The outputs of the FMU are bitwise identical to the signals of ``sim`` after the same steps.
+    The FMU starts in the current state of the simulation. To run the FMU, a computer needs Python and the same version
+    of gpusim. After the same steps, the outputs of the FMU and the signals of ``sim`` are bit-identical.
 
     Args:
         sim: simulation with one world.
-        path: path of the file, which ends in .fmu. The file name without .fmu is the FMU's name.
-        outputs: signals by name or wildcard. A vector becomes one variable per component, such as
+        path: path of the file, which must end in .fmu. The file name without .fmu is the name of the FMU.
+        outputs: names or wildcards of signals. A vector becomes one variable per component, such as
             ``body.load.position[2]``.
-        inputs: names of commands or writable signals, such as applied forces, or None for the commands that an operator
-            can set.
-        parameters: writable signals by name or wildcard, such as ``body.load.mass``.
-        step: default communication step (s), or None for the simulation's time step.
+        inputs: names or wildcards of commands or writable signals, such as applied forces. None selects the operator
+            commands.
+        parameters: names or wildcards of writable signals, such as ``body.load.mass``.
+        step: default communication step (s), or None for the step size of the simulation.
         stop_time: default end time of a run (s).
         description: description in one line.
 
     Raises:
-        UnknownNameError: there is no such signal or command.
-        ModelError: pythonfmu3 is not installed, the file cannot be written, a signal cannot be written, ``sim`` has
-            several worlds, or the model has Python functions, which a file cannot store.
+        UnknownNameError: a signal or command does not exist.
+        ModelError: pythonfmu3 is not installed, the file cannot be written, an input or parameter is not writable,
+            ``sim`` has several worlds, or the model has Python functions. A file cannot store Python functions.
     """
     file = check_output_file(path, (".fmu",), "FMU")
     builder = _library()
@@ -165,7 +165,7 @@ def _documents(sim: Simulation, plan: dict[str, Any], folder: Path) -> Path:
 
 
 def _inputs(sim: Simulation, given: str | Sequence[str] | None) -> list[dict[str, Any]]:
-    """Return the variables of the inputs, which are commands or writable signals."""
+    """Return the variables of the inputs (commands or writable signals)."""
     names = list(sim.model.operator_commands) if given is None else [given] if isinstance(given, str) else list(given)
     hints, signals, found = _hints(sim.model), sim.signals(), []
     for name in names:
@@ -179,7 +179,7 @@ def _inputs(sim: Simulation, given: str | Sequence[str] | None) -> list[dict[str
 
 
 def _hints(model: Model) -> dict[str, UiHints]:
-    """Return ranges and units of commands and of inputs of diagrams."""
+    """Return the ranges and units of commands and diagram inputs."""
     found = dict(command_steering(model))
     for diagram in model.diagrams:
         for item in diagram.operator_inputs:
@@ -219,7 +219,7 @@ def _variable(
     name: str, causality: str, source: str, component: int, unit: str, doc: str, limits: list[float] | None,
     command: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the JSON entry of a variable; ``source`` is the command or signal."""
+    """Return the JSON entry of a variable. ``source``: name of the command or signal."""
     return {
         "name": name, "causality": causality, "source": source, "component": component, "unit": unit,
         "description": doc, "range": limits, "command": command,
@@ -235,7 +235,7 @@ def _check_names(variables: Sequence[dict[str, Any]]) -> None:
 
 
 def _take_units(plan: dict[str, Any]) -> None:
-    """Define the units of all variables. Units that FMI cannot express become part of the description."""
+    """Define the units of all variables. If FMI does not support a unit, the description contains the unit."""
     for variable in plan["variables"]:
         base = fmi_unit(variable["unit"])
         if base is None:

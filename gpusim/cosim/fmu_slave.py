@@ -1,4 +1,4 @@
-"""The running FMU: pythonfmu3 calls a simulation that is loaded from the checkpoint in the FMU's resources."""
+"""The running FMU: pythonfmu3 calls a simulation from a checkpoint. The resources of the FMU contain the checkpoint."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from gpusim.simulation import Simulation
 from gpusim.typing import Array
 
 CHECKPOINT, PLAN = "checkpoint.npz", "fmu.json"
-"""Files in the FMU's resources."""
+"""Files in the resources of the FMU."""
 _TIME = "fmu/time"
 
 
 class KeptState:
-    """Saved state of an FMU in memory. The conversion to bytes runs only once."""
+    """Saved state of an FMU in memory. :meth:`to_bytes` converts the state only once."""
 
     def __init__(self, snapshot: Snapshot, time: float, pack: Callable[[Snapshot, float], bytes]) -> None:
         self.snapshot, self.time, self._pack = snapshot, time, pack
@@ -38,7 +38,10 @@ class KeptState:
 
 
 class CheckpointSlave:
-    """Base class of an FMU's class, together with pythonfmu3's ``Fmi3Slave``. The FMU runs world 0 of a checkpoint."""
+    """Base class of the class in an FMU. The other base class is pythonfmu3's ``Fmi3Slave``.
+
+    The FMU runs world 0 of a checkpoint.
+    """
 
     log: Callable[..., None]
     register_variable: Callable[..., None]
@@ -86,7 +89,7 @@ class CheckpointSlave:
             self.register_variable(made, nested=False)
 
     def _access(self, variable: dict[str, Any]) -> tuple[Callable[[], float], Callable[[float], None] | None]:
-        """Return the reader and the writer of a variable."""
+        """Return two functions that read and write a variable."""
         source, component = variable["source"], variable["component"]
         if variable["command"]:
             return self._reader(partial(self._command, source)), partial(self._set_command, source)
@@ -147,7 +150,7 @@ class CheckpointSlave:
         return float(on_host(self._seen.array)[0, column])
 
     def do_step(self, current_time: float, step_size: float) -> Any:
-        """Advance to the next communication point, with steps of at most the model's time step."""
+        """Advance to the next communication point. The steps are at most ``config.dt`` long."""
         from pythonfmu3 import Fmi3Status
         from pythonfmu3.fmi3slave import Fmi3StepResult
 
@@ -171,7 +174,7 @@ class CheckpointSlave:
             self._fail(self.sim.health_report())
 
     def to_xml(self, *options: Any) -> Element:
-        """Return the model description with the ranges, names and digits that pythonfmu3 leaves out."""
+        """Return the model description. Add the ranges, names and digits that pythonfmu3 omits."""
         root: Element = super().to_xml(*options)  # type: ignore[misc]
         root.set("modelName", self.plan["name"])
         root.set("generationTool", self.plan["tool"])

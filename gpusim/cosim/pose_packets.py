@@ -1,4 +1,4 @@
-"""UDP packets with poses, and conversion to the axes of other programs."""
+"""UDP packets with poses, and conversion of poses to the axes of other programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ MAGIC, VERSION = b"GPSM", 1
 POSES, LABELS = 0, 1
 """Kinds of packets."""
 _HEADER = struct.Struct("<4sBBBBIHHHHId")
-"""magic, version, kind, frame, bytes of a number, sequence, first, count, total, world, 0, time: 32 bytes."""
+"""Header of a packet (32 bytes).
+
+The fields are magic, version, kind, frame, bytes per number, sequence, first, count, total, world, 0, time.
+"""
 _MOST = 1400
 """Maximum size of a packet, bytes. It fits into one Ethernet frame."""
 _LENGTH = struct.Struct("<H")
@@ -27,8 +30,8 @@ class Frame:
 
     Attributes:
         number: number of the frame in the header of packets.
-        axes: matrix (3, 3). ``axes @ p`` has the coordinates of the point p along the program's axes.
-        unit: number of the program's length units per meter.
+        axes: rotation or reflection to the axes of the program (3, 3). ``axes @ p`` converts the point p.
+        unit: length units of the program in one meter.
     """
 
     number: int
@@ -36,10 +39,10 @@ class Frame:
     unit: float = 1.0
 
     def converted(self, poses: Array) -> Array:
-        """Return the poses (n, 7) along the program's axes: position, then quaternion xyzw.
+        """Convert poses (n, 7) to the axes of the program. A pose is a position and a quaternion xyzw.
 
-        In left-handed axes, rotation angles have the opposite sign. The vector part of the quaternion is therefore
-        converted as an axial vector.
+        In left-handed axes, rotation angles have the opposite sign. So the vector part of the quaternion converts like
+        an axial vector.
         """
         sign = round(float(np.linalg.det(self.axes)))
         positions, vectors = (poses[:, k : k + 3] @ self.axes.T for k in (0, 3))
@@ -51,7 +54,7 @@ FRAMES = {
     "unity": Frame(1, np.array([[0.0, -1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])),
     "unreal": Frame(2, np.diag([1.0, -1.0, 1.0]), 100.0),
 }
-"""Frame of each supported program by name. In gpusim, x is forward."""
+"""Frames of the supported programs by name. In gpusim, x is forward."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class PacketFormat:
     total: int
 
     def poses(self, poses: Array, sequence: int, time: float) -> Iterator[bytes]:
-        """Yield the packets of one sample of poses (total, 7)."""
+        """Yield the packets for one sample of poses (total, 7)."""
         numbers = poses.astype(self.dtype)
         most = (_MOST - _HEADER.size) // (7 * numbers.itemsize)
         for first in range(0, self.total, most):

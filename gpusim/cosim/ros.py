@@ -1,7 +1,4 @@
-"""Bridge to ROS 2 over Zenoh.
-
-The bridge publishes the state and receives commands. The bridge needs no ROS installation.
-"""
+"""Bridge to ROS 2 over Zenoh. The bridge publishes the state and receives commands, without a ROS installation."""
 
 from __future__ import annotations
 
@@ -31,32 +28,31 @@ _CLOCK, _TRANSFORMS, _JOINTS = "rosgraph_msgs/msg/Clock", "tf2_msgs/msg/TFMessag
 _COMMANDS, _TICK = "std_msgs/msg/Float64MultiArray", "std_msgs/msg/Empty"
 _NS = 1_000_000_000
 _POLL = 1e-3
-"""Interval at which the bridge looks for a controller, s."""
+"""Interval between two checks for a controller, s."""
 _CONNECTS_WITHIN = 1.0
-"""Time after which a bridge without a router warns, s."""
+"""A bridge warns if it finds no router within this time, s."""
 _MOST_WAITING = 1000
-"""Maximum number of messages in the queue. Older messages are dropped."""
+"""Maximum number of messages in the queue. The queue drops older messages."""
 
 
 class RosBridge:
     """Bridge of one world to ROS 2 nodes that use ``rmw_zenoh``.
 
     Call ``bridge(sim, sim.time)`` before each cycle, call :meth:`run`, or pass the bridge to :func:`gpusim.run_clock`
-    as the callback. The bridge publishes ``/clock``, ``/tf`` and ``joint_states``. It subscribes to ``commands``. With
-    ``lockstep``, the bridge waits in each cycle for commands or for a message on ``tick``. Use the bridge in a ``with``
-    statement, or call :meth:`close`.
+    as the callback. The bridge publishes ``/clock``, ``/tf`` and ``joint_states``, and subscribes to ``commands``. Use
+    the bridge in a ``with`` statement, or call :meth:`close`.
 
     Args:
         sim: the simulation.
-        commands: labels or wildcards of commands, or None for the commands that an operator can set.
+        commands: labels or wildcards of commands, or None for all operator commands.
         bodies: labels or wildcards of bodies in ``/tf``.
         namespace: the ROS namespace of ``joint_states``, ``commands`` and ``tick``, such as "/robot".
         domain: value of ROS_DOMAIN_ID.
-        lockstep: wait in each cycle for commands or for a message on ``tick``.
+        lockstep: whether each cycle waits for commands or for a message on ``tick``.
         timeout: maximum wait in a cycle (s).
-        connect: the Zenoh endpoint of the router, as in rmw_zenoh. If no router answers within 1 s, the bridge warns.
-        session: an open ``zenoh.Session``. It replaces ``connect``. The bridge does not close this session.
-        world: number of the world.
+        connect: Zenoh endpoint of the router, as in rmw_zenoh. If no router answers within 1 s, the bridge warns.
+        session: an open ``zenoh.Session`` to use instead of ``connect``. The bridge does not close this session.
+        world: index of the world.
 
     Attributes:
         commands: labels of the commands, in the order of the numbers in messages on ``commands``.
@@ -64,7 +60,7 @@ class RosBridge:
         bodies: labels of the bodies in ``/tf``.
 
     Raises:
-        UnknownNameError: there is no such command or body.
+        UnknownNameError: a command or body does not exist.
         ModelError: a library is missing, or an argument breaks a rule.
     """
 
@@ -117,7 +113,7 @@ class RosBridge:
     # Messages.
 
     def __call__(self, sim: Simulation, time: float) -> None:
-        """Publish the current state, then write the commands that arrived. With ``lockstep``, wait for the commands.
+        """Publish the current state, then write the received commands. With ``lockstep``, wait for new commands.
 
         Raises:
             SimulationError: with ``lockstep``, no message arrived in time.
@@ -135,7 +131,7 @@ class RosBridge:
         self._take(newest)
 
     def run(self, duration: float, rate: float | None = None) -> None:
-        """Exchange messages and step, as fast as possible or in lockstep.
+        """Exchange messages and step. The method does not synchronize with real time.
 
         Args:
             duration: simulated time (s).
@@ -241,7 +237,7 @@ class RosBridge:
         self._declared.append(self._session.liveliness().declare_token(token))
 
     def close(self) -> None:
-        """Leave the ROS graph. A second call does nothing."""
+        """Remove the bridge from the ROS graph. A second call does nothing."""
         while self._declared:
             self._declared.pop().undeclare()
         if self._owned:

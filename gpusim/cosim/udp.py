@@ -22,25 +22,26 @@ if TYPE_CHECKING:
 
 _DTYPES = {"float32": "<f4", "float64": "<f8"}
 _LABELS_EVERY = 1.0 - 1e-6
-"""Simulated time between packets with labels, s."""
+"""Simulated time from one packet with labels to the next, s."""
 _MOST_NUMBER = 65535
 
 
 class UdpPoses:
-    """Sender of the poses of bodies over UDP while the simulation steps.
+    """Sender of body poses over UDP while the simulation steps.
 
-    ``sim.step(n)`` sends all samples that are due within its n steps. Use the object in a ``with`` statement, or call
+    ``sim.step(n)`` sends all samples that are due during the n steps. Use the sender in a ``with`` statement, or call
     :meth:`close`.
 
     Args:
         sim: the simulation.
         address: address of the receiver, "HOST:PORT".
         bodies: labels or wildcards of bodies. The packets contain the bodies in this order.
-        rate: samples per second of simulated time, taken at the nearest steps, or None for a sample at every step.
-        frame: axes and unit, "gpusim" (z up, right-handed, m), "unity" (y up, left-handed, m) or "unreal" (z up,
+        rate: samples per second of simulated time, or None for a sample at every step. A sample that is due between two
+            steps is sent at the nearer step.
+        frame: axes and length unit: "gpusim" (z up, right-handed, m), "unity" (y up, left-handed, m) or "unreal" (z up,
             left-handed, cm).
         dtype: type of the numbers, "float32" or "float64".
-        world: number of the world.
+        world: index of the world.
 
     Attributes:
         labels: labels of the bodies, in the order of the packets.
@@ -48,8 +49,8 @@ class UdpPoses:
         dropped: number of samples that the network rejected.
 
     Raises:
-        UnknownNameError: there is no such body, frame or dtype.
-        ModelError: the address or rate is invalid, there is no such world, or the receiver's name cannot be resolved.
+        UnknownNameError: a body, frame or dtype does not exist.
+        ModelError: the address or rate is invalid, the world does not exist, or the host name cannot be resolved.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ _PARTS = ("position", "orientation")
 
 
 def _connected(address: str) -> tuple[socket.socket, tuple[object, ...]]:
-    """Return a socket, and the receiver's address."""
+    """Return a socket and the address of the receiver."""
     host, colon, port = address.rpartition(":") if isinstance(address, str) else ("", "", "")
     if not (colon and host and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
         raise ModelError(f"UDP: address {address!r} is not HOST:PORT; give e.g. '127.0.0.1:9870'")

@@ -1,6 +1,6 @@
 """Reinforcement learning: tasks, and Gymnasium environments with many worlds. ``pip install "gpusim[envs]"``.
 
-Importing this package registers the environment ids, such as "gpusim/HydraulicLift-v0". Import it before PyTorch.
+The import registers the environment ids, such as "gpusim/HydraulicLift-v0". Import this package before PyTorch.
 """
 
 from gpusim.envs import setup  # noqa: F401

@@ -1,4 +1,4 @@
-"""Checkpoint files of environments: a checkpoint of the simulation with the arrays of the episodes."""
+"""Checkpoint files of environments. A file contains a checkpoint of the simulation and the arrays of the episodes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _text(value: Any) -> str:
 def write_env(
     path: str | os.PathLike[str], sim: Simulation, task: Task, mode: str, arrays: Mapping[str, Array]
 ) -> None:
-    """Write a checkpoint of a simulation, with the arrays of its environment."""
+    """Write a checkpoint of a simulation together with the arrays of the environment."""
     settings = Settings(sim.backend_name, sim.dtype, sim.fast, sim.config)
     words = np.array(json.dumps(_settings(task, mode, sim.config)))
     extra = {_PART + name: array for name, array in {_SETTINGS: words, **arrays}.items()}

@@ -12,7 +12,7 @@ from gpusim import validate
 from gpusim.typing import Array
 
 Distribution = Callable[[Array, Array], Array]
-"""Function of uniform random numbers (n, k) in [0, 1) and the nominal value (k,). It returns the values (n, k)."""
+"""Function from uniform random numbers in [0, 1) (n, k) and the nominal value (k,) to the drawn values (n, k)."""
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class _Range:
         object.__setattr__(self, "_ends", (low.ravel(), high.ravel() - low.ravel()))
 
     def between(self, u: Array) -> Array:
-        """Return ``low + u (high - low)`` for uniform numbers ``u``, (n, k)."""
+        """Return ``low + u (high - low)`` for uniform numbers ``u`` (n, k)."""
         low, width = self._ends  # type: ignore[attr-defined]
         return np.asarray(low + width * u)
 
 
 @dataclass(frozen=True)
 class Uniform(_Range):
-    """Uniform random values from ``low`` to ``high``, which are numbers or arrays with the shape of the signal."""
+    """Uniform random values from ``low`` to ``high``. Both are numbers, or arrays with the shape of the signal."""
 
     def __call__(self, u: Array, nominal: Array) -> Array:
         """Return the values (n, k) for uniform numbers ``u``."""
@@ -46,7 +46,7 @@ class Uniform(_Range):
 
 @dataclass(frozen=True)
 class LogUniform(_Range):
-    """Random values from ``low`` > 0 to ``high`` with a uniform logarithm."""
+    """Random values from ``low`` to ``high`` whose logarithm is uniform. ``low`` must be positive."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,7 +60,7 @@ class LogUniform(_Range):
 
 @dataclass(frozen=True)
 class Scale(_Range):
-    """The nominal value times a random factor from ``low`` to ``high``, equal for all components."""
+    """The nominal value times a random factor from ``low`` to ``high``. All components get the same factor."""
 
     def __call__(self, u: Array, nominal: Array) -> Array:
         """Return the values (n, k) for uniform numbers ``u`` and the nominal value (k,)."""

@@ -17,7 +17,7 @@ class Env(gymnasium.Env[Any, Any]):
     """Environment with one world of a task. Use :class:`VectorEnv` for training.
 
     Args:
-        task, render_mode, render_size, simulation: as in :class:`VectorEnv`.
+        task, render_mode, render_size, simulation: see :class:`VectorEnv`.
 
     Attributes:
         vector: the :class:`VectorEnv` with one world that this environment wraps.
@@ -48,7 +48,7 @@ class Env(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """Advance by one control step, see :meth:`VectorEnv.step`.
 
-        After an episode, ``info["is_success"]`` is a bool.
+        When the episode ends and the task defines success, ``info["is_success"]`` is a bool.
         """
         observation, reward, terminated, truncated, info = self.vector.step(np.asarray(action)[None])
         known = {name: bool(value[0]) for name, value in info.items() if not name.startswith("_")}

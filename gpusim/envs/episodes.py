@@ -18,9 +18,9 @@ from gpusim.typing import Array
 SEEDS = 2**53
 """Number of different seeds."""
 _MOST_STEPS = 2**24
-"""Maximum number of control steps per episode for which no noise value repeats."""
+"""Maximum number of control steps per episode. After longer episodes, the next episode repeats noise values."""
 _NOISE = 1 << 20
-"""Number of the first random stream for noise. Lower streams draw the values of an episode."""
+"""Index of the first random stream for noise. Streams with lower indices draw the values of an episode."""
 
 
 class Draw:
@@ -29,7 +29,7 @@ class Draw:
     Args:
         name: name of the signal or goal.
         distribution: distribution of the values.
-        nominal: the value (() or (k,)) without randomization.
+        nominal: value without randomization, () or (k,).
     """
 
     def __init__(self, name: str, distribution: Distribution, nominal: Array) -> None:
@@ -55,12 +55,13 @@ class Episodes:
     """Seeds, counters and drawn values of all worlds.
 
     Attributes:
-        seed: seed of each world, (num_envs,).
-        stream: random stream of each world, (num_envs,): the index of the world with one common seed, else 0.
-        count: episodes that each world has begun, (num_envs,).
-        elapsed: control steps since the start of the current episode, (num_envs,).
-        goals: drawn goals by name, (num_envs, ...).
-        delay: control steps between an action and its effect, (num_envs,).
+        seed: seed of each world (num_envs,).
+        stream: random stream of each world (num_envs,). If all worlds have one seed, the stream is the index of the
+            world, else 0.
+        count: number of episodes that each world has begun (num_envs,).
+        elapsed: control steps since the start of the current episode (num_envs,).
+        goals: drawn goals by name (num_envs, ...).
+        delay: control steps between an action and its effect (num_envs,).
     """
 
     ARRAYS = ("seed", "stream", "count", "elapsed", "delay")
@@ -101,7 +102,7 @@ class Episodes:
         self.count[worlds] = 0
 
     def begin(self, worlds: Array) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Begin an episode in the given ``worlds`` (n,). Return the values to write and the goals, by name."""
+        """Begin an episode in the given ``worlds`` (n,). Return two dicts: the values to write, and the goals."""
         key = (self.seed[worlds, None], self.stream[worlds, None], self.count[worlds, None])
         u = uniform_number(*key, self._streams)
         self.count[worlds] += 1
@@ -119,7 +120,7 @@ class Episodes:
         return dict(zip(names, found[len(self._goals) :], strict=True)), goals
 
     def noise(self, columns: Array) -> Array:
-        """Return normal random numbers (num_envs, n) for the signals in ``columns`` (n,) at this control step."""
+        """Return normal random numbers (num_envs, n) of this control step for the signals in ``columns`` (n,)."""
         sample = self.count * _MOST_STEPS + self.elapsed
         return normal_number(self.seed[:, None], self.stream[:, None], sample[:, None], _NOISE + columns)
 
@@ -137,15 +138,15 @@ class Delayed:
     """Queue of actions that take effect after a delay of some control steps.
 
     Args:
-        neutral: actions (actions,) that act before the first action takes effect.
-        delay: delay (control steps) of each world, a view (num_envs,) of an array.
+        neutral: actions that act before the first action takes effect (actions,).
+        delay: delay of each world (num_envs,), control steps. The queue keeps a reference to this array.
         most: maximum delay (control steps).
     """
 
     def __init__(self, neutral: Array, delay: Array, most: int) -> None:
         self._neutral, self._delay, self._worlds = neutral, delay, np.arange(delay.size)
         self.sent = np.repeat(np.repeat(neutral[None, None], most + 1, axis=0), delay.size, axis=1)
-        """The last actions, (most + 1, num_envs, actions), the newest first."""
+        """The last actions, newest first (most + 1, num_envs, actions)."""
 
     def reset(self, worlds: Array) -> None:
         """Discard the stored actions of the given worlds."""
@@ -167,7 +168,7 @@ class Delayed:
 
 
 def noise_columns(task: Task, slices: Mapping[str, slice]) -> tuple[Array, Array]:
-    """Return the columns (n,) of signals with noise, and the standard deviations (n,) of the noise.
+    """Return the columns of signals with noise (n,), and the standard deviations of the noise (n,).
 
     Raises:
         ModelError: a signal with noise is not among the task's signals, or a standard deviation is negative.
@@ -185,5 +186,5 @@ def noise_columns(task: Task, slices: Mapping[str, slice]) -> tuple[Array, Array
 
 
 def control_steps(seconds: float, period: float) -> int:
-    """Return the control steps of an episode, at least 1."""
+    """Return the number of control steps in an episode, at least 1."""
     return max(1, math.ceil(seconds / period - 1e-9))

@@ -24,7 +24,7 @@ class Frames:
         scene: scene of the simulation, which defines the camera.
         options: options of :class:`gpusim.viewer.Offscreen`.
         size: width and height (pixels).
-        worlds: indices of the worlds to draw. None: all worlds.
+        worlds: indices of the worlds to draw, or None for all worlds.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Frames:
         self._eye: Offscreen | None = None
 
     def images(self) -> tuple[Array, ...]:
-        """Return an image (uint8, (height, width, 3)) of each world. Images of worlds that are not drawn are black."""
+        """Return an image of each world (uint8, (height, width, 3)). Worlds that are not drawn have black images."""
         if self._eye is None:
             from gpusim.viewer import Offscreen
 

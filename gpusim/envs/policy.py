@@ -1,4 +1,4 @@
-"""Learned policies: neural networks in files that do not need PyTorch, and schedules that run them in a scene."""
+"""Learned policies: neural networks that run without PyTorch, and schedules that run a policy in a scene."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class MlpPolicy:
         activation: activation function between layers, "tanh", "relu", "elu" or "silu".
         task: the task that the policy controls, the class of the task, or ``"module:Class"``. The file stores the name
             of the class.
-        mean, std: mean and standard deviation (n,) of the observations, or None for no normalization. The policy
-            normalizes observations with ``mean`` and ``std``, and then clips the result to [-clip, clip].
-        clip: see ``mean``.
+        mean, std: mean and standard deviation of the observations (n,). None stands for 0 and 1.
+        clip: the policy clips normalized observations to [-clip, clip]. If both ``mean`` and ``std`` are None, the
+            policy does not clip.
 
     Raises:
         ModelError: the sizes of the layers do not match.
@@ -106,8 +106,8 @@ class MlpPolicy:
             options: the arguments ``mean``, ``std`` and ``clip`` of the class.
 
         Raises:
-            ModelError: the network has several kinds of activation, layers that do not match, or an activation that is
-                not between two linear layers.
+            ModelError: the sizes of the layers do not match, the network has several kinds of activation, or an
+                activation is not between two linear layers.
         """
         layers, kinds, linear = [], set(), []
         for module in network:
@@ -158,9 +158,8 @@ class MlpPolicy:
 class PolicySchedule:
     """Schedule in which a policy writes the commands of a scene.
 
-    The schedule draws new goals every ``task.episode`` seconds.
-
-    Parameters and the initial state come from the scene. Observations have no noise.
+    The schedule draws new goals every ``task.episode`` seconds. The schedule does not randomize parameters or the
+    initial state. Observations have no noise.
 
     Args:
         policy: policy of a task that uses this scene.
@@ -188,7 +187,7 @@ class PolicySchedule:
             operator.add_input(f"goal.{name}", low, high, initial=middle, safe=middle, springs=False, doc="goal")
 
     def __call__(self, sim: Simulation, t: float) -> None:
-        """Write the commands if a control step begins at time ``t`` (s)."""
+        """Write the commands if a control step begins at the time ``t`` (s)."""
         if self._wiring is None or self._wiring.sim is not sim or t < self._last:
             self._wiring = Wiring(self.task, sim)
             if self._wiring.observations != self.policy.layers[0][0].shape[1]:
@@ -208,7 +207,7 @@ class PolicySchedule:
         self._wiring.act(self.policy(self._wiring.observation(self._wiring.read(), noise=False)))
 
     def _follow(self, wiring: Wiring) -> None:
-        """Use the goals that the operator has set."""
+        """Overwrite goals with the values that the operator has set."""
         operator = self._operator
         if operator is None:
             return

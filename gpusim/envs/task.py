@@ -29,8 +29,8 @@ class Signals:
     step can overwrite this array, so copy values that you need later.
 
     Attributes:
-        array: all signals, (num_envs, n).
-        slices: the columns of each signal.
+        array: values of all signals (num_envs, n).
+        slices: columns of each signal in ``array``, by name.
     """
 
     def __init__(self, array: Array, slices: Mapping[str, slice]) -> None:
@@ -54,10 +54,11 @@ class Goals(dict[str, Array]):
 
 
 class Task:
-    """Base class of tasks: scene, actions, observations and reward. Subclasses set attributes and define functions.
+    """Base class of tasks: scene, actions, observations and reward.
 
-    Functions get the signals and goals of all worlds. ``observation`` and ``reward`` also get the last actions
-    (num_envs, actions), from -1 to 1. Keyword arguments of the constructor replace attributes (except ``scene``).
+    Subclasses set attributes and define methods such as ``reward``. The methods get the signals and goals of all
+    worlds. ``observation`` and ``reward`` also get the last actions, from -1 to 1 (num_envs, actions). Keyword
+    arguments of the constructor replace attributes, except ``scene``.
 
     Attributes:
         scene: name of a scene, or path of a machine file (.yaml). For any other model, define ``make_scene``.
@@ -154,7 +155,7 @@ class Task:
             raise validate.fail(element, f"delay = {self.delay!r} is no number of steps", "give n or (least, most)")
 
     def make_scene(self) -> Scene:
-        """Return the scene: by default, the scene or machine file that the attribute ``scene`` names."""
+        """Return the scene. The default loads the scene or machine file in the attribute ``scene``."""
         if self.scene.endswith((".yaml", ".yml")):
             return load_machine(self.scene, **self.parameters)
         return load_scene(self.scene, **self.parameters)
@@ -168,29 +169,31 @@ class Task:
         """Return the rewards (num_envs,) of a control step. Every task must define this function."""
 
     def terminated(self, s: Signals, goal: Goals) -> Array | None:
-        """Return a mask (num_envs,) of worlds whose episode ends before the time limit, or None for no world."""
+        """Return a mask of the worlds whose episode ends now (num_envs,), or None for no world."""
         return None
 
     def success(self, s: Signals, goal: Goals) -> Array | None:
-        """Return a mask (num_envs,) of worlds that reach the goal, or None if the task does not define success."""
+        """Return a mask of the worlds that reach the goal (num_envs,), or None if the task does not define success."""
         return None
 
     def begin(self, sim: Simulation, worlds: Array, drawn: Mapping[str, Array]) -> Mapping[str, Any] | None:
-        """Prepare the start of an episode, after the reset and before the environment writes the drawn values.
+        """Prepare the start of an episode. The environment calls this method after the reset.
+
+        The environment then writes the drawn values and the returned values.
 
         Args:
             sim: the simulation.
-            worlds: indices (n,) of the worlds that start an episode.
+            worlds: indices of the worlds that start an episode (n,).
             drawn: drawn values by signal or goal, (n,) or (n, k).
 
         Returns:
-            Further values to write, by signal, as for ``sim.write_state``, or None.
+            A dict of more values to write, as in ``sim.write_state``, or None.
         """
         return None
 
 
 def _attributes(task: type[Task]) -> list[str]:
-    """Return the names of the non-callable attributes that ``task`` and its bases below Task define."""
+    """Return the names of the non-callable attributes that ``task`` and its base classes define, except Task."""
     own = (kind for kind in task.__mro__ if kind not in Task.__mro__)
     return [name for kind in own for name, value in vars(kind).items() if not callable(value)]
 

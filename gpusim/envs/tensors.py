@@ -1,4 +1,4 @@
-"""PyTorch tensors in place of NumPy arrays, imported only if you ask for tensors."""
+"""Conversion of NumPy arrays to PyTorch tensors. gpusim imports this module only if you ask for tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpusim.typing import Array
 class Tensors:
     """Function that converts arrays to tensors.
 
-    float64 arrays (the rewards) are copied to float32. Other tensors share the memory of their array.
+    The tensor of a float64 array (the rewards) is a float32 copy. Other tensors share memory with the array.
     """
 
     def __init__(self) -> None:

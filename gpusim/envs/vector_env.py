@@ -34,25 +34,25 @@ ARRAYS = ("numpy", "torch")
 class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """A task in ``num_envs`` worlds of one simulation. Actions are from -1 to 1.
 
-    The episode of a world that fails (``sim.health``) ends as terminated. The transitions of a world only depend on the
-    seed, the world's index and its actions.
+    If a world fails (``sim.health``), its episode terminates. The transitions of a world depend only on the seed, the
+    index of the world, and the actions in this world.
 
     ``info["is_success"]`` reports the success of episodes that end. ``info["_is_success"]`` is the mask of worlds whose
-    episode ends. In mode "same_step", ``info["final_info"]`` contains "is_success" and "_is_success".
+    episode ends. In mode "same_step", both entries are in ``info["final_info"]``.
 
     Args:
         task: a :class:`Task`, its class, or ``"module:Class"``.
         num_envs: number of worlds.
-        autoreset_mode: one of "next_step", "same_step" and "disabled", or Gymnasium's ``AutoresetMode``. With
+        autoreset_mode: "next_step", "same_step" or "disabled", or a value of Gymnasium's ``AutoresetMode``. With
             "disabled", call ``reset(options={"reset_mask": mask})`` after episodes end.
-        render_mode: string "rgb_array", or None for no images.
+        render_mode: "rgb_array" for images, or None.
         render_size: width and height (pixels) of an image.
         render_worlds: indices of the worlds to draw, or None for all worlds. Images of the other worlds are black.
-        arrays: return type, "numpy" for arrays, or "torch" for tensors (rewards in float32).
+        arrays: "numpy" to return arrays, or "torch" to return tensors (with rewards in float32).
         simulation: further arguments of :class:`gpusim.Simulation`, such as ``backend`` or ``threads``.
 
     Attributes:
-        sim: the simulation, which you may read and write between control steps.
+        sim: the simulation. You may read and write it between control steps.
         task: the task.
         scene: the scene of the task.
         episode_steps: number of control steps after which an episode is truncated.
@@ -155,7 +155,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Advance all worlds by one control step.
 
         Args:
-            actions: actions (num_envs, actions), an array or tensor. Values are clipped to -1 to 1.
+            actions: array or tensor (num_envs, actions). The environment clips the values to -1 to 1.
 
         Returns:
             Observations (float32, (num_envs, n)), rewards, terminated and truncated ((num_envs,) each), and the info
@@ -195,7 +195,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return (*map(self._given, (observation, reward, terminated, truncated)), info)
 
     def render(self) -> tuple[Array, ...] | None:
-        """Return an image (uint8, (height, width, 3)) of each world, or None without ``render_mode``."""
+        """Return an image of each world (uint8, (height, width, 3)), or None without ``render_mode``."""
         return self._frames.images() if self.render_mode == "rgb_array" else None
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -205,7 +205,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     # Checkpoints.
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint of the simulation and all episodes. A continued run has bit-identical results.
+        """Write a checkpoint of the simulation and all episodes. A run from the checkpoint has bit-identical results.
 
         Args:
             path: path of the file, which must end in .npz. ``Simulation.load`` can also read the file.

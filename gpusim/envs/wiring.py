@@ -66,7 +66,7 @@ class Wiring:
         return self._signals
 
     def observation(self, s: Signals, noise: bool = True) -> Array:
-        """Return the observations, a new float32 array (num_envs, n).
+        """Return the observations as a new float32 array (num_envs, n).
 
         Raises:
             ModelError: the task's observation has a different shape than its first observation.
@@ -83,7 +83,7 @@ class Wiring:
         return found
 
     def act(self, actions: Any) -> None:
-        """Clip the actions (num_envs, actions) to -1 to 1 and write the commands.
+        """Clip the actions (num_envs, actions) to the range -1 to 1, and write the commands.
 
         Raises:
             ModelError: the actions have the wrong shape, or are not finite.
@@ -100,7 +100,9 @@ class Wiring:
         self._command.write(self._center + self._half * acting)
 
     def judge(self, s: Signals) -> tuple[Array, Array]:
-        """Return rewards and terminated worlds, (num_envs,) each. Infinite or NaN rewards of failed worlds become 0.
+        """Return the rewards and a mask of the terminated worlds, (num_envs,) each.
+
+        Infinite or NaN rewards of failed worlds become 0.
 
         Raises:
             ModelError: the task returned a wrong shape, or an infinite or NaN reward for a world that did not fail.
@@ -117,7 +119,7 @@ class Wiring:
         return reward, failed if ended is None else failed | self._given("terminated", ended, bool)
 
     def success(self, s: Signals) -> Array | None:
-        """Return a mask (num_envs,) of worlds that reach their goals, or None if the task does not define success."""
+        """Return a mask of the worlds that reach their goals (num_envs,), or None if the task has no success."""
         reached = self.task.success(s, self.episodes.goals)
         return None if reached is None else self._given("success", reached, bool)
 

@@ -1,7 +1,6 @@
-"""Sensors: sites, force and ray sensors of the model, and measured sensors (IMU, encoder, range finder).
+"""Sensors: sites, force sensors, ray sensors, and measured sensors (IMU, encoder, range finder).
 
-Measured sensors are block diagrams. The module of the measured sensors is imported on first use, so that
-``import gpusim`` stays fast.
+Measured sensors are block diagrams. Their module is imported on first use, so ``import gpusim`` is fast.
 """
 
 from typing import TYPE_CHECKING, Any

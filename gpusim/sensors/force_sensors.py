@@ -19,20 +19,19 @@ def _add(self: ModelBuilder, label: str | None, kind: str, index: int, site: int
 def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -> int:
     """Add a force-torque sensor in a joint. The sensor measures the wrench of the child on the parent.
 
-    The signals ``sensor.<label>.force`` (3,) N and ``sensor.<label>.torque`` (3,) N m are in the axes of the joint's
-    frame on the parent, with the torque about the joint's point. The signals are mean values over the last step, so
-    they are older than poses and velocities. The signals include the joint's reaction, drives, limits, friction and
-    bounces. Diagrams can read the signals.
+    The signals are ``sensor.<label>.force`` (3,), N, and ``sensor.<label>.torque`` (3,), N m. Both are in the axes of
+    the joint frame on the parent. The torque is about the origin of this frame. The signals are mean values over the
+    last step. They include reaction, drives, limits, friction and bounces of the joint. Diagrams can read the signals.
 
     Args:
         joint: index of a joint that locks a direction or has a drive.
         label: unique name, default ``sensor<index>``.
 
     Returns:
-        The sensor's index.
+        The index of the sensor.
 
     Raises:
-        ModelError: an unknown or free joint, or a duplicate label.
+        ModelError: the joint is unknown or free, or the label exists already.
     """
     element = self.element("sensor", label)
     if isinstance(joint, bool) or not isinstance(joint, int) or not 0 <= joint < len(self.joints):
@@ -51,22 +50,22 @@ def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -
 def add_contact_sensor(self: ModelBuilder, body: int, site: int | None = None, label: str | None = None) -> int:
     """Add a sensor for all contacts of a body, for example a foot.
 
-    The signals are ``sensor.<label>.force`` (3,) N, ``.torque`` (3,) N m about the sensor's origin, and
-    ``.center_of_pressure`` (3,) m, all in the world frame. The signals include bounces. The signals are mean values
-    over the last step, so they are older than poses and velocities. The sum of force times dt over all steps is the
-    exchanged momentum. Diagrams can read the signals.
+    The signals are ``sensor.<label>.force`` (3,), N, ``sensor.<label>.torque`` (3,), N m, and
+    ``sensor.<label>.center_of_pressure`` (3,), m. All are in the world frame. The signals are mean values over the last
+    step and include bounces. So the sum of force times dt is the transferred momentum. Diagrams can read the signals.
 
     Args:
         body: body index.
-        site: site on the body, for example at its sole. Torques are about the site's origin. The center of pressure
-            lies in the site's plane z = 0. Default: the body frame.
+        site: site on the body, for example at the sole. The torque is about the origin of the site. The center of
+            pressure is in the plane z = 0 of the site. Default: the body frame.
         label: unique name, default ``sensor<index>``.
 
     Returns:
-        The sensor's index.
+        The index of the sensor.
 
     Raises:
-        ModelError: an unknown body or site, the world as body, a site of another body, or a duplicate label.
+        ModelError: the body or site is unknown, the body is the world, the site is on another body, or the label exists
+            already.
     """
     element = self.element("sensor", label)
     body = self.check_body(element, "body", body)

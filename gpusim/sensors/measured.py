@@ -1,7 +1,7 @@
-"""Measured sensors: an ideal measurement plus noise, bias, a sample rate and latency.
+"""Measured sensors: ideal measurements with noise, bias, a sample rate and latency.
 
-Each sensor is a small block diagram. Signals are ``sensor.<label>.<what>``. Parameters are
-``sensor.<label>.<block>.<parameter>``. The parameters may differ between worlds.
+Each sensor is a small block diagram. The signals are ``sensor.<label>.<what>``. The parameters are
+``sensor.<label>.<block>.<parameter>``, and may differ between worlds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gpusim.renamed import checks_old_names
 
 @dataclass(frozen=True)
 class Latency:
-    """Latency of a sensor: ``time`` s. If you give ``most``, you can write a latency of up to ``most`` s."""
+    """Latency of a sensor (s). If ``most`` is not None, you can write latencies up to ``most``."""
 
     time: float
     most: float | None
@@ -31,7 +31,7 @@ class Latency:
 
 
 class SensorDiagram(Diagram):
-    """A diagram whose wires are a sensor's signals."""
+    """A diagram whose wires are the signals of a sensor."""
 
     prefix = "sensor"
     senses = True
@@ -39,7 +39,7 @@ class SensorDiagram(Diagram):
     def channel(
         self, name: str, signal: str, size: int, unit: str, noise: float, bias: float, latency: Latency, seed: int
     ) -> str:
-        """Add bias, noise and latency to a signal. Return ``name``, the block that outputs the result."""
+        """Add bias, noise and latency to a signal. Return ``name``, the name of the block with the result."""
         self.add("signal", f"{name}_true", signal=signal)
         value: float | list[float] = bias if size == 1 else [bias] * size
         self.add("constant", f"{name}_bias", value=value, unit=unit)
@@ -54,7 +54,7 @@ class SensorDiagram(Diagram):
         return name
 
     def late(self, source: str, name: str, latency: Latency) -> None:
-        """Add a block ``name`` that delays ``source`` by the latency."""
+        """Add a block ``name`` that delays the block ``source`` by the latency."""
         self.connect(source, self.add("delay", name, time=latency.time, max_time=latency.most, initial=None))
 
 
@@ -91,10 +91,10 @@ def add_imu(
     max_rate: float | None = None,
     max_latency: float | None = None,
 ) -> SensorDiagram:
-    """Add an IMU at a site: an accelerometer and a gyro along its axes.
+    """Add an IMU at a site: an accelerometer and a gyro along the axes of the site.
 
-    The signals are ``sensor.<label>.acceleration`` (3,) in m/s2 (at rest: g upwards) and
-    ``sensor.<label>.angular_rate`` (3,) in rad/s. The signals are constant between samples.
+    The signals are ``sensor.<label>.acceleration`` (3,), m/s2, and ``sensor.<label>.angular_rate`` (3,), rad/s. At
+    rest, the acceleration is g upwards. The signals are constant between samples.
 
     Args:
         b: the builder.
@@ -102,21 +102,21 @@ def add_imu(
         label: label of the sensor.
         rate: samples per second, by default one sample per ``SolverConfig.dt``.
         acceleration_noise: standard deviation of the noise of each component (m/s2).
-        acceleration_bias: bias of each component (m/s2). The bias may differ per world, as
-            ``sensor.<label>.acceleration_bias.value_0``, _1, _2.
+        acceleration_bias: bias of each component (m/s2). Worlds may have different values: write the signals
+            ``sensor.<label>.acceleration_bias.value_0``, _1 and _2.
         rate_noise: standard deviation of the noise of each component (rad/s).
         rate_bias: bias of each component (rad/s).
-        latency: time from a measurement to its output (s), rounded to whole samples. Until the latency has passed,
-            the sensor returns the first sample.
-        seed: seed of the noise. The noise also depends on the label and the world, and is independent of other sensors.
-        max_rate: highest rate that a world may have. With ``max_rate``, you can write a rate per world as
+        latency: time from a measurement to the output of this measurement (s), rounded to whole samples. Until the
+            latency has passed, the sensor returns the first sample.
+        seed: seed of the noise. The noise also depends on the label and the world.
+        max_rate: maximum rate. With ``max_rate``, each world can have a different rate: write the signal
             ``sensor.<label>.clock.rate``.
-        max_latency: highest latency that a world may have (s). With ``max_latency``, you can write a latency per world
-            as ``sensor.<label>.acceleration.time`` and ``sensor.<label>.angular_rate.time``.
+        max_latency: maximum latency (s). With ``max_latency``, each world can have different latencies: write the
+            signals ``sensor.<label>.acceleration.time`` and ``sensor.<label>.angular_rate.time``.
 
     Raises:
-        ModelError: no such site, a label that is taken, negative noise or latency, a rate or latency above the
-            maximum.
+        ModelError: the site does not exist, the label exists already, a noise or latency is negative, or a rate or
+            latency is above the maximum.
     """
     element = f"imu '{label}'"
     if site not in [s.label for s in b.sites]:
@@ -149,8 +149,8 @@ def add_range_finder(
 ) -> SensorDiagram:
     """Add a range finder or lidar with noise, bias and latency. The range finder uses the rays of an ideal ray sensor.
 
-    The signal is ``sensor.<label>.distance`` (n,) in m, from 0 to the range of the ray sensor. For a ray without a hit,
-    the sensor adds bias and noise to the range. The signal is constant between samples.
+    The signal is ``sensor.<label>.distance`` (n,), m, from 0 to the maximum range of the ray sensor. For a ray without
+    a hit, the sensor adds bias and noise to the maximum range. The signal is constant between samples.
 
     Args:
         b: the builder.
@@ -158,19 +158,19 @@ def add_range_finder(
         label: label of the range finder.
         rate: samples per second, by default one sample per ``SolverConfig.dt``.
         noise: standard deviation of the noise of each distance (m).
-        bias: bias of each distance (m). The bias may differ per world, as ``sensor.<label>.measured_bias.value_0`` and
-            so on.
-        latency: time from a measurement to its output (s), rounded to whole samples. Until the latency has passed,
-            the sensor returns the first sample.
-        seed: seed of the noise. The noise also depends on the label and the world, and is independent of other sensors.
-        max_rate: highest rate that a world may have. With ``max_rate``, you can write a rate per world as
+        bias: bias of each distance (m). Worlds may have different values: write the signals
+            ``sensor.<label>.measured_bias.value_0`` and so on.
+        latency: time from a measurement to the output of this measurement (s), rounded to whole samples. Until the
+            latency has passed, the sensor returns the first sample.
+        seed: seed of the noise. The noise also depends on the label and the world.
+        max_rate: maximum rate. With ``max_rate``, each world can have a different rate: write the signal
             ``sensor.<label>.clock.rate``.
-        max_latency: highest latency (s) that a world may have. With ``max_latency``, you can write a latency per world
-            as ``sensor.<label>.measured.time``.
+        max_latency: maximum latency (s). With ``max_latency``, each world can have a different latency: write the
+            signal ``sensor.<label>.measured.time``.
 
     Raises:
-        ModelError: no such ray sensor, a label that is taken, negative noise or latency, a rate or latency above the
-            maximum.
+        ModelError: the ray sensor does not exist, the label exists already, a noise or latency is negative, or a rate
+            or latency is above the maximum.
     """
     element = f"range finder '{label}'"
     found = next((s.rays for s in b.sensors if s.label == sensor), None)
@@ -200,9 +200,8 @@ def add_encoder(
 ) -> SensorDiagram:
     """Add an encoder on a joint with one coordinate.
 
-    The encoder rounds the position to counts, and differentiates the rounded position.
-
-    The signals are ``sensor.<label>.position`` (rad or m) and ``sensor.<label>.velocity`` (rad/s or m/s).
+    The signals are ``sensor.<label>.position`` (rad or m) and ``sensor.<label>.velocity`` (rad/s or m/s). The encoder
+    rounds the position to counts. The velocity is the filtered derivative of the rounded position.
 
     Args:
         b: the builder.
@@ -210,16 +209,17 @@ def add_encoder(
         label: label of the sensor.
         counts: counts per revolution, or per meter.
         rate: samples per second, by default one sample per ``SolverConfig.dt``.
-        latency: time from a measurement to its output (s), rounded to whole samples. Until the latency has passed,
-            the sensor returns the first sample.
+        latency: time from a measurement to the output of this measurement (s), rounded to whole samples. Until the
+            latency has passed, the sensor returns the first sample.
         velocity_time: time constant of the velocity filter (s).
-        max_rate: highest rate that a world may have. With ``max_rate``, you can write a rate per world as
+        max_rate: maximum rate. With ``max_rate``, each world can have a different rate: write the signal
             ``sensor.<label>.clock.rate``.
-        max_latency: highest latency (s) that a world may have. With ``max_latency``, you can write a latency per world
-            as ``sensor.<label>.position.time``.
+        max_latency: maximum latency (s). With ``max_latency``, each world can have a different latency: write the
+            signal ``sensor.<label>.position.time``.
 
     Raises:
-        ModelError: no such joint, fewer than one count, a negative latency, a rate or latency above the maximum.
+        ModelError: the joint does not exist, ``counts`` is below 1, the latency is negative, or a rate or latency is
+            above the maximum.
     """
     element = f"encoder '{label}'"
     found = next((j for j in b.joints if j.label == joint), None)

@@ -26,32 +26,32 @@ def add_ray_sensor(
 ) -> int:
     """Add a distance sensor with rays from a site: a rangefinder, a scan line, a lidar or a height grid.
 
-    Rays hit the exact surface of collision shapes, but not visuals. The signals describe the first surface crossing of
-    each ray. For a ray that begins inside a shape, the first crossing is the exit point.
+    Rays hit the exact surface of collision shapes, but not visuals. The signals describe the first surface that each
+    ray hits. For a ray that begins inside a shape, this is the exit point.
 
-    * ``sensor.<label>`` (n,) m: distance along each ray, or ``max_range`` without a hit.
-    * ``sensor.<label>.shape`` (n,): index of the hit shape, or -1 for none.
-    * ``sensor.<label>.point`` (n, 3) m: hit point in the world frame, or the end of the ray without a hit.
+    * ``sensor.<label>`` (n,), m: distance along each ray, or ``max_range`` without a hit.
+    * ``sensor.<label>.shape`` (n,): index of the hit shape, or -1 without a hit.
+    * ``sensor.<label>.point`` (n, 3), m: hit point in the world frame, or the end of the ray without a hit.
     * ``sensor.<label>.normal`` (n, 3): outward unit normal at the hit point in the world frame, or zeros without a hit.
 
-    The signals need no trial step, so diagrams can read them. The motion with and without the sensor is bit-identical.
+    The signals need no trial step, so diagrams can read them. The sensor does not change the motion.
 
     Args:
         site: site index, from ``add_site``.
-        rays: directions in the site's frame: a :class:`gpusim.Rays`, such as ``Rays.fan(angle, count)``, or directions
-            from the site's origin, (3,) or (n, 3). Default: one ray along x.
-        max_range: largest distance (m), above zero.
+        rays: directions from the site, in the site frame, (3,) or (n, 3), or a :class:`gpusim.Rays`, such as
+            ``Rays.fan(angle, count)``. Default: one ray along x.
+        max_range: maximum distance, above zero (m).
         groups: names of the shape groups that the rays can hit (``group=`` of shapes). Default: all shapes.
-        own_body: whether the rays can hit the shapes of the site's body. Rays from a site on the world always hit the
-            world's shapes.
+        own_body: whether the rays can hit the shapes of the body with the site. Rays from a site on the world always
+            hit the shapes of the world.
         label: unique name, default ``sensor<index>``.
 
     Returns:
-        The sensor's index.
+        The index of the sensor.
 
     Raises:
-        ModelError: an unknown site, no directions, a range that is not above zero, or a duplicate label. At finalize:
-            a group without shapes.
+        ModelError: the site is unknown, there are no directions, the range is not above zero, or the label exists
+            already. :meth:`finalize` raises this error for a group without shapes.
     """
     element = self.element("sensor", label)
     if isinstance(site, bool) or not isinstance(site, int | np.integer) or not 0 <= site < len(self.sites):

@@ -19,22 +19,22 @@ def add_site(
 ) -> int:
     """Add a site, a named frame on a body, for a sensor, a gripper or a sole.
 
-    Sites have no contacts and no mass, so the motion with and without sites is bit-identical. The signals
-    ``site.<label>.position``, ``.orientation``, ``.linear_velocity`` and ``.angular_velocity`` report the motion of the
-    site. :class:`gpusim.robotics.Tree` accepts the site's label as the name of a frame.
+    Sites do not change the motion. The signals ``position``, ``orientation``, ``linear_velocity`` and
+    ``angular_velocity`` of ``site.<label>`` report the motion of the site. :class:`gpusim.robotics.Tree` accepts the
+    label as the name of a frame.
 
     Args:
         body: body index, -1 for the world.
         xform: site frame in the body frame. Default: the body frame.
         label: unique name, default ``site<index>``.
-        at: alternative to ``xform``: the site in the world, for the body's current pose. A point (m) gives a site with
-            the world's axes. A Transform gives the frame itself.
+        at: alternative to ``xform``: the site frame in the world, for the current pose of the body. A point (m) stands
+            for a frame with the axes of the world.
 
     Returns:
-        The site's index.
+        The index of the site.
 
     Raises:
-        ModelError: an unknown body, a duplicate label, or both ``xform`` and ``at``.
+        ModelError: the body is unknown, the label exists already, or both ``xform`` and ``at`` are given.
     """
     name = self._new_label("site", label, len(self.sites))
     element = f"site '{name}'"

@@ -1,1 +1,1 @@
-"""Signals: all physical quantities, commands and parameters that you can read or write by name."""
+"""Signals: physical quantities, commands and parameters that you can read or write by name."""

@@ -77,7 +77,7 @@ def _add_brake_signals(runtime: Runtime, table: SignalTable, group: Group, k: in
 
 
 def _writer(runtime: Runtime, group: Group, name: str, k: int) -> Writer | None:
-    """Return a writer for a command or state variable, or None for other readings."""
+    """Return a writer for a command or state variable, or None for all other signals."""
     kind = group.type.name
     if name in group.control:
         column = int(group.control[name][k])

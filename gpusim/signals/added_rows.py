@@ -1,8 +1,8 @@
-"""Axis rows (constraint rows of joint coordinates) that gpusim adds when a parameter is written for the first time.
+"""Axis rows (constraint rows of joint coordinates) that gpusim adds at the first write of a joint parameter.
 
-A joint coordinate without limits, damping, friction, armature or actuator has no axis row. When you write a limit,
-damping, friction or armature of such a coordinate, gpusim rebuilds the model with an axis row for this coordinate. The
-simulation continues with the new model and keeps its state and parameters.
+A joint coordinate without limits, damping, friction, armature or actuator has no axis row. If you write such a
+parameter, gpusim rebuilds the model with an axis row for this coordinate. The simulation continues with the new model,
+and state and parameters do not change.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from gpusim.typing import Array
 
 
 def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Array, value: Array) -> None:
-    """Give a joint coordinate an axis row and write one of its parameters. Do nothing if the value is already set.
+    """Add an axis row for a joint coordinate, and write a parameter. Do nothing if the parameter has this value.
 
     Args:
         runtime: runtime of a simulation in which the coordinate has no axis row.
-        joint, coordinate: indices of the joint and of its coordinate.
+        joint, coordinate: indices of the joint and the coordinate.
         name: name of an axis parameter, from the table in model/fields.py.
         worlds: indices (n,).
-        value: values for these worlds, (n,).
+        value: values for these worlds (n,).
 
     Raises:
-        ModelError: a value breaks a rule. Nothing is changed then.
+        ModelError: a value breaks a rule. This error changes nothing.
     """
     if np.all(value == runtime.model.joints[joint].params[name][coordinate]):
         return
@@ -51,7 +51,7 @@ def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Ar
 
 
 def write_length(runtime: Runtime, joint: int, worlds: Array, value: Array) -> None:
-    """Write the length of a rod as both of its limits. The first write replaces the rod's rigid row by limits."""
+    """Write the length of a rod: both limits are this length. The first write replaces the rigid row by limits."""
     key, element = (joint, LENGTH), runtime.model.joints[joint].element
     check_length(element, "length", value)
     if not np.all(np.isfinite(value)):
@@ -74,14 +74,14 @@ def row_keys(model: Model) -> frozenset[tuple[int, int]]:
 
 
 def set_rows(runtime: Runtime, rows: Set[tuple[int, int]]) -> None:
-    """Rebuild the model with its original axis rows, and with added rows for exactly these joint coordinates."""
+    """Rebuild the model with the original axis rows, and with additional rows for exactly these joint coordinates."""
     old, new = runtime.model, with_axes(runtime.built, rows)
     parameters = carried_parameters(runtime.parameters, old, new)
     runtime.rebind(new, parameters, *(carried_state(state, runtime, old, new) for state in runtime.states()))
 
 
 def _axis_keys(model: Model) -> list[tuple[int, int]]:
-    """Return a key of each axis, (joint, coordinate), or (-1, number) for an axis without a joint."""
+    """Return a key for each axis: (joint, coordinate), or (-1, number) for an axis without a joint."""
     numbers = itertools.count()
     return [(a.joint, a.coordinate if a.joint >= 0 else next(numbers)) for a in model.axes]
 
@@ -106,12 +106,12 @@ def _rigid_rows(model: Model, without: set[int]) -> Array:
 
 
 def _freed(old: Model, new: Model) -> list[int]:
-    """Return the axes of ``new`` along rods that had a rigid row in ``old``."""
+    """Return the axes of ``new`` that belong to rods with a rigid row in ``old``."""
     return [new.axis_of[joint, 0] for joint in sorted(_moving(new) - _moving(old))]
 
 
 def carried_parameters(current: dict[str, Array], old: Model, new: Model) -> dict[str, Array]:
-    """Convert a model's parameters to another set of axis rows. Added rows get the values that the builder set."""
+    """Convert the parameters of a model to another set of axis rows. New rows get the values of the builder."""
     parameters = dict(current)
     before, after, _ = _both(old, new)
     freed = _freed(old, new)
@@ -127,7 +127,7 @@ def carried_parameters(current: dict[str, Array], old: Model, new: Model) -> dic
 
 
 def carried_state(old: State, runtime: Runtime, before: Model, model: Model) -> State:
-    """Convert a state of the model ``before`` to the state of a model with the same elements and other axis rows."""
+    """Convert a state of the model ``before`` to a model with the same elements and other axis rows."""
     new = State.initial(model, runtime.num_worlds, old.arrays["impulse"].dtype, runtime.config)
     own_before, own, added = _both(before, model)
     joints = _moving(before) ^ _moving(model)
@@ -162,7 +162,7 @@ def carried_state(old: State, runtime: Runtime, before: Model, model: Model) -> 
 
 
 def _hold_lengths(new: State, before: Model, model: Model) -> None:
-    """For rods that become adjustable, set the current limits to the length in the builder."""
+    """Set the current limits of rods that become adjustable to the length in the builder."""
     axes = np.array(_freed(before, model), np.int64)
     length = np.stack([model.parameters[name][0, axes] for name in ("limit_lower", "limit_upper")], axis=-1)
     began = new.arrays["step_before"][:, None, None] > 0.0
@@ -170,7 +170,7 @@ def _hold_lengths(new: State, before: Model, model: Model) -> None:
 
 
 def _rates(runtime: Runtime, model: Model, axes: Array, state: State) -> Array:
-    """Return the velocities (m/s or rad/s) of joint coordinates at the time of the state's stored velocities."""
+    """Return the velocities of joint coordinates, computed from the stored velocities of bodies (m/s or rad/s)."""
     table = coordinates(model)
     # Use the velocities as stored in the state, which is how the papers' scheme reads them.
     then = StateReader(model, table, True, lambda: state, runtime.parameters, runtime.backend.read_control)

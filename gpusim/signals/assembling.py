@@ -16,7 +16,7 @@ from gpusim.solver.velocity_projection import Held, project
 
 
 def assemble(runtime: Runtime, tolerance: float, iterations: int) -> Any:
-    """Move bodies to close the gaps of roughly placed joints. See :meth:`gpusim.Simulation.assemble`."""
+    """Move bodies until all joints are closed. See :meth:`gpusim.Simulation.assemble`."""
     report = assembly.assemble(runtime.backend.work, runtime.state, tolerance, iterations)
     _start_here(runtime, "position", "orientation", "angle")
     return report
@@ -34,7 +34,7 @@ def project_velocities(runtime: Runtime, hold: str | Sequence[str], tolerance: f
 
 
 def _start_here(runtime: Runtime, *names: str) -> None:
-    """Copy the current state to the reset state, in worlds that have not run yet."""
+    """In worlds that have not run yet, copy arrays of the current state to the reset state."""
     start = np.flatnonzero(runtime.state.arrays["time"] == 0.0)
     for name in names:
         runtime.initial.arrays[name][start] = runtime.state.arrays[name][start]

@@ -66,7 +66,7 @@ class BodySignals:
         self.runtime.write_parameter("mass", self.index, worlds, value)
 
     def write_inertia(self, worlds: Array, value: Array) -> None:
-        """Write the inertia (kg m2). Angular velocities do not change, neither now nor in the reset state."""
+        """Write the inertia (kg m2). The angular velocities in the current state and the reset state do not change."""
         before = self._parameter("inertia")[worlds]
         self.runtime.write_parameter("inertia", self.index, worlds, value)
         if self.kinematic:

@@ -1,8 +1,8 @@
-"""Checkpoint files: a snapshot, its model and its settings in an NPZ file without pickle.
+"""Checkpoint files: a snapshot, the model and the settings in an NPZ file without pickle.
 
-Each member of the file is one array: ``header`` and ``model`` (UTF-8 JSON), ``commands``, and the arrays below
-``state/``, ``actuators/``, ``parameters/``, ``programs/`` and ``first/``. The comment of the ZIP archive is the SHA-256
-of all bytes before the comment.
+Each member of the file is one array. The members are ``header`` and ``model`` (UTF-8 JSON), ``commands``, and arrays in
+the folders ``state/``, ``actuators/``, ``parameters/``, ``programs/`` and ``first/``. The comment of the ZIP archive is
+the SHA-256 of all bytes before the comment.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SEAL = 64
 
 @dataclasses.dataclass
 class Settings:
-    """The settings of a simulation that affect the results of the next steps."""
+    """Settings of a simulation that affect the results of the next steps."""
 
     backend: str
     dtype: str
@@ -56,8 +56,8 @@ class Checkpoint:
         settings: settings of the simulation.
         num_worlds: number of worlds.
         header: the JSON header.
-        arrays: all arrays except ``header`` and ``model``, by name of the member.
-        model_text: the model's builder as JSON, or None if JSON cannot hold it.
+        arrays: all arrays except ``header`` and ``model``, by member name.
+        model_text: builder of the model as JSON, or None if JSON cannot store the builder.
     """
 
     path: str
@@ -71,7 +71,7 @@ class Checkpoint:
         """Return the model of the file.
 
         Raises:
-            ModelError: the file holds no model, or kinds of its elements are not registered.
+            ModelError: the file contains no model, or the kind of an element is not registered.
         """
         fix = "give Simulation.load(path, model=...)"
         if self.model_text is None:
@@ -85,7 +85,7 @@ class Checkpoint:
             raise ModelError(f"checkpoint {self.path!r}: its model cannot be built ({reason}); {fix}") from error
 
     def snapshot(self, groups: list[Group]) -> Snapshot:
-        """Return the snapshot. ``groups``: actuator groups of the snapshot's model, by kind."""
+        """Return the snapshot. ``groups``: actuator groups of the model."""
         parts: dict[str, dict[str, Array]] = {}
         for member, array in self.arrays.items():
             part, _, name = member.partition("/")
@@ -109,12 +109,12 @@ def write_checkpoint(
     path: str | os.PathLike[str], snapshot: Snapshot, model: Model, settings: Settings,
     extra: Mapping[str, Array] | None = None,
 ) -> None:  # fmt: skip
-    """Write a checkpoint file. An older file is replaced only when the new file is complete.
+    """Write a checkpoint file. The new file replaces an older file only when the new file is complete.
 
     Args:
         path: path of the file. It must end in .npz.
         snapshot: snapshot of the simulation.
-        model: model as built, without axis rows that were added later.
+        model: model from the builder, without axis rows from parameter writes.
         settings: settings of the simulation.
         extra: additional arrays. :func:`read_checkpoint` returns them in ``arrays``.
     """
@@ -197,7 +197,7 @@ def _encoded(value: Any) -> Array:
 
 
 def _sealed(archive: bytes) -> bytes:
-    """Add the archive's SHA-256 as ZIP comment. The given archive must have no comment."""
+    """Add the SHA-256 of a ZIP archive as comment. The archive must have no comment."""
     return archive[:-2] + _SEAL.to_bytes(2, "little") + hashlib.sha256(archive).hexdigest().encode()
 
 

@@ -15,7 +15,7 @@ Self = TypeVar("Self", bound="Checkpoints")
 
 
 class Checkpoints:
-    """Part of Simulation that saves and restores the whole state of the simulation, in memory and in files."""
+    """Part of Simulation that saves and restores the state of the simulation, in memory and in files."""
 
     runtime: Runtime
     dtype: str
@@ -24,41 +24,41 @@ class Checkpoints:
 
     @property
     def state(self) -> LiveState:
-        """The state, with ``copy()`` and ``restore(kept, worlds)``. Call :meth:`invalidate` after you write to it."""
+        """The state, with ``copy()`` and ``restore(kept, worlds)``. After you write to it, call :meth:`invalidate`."""
         state = self.runtime.backend.state
         return LiveState(state.num_worlds, state.arrays, state.groups, runtime=self.runtime)
 
     def snapshot(self) -> Snapshot:
-        """Return a copy of everything that the next steps depend on, in memory. See :meth:`restore`.
+        """Return a copy of everything that affects the next steps, in memory. See :meth:`restore`.
 
-        The copy holds the state, contacts, parameters, commands, delays, diagrams, sensors with their random numbers,
-        the quarantine, and the state that a reset restores.
+        The copy contains the state, contacts, parameters, commands, delays, diagrams, sensors with noise, failed
+        worlds, and the state that a reset restores.
         """
         return self.state.copy()
 
     def restore(self, snapshot: State, worlds: Any = None, source: Any = None) -> None:
         """Set worlds to a snapshot. The worlds continue from the snapshot with bit-identical results.
 
-        Other worlds do not change. ``source`` can set a world to another world of the snapshot, including the noise of
-        the sensors. The method does not restore the variables of Python functions in ``python`` blocks.
+        Other worlds do not change. The method does not restore variables of Python functions in ``python`` blocks.
 
         Args:
-            snapshot: result of :meth:`snapshot` of a simulation of an equal model.
-            worlds: a number, a list of numbers, a mask (num_worlds,), or None for all.
-            source: world numbers in the snapshot: one for all ``worlds``, or one for each of them. By default, each
-                world takes the world with the same number, and the snapshot must have as many worlds as the simulation.
+            snapshot: result of :meth:`snapshot` of a simulation with an equal model.
+            worlds: an index, a list of indices, a mask (num_worlds,), or None for all.
+            source: index of a world in the snapshot to copy to all ``worlds``, or one index for each of these worlds.
+                The noise of the sensors is also copied. By default, each world is restored from the world with the same
+                index, and the snapshot must have as many worlds as the simulation.
 
         Raises:
-            ModelError: ``snapshot`` is not a snapshot, or is one of another model, scheme, dtype or number of worlds,
-                or there is no such world. Nothing changes then.
+            ModelError: ``snapshot`` is not a snapshot, or has another model, scheme, dtype or number of worlds, or a
+                world does not exist. This error changes nothing.
         """
         self.state.restore(snapshot, worlds, source)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint file: :meth:`snapshot`, model and settings. :meth:`load` continues from this file.
+        """Write a checkpoint file with a snapshot, the model and the settings. :meth:`load` continues from this file.
 
-        An older file is replaced only when the new file is complete. A model with ``python`` blocks or with values of
-        your own classes is not stored in the file. Pass this model to :meth:`load`.
+        The new file replaces an older file only when the new file is complete. A file cannot store a model with
+        ``python`` blocks or with values of your own classes. Pass such a model to :meth:`load`.
 
         Args:
             path: path of the file. It must end in .npz. ``numpy.load`` can read the file.
@@ -79,14 +79,14 @@ class Checkpoints:
 
         Args:
             path: path of the checkpoint file.
-            model: as in :class:`Simulation`. Default: the model in the file.
-            backend: as in :class:`Simulation`. Default: the backend that wrote the file. The "native" and "cuda"
+            model: see :class:`Simulation`. Default: the model in the file.
+            backend: see :class:`Simulation`. Default: the backend that wrote the file. The "native" and "cuda"
                 backends give bit-identical results. The "numpy" backend has other rounding errors.
-            launch, threads, device, specialize: as in :class:`Simulation`.
+            launch, threads, device, specialize: see :class:`Simulation`.
 
         Raises:
-            ModelError: the file is invalid, from another version of gpusim, for another model, or holds no model, or
-                the backend does not work on this machine.
+            ModelError: the file is invalid, from another version of gpusim or for another model, or contains no model,
+                or the backend does not work on this computer.
         """
         found = read_checkpoint(path)
         make: Any = cls

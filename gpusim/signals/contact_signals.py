@@ -1,4 +1,4 @@
-"""Signals of contacts: forces on bodies and shapes, contact count, penetration, parameters of shapes and pairs."""
+"""Signals of contacts: forces on bodies and shapes, number of contacts, penetration, parameters of shapes and pairs."""
 
 from __future__ import annotations
 

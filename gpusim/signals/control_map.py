@@ -17,7 +17,7 @@ from gpusim.typing import Array
 
 
 def check_free(runtime: Runtime, label: str) -> None:
-    """Check that no diagram sets this command.
+    """Check that no diagram sets the command ``label``.
 
     Raises:
         ModelError: a diagram sets the command.
@@ -33,8 +33,8 @@ def check_free(runtime: Runtime, label: str) -> None:
 def offered(runtime: Runtime, pattern: str) -> list[str]:
     """Return the commands that a name or wildcard can match.
 
-    A name can be any command. A wildcard matches operator commands. A wildcard that matches no operator command matches
-    internal commands that no diagram sets.
+    A name can match any command. A wildcard matches operator commands. If a wildcard matches no operator command, it
+    matches internal commands that no diagram sets.
     """
     operators = runtime.model.operator_commands
     if pattern in runtime.model.controls:
@@ -45,10 +45,10 @@ def offered(runtime: Runtime, pattern: str) -> list[str]:
 
 
 def command_values(element: str, value: Any, count: int) -> Array:
-    """Return the values of a command in ``count`` worlds, from a number or (count,).
+    """Return the values of a command in ``count`` worlds. ``value``: a number, or (count,).
 
     Raises:
-        ModelError: the shape does not fit, or a value is not finite. The message names ``element``.
+        ModelError: the shape does not fit, or a value is not finite. The message contains ``element``.
     """
     array = validate.array(element, value)
     try:
@@ -62,11 +62,11 @@ def command_values(element: str, value: Any, count: int) -> Array:
 
 
 _SHOWN = 3
-"""Labels in the text of sim.control."""
+"""Number of labels in the text of ``sim.control``."""
 
 
 class ControlMap(MutableMapping[str, Any]):
-    """Commands by label. Set ``sim.control[label]`` to a number or (num_worlds,). Commands hold until changed."""
+    """Commands by label. Set ``sim.control[label]`` to a number or (num_worlds,). It stays constant until a change."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_"):
@@ -80,7 +80,7 @@ class ControlMap(MutableMapping[str, Any]):
 
     @property
     def array(self) -> Array:
-        """Commands of all worlds on the host, (num_worlds, commands). Call sim.invalidate() after you write to it."""
+        """Commands of all worlds on the host (num_worlds, commands). After you write to it, call sim.invalidate()."""
         return self._runtime.backend.host_control()
 
     def _column(self, label: str) -> int:

@@ -1,12 +1,13 @@
 """Delays, lags and integrators of actuator commands, for example of a bus or a valve.
 
-If an actuator has a ``delay``, or a command has an activation x, the usual names hold the commands that you write. The
-values that act now have the name ``<name>.applied``. A lag is x' = (command - x) / time_constant, solved exactly over a
-step. An integrator is x' = command. Lags and integrators keep x within its range. In each step, the actuator uses the
-mean of x at the start and the end of the step. A program (description/program.py) computes the applied values. The
-program runs after all diagrams, so it also delays the commands that diagrams set. The commands of the last steps are
-part of the state. An override also replaces the past commands. Integrators keep their activation during an override.
-Delays are rounded to whole steps.
+The command ``<name>`` is the value that you write. The value that acts now is ``<name>.applied``. A lag with the
+activation x is x' = (command - x) / time_constant, solved exactly over a step. An integrator is x' = command. Both clip
+x to a range. In each step, the actuator uses the mean of x at the start and the end of the step. Delays are rounded to
+whole steps.
+
+A program (description/program.py) computes the applied values. The program runs after all diagrams, so it also delays
+commands from diagrams. The commands of the last steps are part of the state. An override also replaces these past
+commands. During an override, the activation of an integrator does not change.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ from gpusim.typing import Array
 LABEL = "delays of commands"
 """Label of the program. Labels of diagrams have no spaces."""
 LONGEST = 10_000
-"""Maximum delay, steps."""
+"""Maximum delay (steps)."""
 _NEXT = HEAD
-"""Index of the state variable with the write position of the rings."""
+"""Index of the state variable with the write position in the ring buffers."""
 _FIRST = _NEXT + 1
-"""Index of the first ring."""
+"""Index of the first state variable of the first ring buffer."""
 
 _CPP = """const int wanted[] = {{{wanted}}}, applied[] = {{{applied}}}, delay[] = {{{delay}}}, lag[] = {{{lag}}};
 const int integrates[] = {{{integrates}}};
@@ -66,12 +67,12 @@ s[{next}] = next + 1 < {room} ? double(next + 1) : 0.0;"""
 
 @dataclass
 class Delays(Program):
-    """The program of a model's delays, lags and integrators.
+    """The program with the delays, lags and integrators of a model.
 
     Attributes:
         wanted: columns of the commands that act with a delay, a lag or an integrator.
-        room: capacity of each ring buffer, in samples.
-        integrates: for each command in ``wanted``, whether it is the rate of an integrator.
+        room: capacity of each ring buffer (samples).
+        integrates: for each command in ``wanted``, whether the command is the rate of an integrator.
     """
 
     wanted: Sequence[int] = ()
@@ -79,12 +80,14 @@ class Delays(Program):
     integrates: Sequence[bool] = ()
 
     def settle(self, numbers: Array, worlds: Array, held: Array, commands: Array) -> None:
-        """Fill the delays and lags of held commands, as if the values had always been set. Integrators do not change.
+        """Fill the delays and lags of held commands, as if these commands had always been constant.
+
+        Integrators do not change.
 
         Args:
-            numbers: state variables of the program in all worlds, changed in place.
-            worlds: indices of the worlds to fill.
-            held: which commands are held in those worlds, (len(worlds), controls).
+            numbers: state variables of the program in all worlds. The method changes them in place.
+            worlds: indices of the worlds.
+            held: mask of the held commands in these worlds (len(worlds), controls).
             commands: values of the held commands.
         """
         held, commands = held[:, self.wanted], commands[:, self.wanted]
@@ -96,14 +99,14 @@ class Delays(Program):
 
 
 def delays(model: Model, dt: float) -> Delays | None:
-    """Return the program of a model's delays, lags and integrators, or None if no actuator has one.
+    """Return the program with the delays, lags and integrators of a model, or None if there are none.
 
     Args:
         model: model of the simulation.
         dt: step size (s).
 
     Raises:
-        ModelError: a delay of more than LONGEST steps, or of less than half a step.
+        ModelError: a delay is longer than LONGEST steps or shorter than half a step.
     """
     late = [spec for spec in model.actuators if is_late(spec)]
     if not late:
@@ -159,7 +162,7 @@ def delays(model: Model, dt: float) -> Delays | None:
 
 
 def _checked_room(spec: ActuatorSpec, dt: float) -> int:
-    """Return the capacity of an actuator's ring buffers, in samples."""
+    """Return the capacity of the ring buffers of an actuator (samples)."""
     given = delay_of(spec)
     if given is None:
         return 1
@@ -177,7 +180,7 @@ def _runner(
     wanted: list[int], applied: list[int], delay: list[int], lag: list[int], integrates: list[bool], room: int,
     dt: float,
 ) -> Any:  # fmt: skip
-    """Return the NumPy version of _CPP."""
+    """Return the NumPy version of ``_CPP``."""
     ring = _FIRST + room * np.arange(len(wanted))
     lags = _FIRST + room * len(wanted) + np.arange(len(wanted))
     law, rates = np.array(lag), np.array(integrates)

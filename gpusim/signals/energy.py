@@ -1,4 +1,4 @@
-"""Energies and joint gaps of the whole model, at the current time."""
+"""Energies and joint gaps of the whole model at the current time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpusim.typing import Array
 
 
 def kinetic_energy(w: StepBuffers) -> Array:
-    """Return the kinetic energy (J) of bodies, rotors and pistons, (num_worlds,), after stage forward.
+    """Return the kinetic energy of bodies, rotors and pistons (num_worlds,), J. The stage ``forward`` must have run.
 
     With the scheme "second_order", the function interpolates between the velocities before and after the trial step.
     """
@@ -36,7 +36,7 @@ def kinetic_energy(w: StepBuffers) -> Array:
 
 
 def potential_energy(now: StateReader) -> Array:
-    """Return the potential energy (J) of gravity (zero at the world's origin) and springs, (num_worlds,)."""
+    """Return the potential energy of gravity and springs (num_worlds,), J. The zero of gravity is at the world origin."""
     p, x = now.parameters, now.state["position"]
     weight = p["gravity_scale"] * p["mass"] * rotations.dot(p["gravity"][:, None, :], x)
     total = -np.sum(np.where(now.model.topology.dynamic, weight, 0.0), axis=1)
@@ -48,7 +48,7 @@ def potential_energy(now: StateReader) -> Array:
 
 
 def joint_drift(w: StepBuffers) -> Array:
-    """Return the maximum gap (m) of all joints: distance of a joint's points along locked directions, (num_worlds,)."""
+    """Return the maximum gap of all joints (num_worlds,), m. A gap is the error along the locked directions."""
     errors = positions.row_errors(w)
     linear = (w.layout.row_kinds == ROW_GAP).reshape(errors.shape[1:])
     gaps = np.sqrt(np.sum(np.where(linear, errors, 0.0) ** 2, axis=2))

@@ -1,6 +1,6 @@
-"""Warning about bodies that fell past every shape of the world. The warning appears once per simulation.
+"""Warning about bodies that fall below every shape of the world. The warning appears once per simulation.
 
-The watch checks the bodies only if the number of steps has doubled since the last check.
+To save time, the watch checks the bodies only when the number of steps has doubled since the last check.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from gpusim.typing import Array
 FIRST = 128
 """Number of steps before the first check."""
 DROP = 1.0
-"""Minimum distance below every shape of the world, m."""
+"""Minimum distance of a falling body below every shape of the world, m."""
 FREE = 0.9
-"""Minimum speed, as a fraction of the speed after a free fall from the lowest shape."""
+"""Minimum speed of a falling body, as a fraction of the speed after a free fall from the lowest shape."""
 
 
 class FallWatch:
@@ -51,9 +51,9 @@ class FallWatch:
         self._next = np.inf
 
     def check(self, steps: int, gravity: Array) -> None:
-        """Warn if a body fell past all shapes.
+        """Warn if a body fell below all shapes.
 
-        ``gravity``: gravitational acceleration (worlds, 3) or (1, 3) in m/s2.
+        ``gravity``: gravitational acceleration (worlds, 3) or (1, 3), m/s2.
         """
         if steps < self._next:
             return
@@ -70,9 +70,9 @@ class FallWatch:
             self._warn(np.where(falls, fell, 0.0))
 
     def _below(self, shape: ShapeSpec, position: Array, down: Array) -> Array:
-        """Return how far each loose body is below a shape, (worlds, bodies) in m.
+        """Return the distance of each loose body below a shape (worlds, bodies), m.
 
-        The value is inf if the body cannot land on the shape.
+        The distance is inf if the body cannot land on the shape.
         """
         points = position[:, self._loose]
         if np.isinf(shape_type(shape.kind).radius(shape.params)):  # a half space
@@ -103,7 +103,7 @@ class FallWatch:
 
 
 def grounded(model: Model) -> set[int]:
-    """Return WORLD and the bodies that joints connect, directly or through others, to the world or a kinematic body."""
+    """Return WORLD, kinematic bodies, and all bodies that chains of joints connect to them."""
     links: dict[int, list[int]] = {}
     for joint in model.joints:
         if joint_type(joint.kind).holds:

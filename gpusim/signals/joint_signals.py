@@ -26,7 +26,7 @@ _UNITS: dict[str, dict[str, str]] = {
     "damping": {"m": "N s/m", "rad": "N m s/rad"}, "friction": _FORCES, "armature": {"m": "kg", "rad": "kg m2"},
     "limit_restitution": dict.fromkeys(("m", "rad", "m, rad"), "-"),
 }  # fmt: skip
-"""Units of a coordinate's parameters, by the unit of the coordinate. A tendon over both units has "m, rad"."""
+"""Units of joint parameters, by unit of the coordinate. A tendon over coordinates in m and rad has "m, rad"."""
 
 
 def add_joint_signals(runtime: Runtime, table: SignalTable) -> None:
@@ -49,9 +49,9 @@ class JointSignals:
     Args:
         runtime: simulation of the joint.
         index: index of the joint.
-        axes: index of the axis row of each joint coordinate, if the coordinate has one.
-        constraint: index of the constraint with the joint's rows, or -1.
-        rope: index among the joints with a tension signal, or -1.
+        axes: indices of the axis rows by joint coordinate. Some coordinates have no axis row.
+        constraint: index of the constraint with the rows of the joint, or -1.
+        rope: index among all joints with a tension signal, or -1.
     """
 
     def __init__(self, runtime: Runtime, index: int, axes: dict[int, int], constraint: int, rope: int) -> None:
@@ -62,7 +62,7 @@ class JointSignals:
         self.count = self.type.moves(self.spec)
 
     def add(self, table: SignalTable, prefix: str) -> None:
-        """Add the joint's signals to the table."""
+        """Add the signals of the joint to the table."""
         unit = self.type.unit(self.spec)
         rate_shape: tuple[int, ...] = () if self.count == 1 else (self.count,)
         numbers = tuple(self.runtime.now.coordinates.of_joint[self.index][: max(self.count, 1)])
@@ -146,7 +146,7 @@ class JointSignals:
         return host_signal(name, (), unit, f"{field}; may differ per world", read, write)
 
     def drive_force(self) -> Array:
-        """Return the sum of the actuators' efforts on the joint (N or N m)."""
+        """Return the sum of all actuator forces or torques on each joint coordinate (N or N m)."""
         w = self.runtime.forward()
         total = np.zeros((self.runtime.num_worlds, self.count))
         for k, axis in self.axes.items():
@@ -159,7 +159,7 @@ class JointSignals:
         return total[:, 0] if self.count == 1 else total
 
     def _coupled(self, w: StepBuffers, axis: int) -> Array:
-        """Return the force of coupled laws on one axis (N or N m), (num_worlds,)."""
+        """Return the force of coupled actuators on one axis (num_worlds,), N or N m."""
         total, kick = np.zeros(self.runtime.num_worlds), np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1)
         for group in w.groups.values():
             if group.coupled is None:
@@ -170,7 +170,7 @@ class JointSignals:
         return total
 
     def reaction(self) -> Array:
-        """Return the wrench of the joint at the current time (N, N m), (num_worlds, 6), including drives and limits."""
+        """Return the wrench of the joint at the current time, with drives and limits (num_worlds, 6), N and N m."""
         w, t = self.runtime.forward(), self.model.topology
         if self.constraint < 0:
             return np.zeros((self.runtime.num_worlds, 6))

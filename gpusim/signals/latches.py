@@ -1,4 +1,4 @@
-"""Latches: welds that are switched while the simulation runs (joints/latch.py)."""
+"""Latches: welds that you can lock and release while the simulation runs (joints/latch.py)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from gpusim.typing import Array
 
 
 def read_attached(runtime: Runtime, joint: int) -> Array:
-    """Return 1 where a latch is attached, else 0, (num_worlds,)."""
+    """Return 1 for worlds in which a latch is locked, else 0 (num_worlds,)."""
     closed = np.isfinite(runtime.parameter("limit_lower")[:, runtime.model.axis_of[joint, 0]])
     return (closed & ~_broken(runtime, joint)).astype(float)
 
 
 def write_attached(runtime: Runtime, joint: int, worlds: Array, value: Array) -> None:
-    """Lock a latch at the bodies' current relative pose in worlds with a value above 0.5. Release it elsewhere."""
+    """Lock a latch in the worlds whose value is above 0.5, and release it in the other worlds.
+
+    The latch locks in the current relative pose of the bodies. A locked latch keeps its pose.
+    """
     held = read_attached(runtime, joint)[worlds] > 0.5
     open_ = (value <= 0.5) & (held | _broken(runtime, joint)[worlds])
     _set(runtime, joint, worlds[open_], None)
@@ -28,7 +31,7 @@ def write_attached(runtime: Runtime, joint: int, worlds: Array, value: Array) ->
 
 
 def _broken(runtime: Runtime, joint: int) -> Array:
-    """Return the worlds in which a latch has broken and has not been written since, (num_worlds,)."""
+    """Return a mask of the worlds in which a latch has broken since the last write (num_worlds,)."""
     sensor = breaking_sensors(runtime.model).get(joint, -1)
     if sensor < 0:
         return np.zeros(runtime.num_worlds, bool)
@@ -36,7 +39,7 @@ def _broken(runtime: Runtime, joint: int) -> Array:
 
 
 def reset_latches(runtime: Runtime, worlds: Array) -> None:
-    """Reset the latches to the initial state that the builder set."""
+    """Reset the latches to the initial state in the builder."""
     for joint in switched(runtime):
         spec = runtime.model.joints[joint]
         start = spec.params["limit_lower"]
@@ -49,7 +52,7 @@ def switched(runtime: Runtime) -> list[int]:
 
 
 def _set(runtime: Runtime, joint: int, worlds: Array, locked: Array | None) -> None:
-    """Lock a latch at the coordinates ``locked``, (n, 6), or release it."""
+    """Lock a latch at the coordinates ``locked`` (n, 6), or release it if ``locked`` is None."""
     if not worlds.size:
         return
     if joint in (breaking := breaking_sensors(runtime.model)):

@@ -1,4 +1,4 @@
-"""Linearization of a simulation about its current state, by central differences over worlds."""
+"""Linearization of a simulation at the current state, by central differences over worlds."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from gpusim.typing import Array
 
 STATES = ("joint.*.position", "joint.*.velocity")
 KINK, LEAST_SLOPE = 0.1, 1e-6
-"""The state is at a kink if the slopes on both sides differ by more than the fraction KINK. Differences
-below LEAST_SLOPE are round-off."""
+"""The state is at a kink if the slopes on the two sides differ by more than the fraction KINK. Differences below
+LEAST_SLOPE are round-off."""
 _ELEMENT = "Simulation.linearize"
 
 
@@ -29,13 +29,13 @@ class Linearization:
     """Discrete-time model x' = x0' + A (x - x0) + B (u - u0). x' is the state after the given number of steps.
 
     Attributes:
-        a: matrix A (n, n), the derivatives of the next state with respect to the state.
-        b: matrix B (n, m), the derivatives of the next state with respect to the commands.
-        states: names of the state's numbers, (n,).
-        commands: labels of the commands, (m,).
-        state: current state x0, (n,).
-        next_state: state x0' after the steps from x0 with the commands u0, (n,).
-        command: current commands u0, (m,).
+        a: matrix A with the derivatives of x' with respect to x (n, n).
+        b: matrix B with the derivatives of x' with respect to u (n, m).
+        states: names of the components of x (n,).
+        commands: labels of the commands (m,).
+        state: current state x0 (n,).
+        next_state: state x0' after the steps from x0 with the commands u0 (n,).
+        command: current commands u0 (m,).
         dt: simulated time of the steps (s).
     """
 
@@ -63,24 +63,23 @@ class Linearizing:
     ) -> Linearization:
         """Linearize the state after some steps as a function of the current state and commands.
 
-        The derivatives are central differences. A second simulation starts from a snapshot of this one and runs one
-        world for each change. The original simulation does not change. The error is of second order in ``step``. At
-        discontinuities (contacts that open, dry friction that sticks, limits) the result is the mean slope over the
-        change, and a warning appears.
+        The derivatives are central differences with an error of second order in ``step``. A second simulation starts
+        from a snapshot, with two worlds per component. The original simulation does not change. At discontinuities
+        (contacts that open, dry friction that sticks, limits), the result is a mean slope, and a warning appears.
 
         Args:
             states: writable signals or wildcards, for example ``"cylinder.*.pressure_a"``. Orientations are not
                 allowed.
-            commands: labels or wildcards of commands. An empty list selects none.
+            commands: labels or wildcards of commands. An empty list selects no commands.
             steps: number of steps of ``config.dt``.
-            step: size of a change: relative to the value, or absolute for values below 1.
-            world: the world to linearize.
+            step: step of the differences, relative to the value. For values below 1, it is absolute.
+            world: index of the world to linearize.
 
         Returns:
             Matrices A and B, and the point x0, u0, x0'.
 
         Raises:
-            UnknownNameError: no such signal or command.
+            UnknownNameError: a signal or command does not exist.
             ModelError: a signal is not writable or is an orientation, or a number breaks a rule.
         """
         return _linearize(self, states, commands, steps, step, world)
@@ -126,7 +125,7 @@ def _linearize(sim: Any, states: Any, commands: Any, steps: int, step: float, wo
 
 
 def _kinks(points: Array, after: Array) -> Array:
-    """Return a mask (n + m,) of the columns at a kink."""
+    """Return a mask of the columns at a kink (n + m,)."""
     up, down = after[0:-1:2] - after[-1], after[-1] - after[1:-1:2]
     above, below = (np.abs(np.diagonal(points[k:-1:2] - points[-1]))[:, None] for k in (0, 1))
     both = (above > 0.0) & (below > 0.0)
@@ -136,7 +135,7 @@ def _kinks(points: Array, after: Array) -> Array:
 
 
 def _stepped(sim: Any, names: list[str], columns: list[int], points: Array, steps: int, world: int) -> Array:
-    """Return the states after some steps. Each world starts at one point: n numbers of the state, then m commands."""
+    """Return the states after some steps. Each world starts at one point, which has n states and then m commands."""
     runtime = sim.runtime
     options = {"backend": sim.backend_name, "dtype": sim.dtype, "config": sim.config, "fast": sim.fast}
     other = type(sim)(runtime.built, num_worlds=len(points), specialize=False, **options)

@@ -1,8 +1,8 @@
 """One simulation with a different model in each world.
 
 The models may differ in the parameters of bodies, joints, shapes and actuators, and in the initial state. Everything
-else must be equal: topology, sizes of shapes, centers of mass, commands, diagrams, sensors. The results of world i are
-bit-identical to a simulation of model i.
+else must be equal: topology, sizes of shapes, centers of mass, commands, diagrams and sensors. World i and a simulation
+of model i have bit-identical results.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _GROUP = ("specs", "params", "state", "derived")
 
 
 def structure(model: Model, config: SolverConfig) -> str:
-    """Return a digest of everything in a model that all worlds of one simulation must share."""
+    """Return a digest of everything in a model that must be equal in all worlds of a simulation."""
     parts: list[Any] = [config, *(getattr(model, name) for name in _EQUAL)]
     parts += [_without(body, _BODY) for body in model.bodies]
     parts += [_without(axis, ("params",)) for axis in model.axes]
@@ -51,7 +51,7 @@ def structure(model: Model, config: SolverConfig) -> str:
 
 
 def _shared(name: str, value: Any) -> bool:
-    """Return whether all worlds share a parameter of an actuator."""
+    """Return whether an actuator parameter must be equal in all worlds."""
     return name == "delay" or not isinstance(value, float | np.ndarray)
 
 
@@ -63,8 +63,8 @@ def checked_models(model: Any, num_worlds: Any, config: Any) -> list[Model]:
     """Return the models of a simulation: one model for all worlds, or one for each world.
 
     Raises:
-        ModelError: a value is not a model, the number of models is not the number of worlds, or the models differ in
-            more than the numbers that are stored per world.
+        ModelError: a value is not a model, the number of models differs from the number of worlds, or the models have
+            differences that a simulation does not allow.
     """
     models = list(model) if isinstance(model, list | tuple) else [model]
     for one in models:

@@ -1,4 +1,4 @@
-"""Observations: lists of signals that are read together into one array."""
+"""Observations: lists of signals that one call reads into one array."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def chosen_commands(runtime: Runtime, names: Any) -> list[str]:
 
 
 class Observation:
-    """Signals of all worlds as the columns of one array. :meth:`gpusim.Simulation.observe` makes it.
+    """Signals of all worlds as columns of one array. :meth:`gpusim.Simulation.observe` makes an observation.
 
     Attributes:
         names: names of the signals, in order.
         slices: columns of each signal in ``array``, by name.
-        array: values of the last :meth:`read`, (num_worlds, n), on the device with the CUDA backend. DLPack consumers
-            take the array without a copy. Each read overwrites this array.
+        array: values of the last :meth:`read` (num_worlds, n). Each read overwrites this array. With the CUDA backend,
+            the array is on the device. Other libraries can use it without a copy (DLPack).
     """
 
     def __init__(self, runtime: Runtime, signals: Sequence[Signal], dtype: str = "float64") -> None:
@@ -98,9 +98,9 @@ class Observation:
         return self.array
 
     def reading(self, samples: int | None = None) -> Reading | None:
-        """Return the data to read the signals within one call of many steps, or None if the host must read a signal.
+        """Return the data to read the signals during one call of many steps, or None if the host must read a signal.
 
-        ``samples``: number of samples in the new output array. With None, the samples go to ``array``.
+        ``samples``: number of samples in a new output array. If None, the output array is ``array``.
         """
         kept = list[tuple[str, int, int]]()
         for signal, columns in self._host:
@@ -112,7 +112,7 @@ class Observation:
         return Reading(self._entries, kept, array)
 
     def _values(self, signal: Signal) -> Any:
-        """Return the values of a signal that kernels do not read, (num_worlds, n), on the array's device."""
+        """Return the values of a signal that kernels cannot read (num_worlds, n), on the device of ``array``."""
         if signal.kept is not None:
             return self._runtime.backend.kept_columns(*signal.kept)
         values = np.asarray(signal.read(), np.float64).reshape(self._runtime.num_worlds, -1)
@@ -122,11 +122,11 @@ class Observation:
 
 
 class Command:
-    """Commands of all worlds as the columns of one array. :meth:`gpusim.Simulation.command` makes it.
+    """Commands of all worlds as columns of one array. :meth:`gpusim.Simulation.command` makes such an object.
 
     Attributes:
         names: labels of the commands, in order.
-        array: float64 array (num_worlds, n) on the host, for your values. :meth:`write` without an argument writes this
+        array: float64 array on the host for your values (num_worlds, n). :meth:`write` without an argument writes this
             array.
     """
 
@@ -140,11 +140,11 @@ class Command:
         self.array: Array = np.array(runtime.backend.read_control()[:, self._columns])
 
     def write(self, values: Any = None) -> None:
-        """Write the commands. They hold until changed.
+        """Write the commands. They are constant until you change them.
 
         Args:
-            values: array (num_worlds, n), or of a shape that broadcasts to it. The array can be on the host, or on the
-                device (CuPy, PyTorch, any DLPack array), which needs no host synchronization. Default: ``array``.
+            values: array (num_worlds, n), or an array that broadcasts to this shape. Default: ``array``. The array may
+                be on the host or on the device (any DLPack array). Arrays on the device need no host synchronization.
 
         Raises:
             ModelError: the shape does not fit, or a host value is not finite.
@@ -156,7 +156,7 @@ class Command:
         self._runtime.invalidate()
 
     def _checked(self, given: Any) -> Array:
-        """Return host values as (num_worlds, n) after checking them."""
+        """Check host values and return them as an array (num_worlds, n)."""
         worlds, names = self._runtime.num_worlds, self.names
         element = f"commands {names[0]} ..."
         values = given if type(given) is np.ndarray and given.dtype == np.float64 else validate.array(element, given)

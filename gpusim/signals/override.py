@@ -1,6 +1,6 @@
-"""Override of commands: hold chosen commands at given values, per world. An emergency stop also uses the override.
+"""Override of commands: hold chosen commands at given values in chosen worlds. An emergency stop is an override.
 
-The override is part of the state (array OVERRIDE), so that copies, resets and replays include it.
+The override is part of the state (array OVERRIDE). So copies, resets and replays include the override.
 """
 
 from __future__ import annotations
@@ -21,23 +21,22 @@ from gpusim.signals.runtime import Runtime
 from gpusim.typing import Array
 
 GIVEN, SAFE = 1.0, 2.0
-"""Marks of commands that are held at a given value, and at their safe value."""
+"""Marks of commands held at a given value, and of commands held at the safe value."""
 ELEMENT = "Simulation.override"
 
 
 class Override:
-    """Override of a simulation's commands."""
+    """Override of the commands of a simulation."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime, self._controls = runtime, runtime.model.controls
         runtime.add_state(OVERRIDE, np.zeros((runtime.num_worlds, 2 * len(self._controls))))
 
     def hold(self, values: Mapping[str, Any] | None, worlds: Array) -> None:
-        """Hold commands in some worlds, (n,).
+        """Hold commands in the worlds ``worlds`` (n,).
 
-        If ``values`` is None (emergency stop), hold all commands at their safe values.
-
-        A second emergency stop does not change the positions that servos already hold.
+        If ``values`` is None (emergency stop), hold all commands at the safe values. A second emergency stop does not
+        change the positions that servos already hold.
         """
         held, count = self._runtime.state.arrays[OVERRIDE], len(self._controls)
         if values is None:
@@ -52,7 +51,7 @@ class Override:
         self._runtime.backend.hold_overridden()
 
     def _given(self, values: Mapping[str, Any], count: int) -> tuple[Array, Array]:
-        """Return the values (n, commands) and the commands' columns."""
+        """Return the values (n, commands), and the columns of the commands."""
         if not isinstance(values, Mapping):
             rule = f"values = {values!r} is no dict"
             raise validate.fail(ELEMENT, rule, "give {'boom': 0.0}, or None for all; worlds=... chooses worlds")
@@ -73,7 +72,7 @@ class Override:
         return labels
 
     def release(self, names: str | Sequence[str] | None, worlds: Array) -> None:
-        """End the override of commands (None: all).
+        """End the override of the commands ``names``, or of all commands if ``names`` is None.
 
         The commands keep their current values until you or a diagram writes them.
         """
@@ -87,7 +86,7 @@ class Override:
             self._runtime.invalidate()
 
     def held(self) -> Array:
-        """Return which commands are held, (num_worlds, commands)."""
+        """Return a mask of the held commands (num_worlds, commands)."""
         return np.array(self._runtime.read_state()[OVERRIDE][:, : len(self._controls)] != 0.0)
 
     def _settle_delays(self, worlds: Array) -> None:
@@ -100,9 +99,10 @@ class Override:
 
 
 def safe_commands(runtime: Runtime) -> Array:
-    """Return the safe values of all commands, (num_worlds, commands): a fixed value, or the current position.
+    """Return the safe values of all commands (num_worlds, commands).
 
-    For operator inputs of diagrams, the safe value is the default value.
+    A safe value is a fixed value, or the current position for servos. For operator inputs of diagrams, it is the
+    default value.
     """
     values = np.repeat(runtime.model.default_controls[None].astype(float), runtime.num_worlds, axis=0)
     for label, hints in command_steering(runtime.model).items():
@@ -111,7 +111,7 @@ def safe_commands(runtime: Runtime) -> Array:
 
 
 def safe_value(hints: UiHints, runtime: Runtime) -> Any:
-    """Return a command's safe value: one number, or (num_worlds,)."""
+    """Return the safe value of a command: one number, or (num_worlds,)."""
     if hints.measured is None or hints.safe is not None:
         return float(hints.safe or 0.0)
     signal, axis = hints.measured

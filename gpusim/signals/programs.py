@@ -1,8 +1,8 @@
-"""Diagrams at run time: their signals, and their samples before the steps.
+"""Diagrams at run time: signals of diagrams, and samples before the steps.
 
-The state variables of diagrams are part of the state (``diagram.<label>``), so that copies, resets and replays include
-them. A sample launches a generated kernel of the diagram (cuda_kernels/diagram.cu). The NumPy backend, and diagrams
-with Python blocks, run the same operations in NumPy.
+The state variables of diagrams are part of the state (``diagram.<label>``). So copies, resets and replays include them.
+A sample launches a generated kernel (cuda_kernels/diagram.cu). The NumPy backend, and diagrams with Python blocks, do
+the same operations in NumPy.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ class RunningProgram:
         self.bind()
 
     def bind(self) -> None:
-        """Prepare the launch for the simulation's backend. The runtime calls this method again for a new backend."""
+        """Prepare the kernel launch for the backend. For a new backend, the runtime calls this method again."""
         self._backend = self._runtime.backend
         self._launch = None if self.program.host else self._backend.program_launcher(self.program, self.name)
 
     def sample(self) -> None:
-        """Run a sample in the worlds in which it is due."""
+        """Run a sample in all worlds in which a sample is due."""
         if self._launch is not None:
             if self._backend.name == "cuda" or self._somewhere_due():
                 self._launch(self._observation.read(), self.parameters)
@@ -72,14 +72,14 @@ class RunningProgram:
             self._on_host(on_host(self._observation.read()), np.flatnonzero(due))
 
     def sampling(self) -> Sampling | None:
-        """Return the data to sample the diagram within one call of many steps, or None if Python must sample it."""
+        """Return the data to sample the diagram during one call of many steps, or None if Python must sample it."""
         inputs = None if self._launch is None else self._observation.reading()
         if inputs is None:
             return None
         return Sampling(self.program, inputs, self.parameters, self.name, isinstance(self.program, Delays))
 
     def _due(self) -> Array:
-        """Return the mask of worlds with a due sample or a changed sample period."""
+        """Return a mask of the worlds with a due sample or a new sample period."""
         arrays, periods = self._backend.read_state().arrays, self.program.periods(self.parameters)
         numbers = arrays[self.name]
         return np.asarray(is_due(numbers, arrays["time"], periods) | has_new_period(numbers, periods))
@@ -95,7 +95,7 @@ class RunningProgram:
         return bool(due or (count > 0.0 and last != period))
 
     def _on_host(self, given: Array, worlds: Array) -> None:
-        """Take the due samples of several worlds, like ``take_samples`` of cuda_kernels/signals/diagram_clock.cuh."""
+        """Take all due samples in the given worlds, like ``take_samples`` in cuda_kernels/signals/diagram_clock.cuh."""
         arrays, control = self._backend.state.arrays, self._backend.host_control()
         numbers = arrays[self.name]
         par = np.broadcast_to(self.parameters, (self._runtime.num_worlds, self.parameters.shape[1]))[worlds]
@@ -166,10 +166,10 @@ class RunningProgram:
 
 
 def start_programs(runtime: Runtime) -> dict[str, str]:
-    """Start all sensors, then the diagrams in the order in which they were added, then the delays of commands.
+    """Start all sensors, then all other diagrams in the order of the model, then the delays of commands.
 
     Returns:
-        The label of the diagram that sets each command, by the label of the command.
+        Label of the diagram that sets a command, by label of the command.
     """
     model, dt = runtime.model, runtime.config.dt
     commands = {label: ui_hints.unit for label, ui_hints in command_steering(model).items()}
@@ -186,7 +186,7 @@ def start_programs(runtime: Runtime) -> dict[str, str]:
 
 
 def _start(runtime: Runtime, program: Program) -> dict[str, SignalInfo]:
-    """Start a program after the others, whose wires it may read. Return its wires by name."""
+    """Start a program. It can read the wires of earlier programs. Return the wires of the program by name."""
     numbers = np.repeat(program.numbers[None], runtime.num_worlds, axis=0)
     numbers[:, WORLD] = np.arange(runtime.num_worlds)
     runtime.add_state(state_name(program.label), numbers)

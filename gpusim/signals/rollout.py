@@ -1,4 +1,4 @@
-"""Rollouts: many steps with commands before each step, and recorded signals."""
+"""Rollouts: many steps with given commands and recorded signals."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ class Rollouts(ABC):
 
         Args:
             steps: number of steps of ``config.dt``.
-            commands: values to write before each step, by label or wildcard as for :meth:`command`. Each value is a
-                :class:`Schedule`, a number, (steps,) or (steps, num_worlds). A wildcard that matches n commands takes
-                (steps, n) or (steps, num_worlds, n). Commands that are not given keep their values.
-            record: signals or wildcards to record, as for :meth:`observe`.
+            commands: dict from labels or wildcards of commands to the values before each step. Values are a
+                :class:`Schedule`, a number, (steps,) or (steps, num_worlds). For a wildcard that matches n commands,
+                give (steps, n) or (steps, num_worlds, n). All other commands keep their values.
+            record: signals or wildcards to record, as in :meth:`observe`.
             every: number of steps from one sample to the next.
 
         Returns:
-            The columns of ``observe(record)`` after every ``every`` steps, (steps // every, num_worlds, n). With the
+            The columns of ``observe(record)`` after every ``every`` steps (steps // every, num_worlds, n). With the
             CUDA backend, the array is on the device.
 
         Raises:
-            UnknownNameError: no such command or signal.
-            ModelError: a number or a shape breaks a rule, or a diagram sets the command.
+            UnknownNameError: a command or signal does not exist.
+            ModelError: a number or a shape breaks a rule, or a diagram sets one of the commands.
         """
         rollout = _Rollout(self.runtime, steps, commands, record, every)
         return rollout.run(self.step)
@@ -69,7 +69,7 @@ class _Rollout:
         self._tables = [self._table(name, value) for name, value in (commands or {}).items()]
 
     def _table(self, name: str, value: Any) -> tuple[Command, Any]:
-        """Return the commands of one entry, and their values before each step, (steps, 1 or num_worlds, n)."""
+        """Return the commands of one entry, and the values before each step (steps, 1 or num_worlds, n)."""
         command = Command(self._runtime, chosen_commands(self._runtime, name))
         if hasattr(value, "value") and hasattr(value, "mean"):  # a Schedule
             size, start = self._runtime.config.dt, float(self._runtime.read_state()["time"][0])
@@ -116,7 +116,7 @@ class _Rollout:
         return StepPlan(programs, np.concatenate(parts, axis=2), np.array(columns), record, self._every)
 
     def _one_by_one(self, advance: Callable[[int], None]) -> Any:
-        """Advance to the next command or sample repeatedly, and copy the signals after every ``every`` steps."""
+        """Run the rollout in parts that end at the next command or sample. Copy the signals at each sample."""
         backend, every = self._runtime.backend, self._every
         shape = self._steps // every, *self._observation.array.shape
         out, done = backend.to_device(np.zeros(shape)), 0

@@ -1,6 +1,6 @@
 """Runtime: a model in many worlds with a backend.
 
-All signals use the runtime. The public API of the runtime is ``Simulation``.
+All signals use the runtime. Users use the class ``Simulation``.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from gpusim.typing import Array
 
 
 class Runtime:
-    """A model in many worlds, its backend, and the forces and contacts that were computed for the current state.
+    """A model in many worlds, a backend, and the forces and contacts of the current state.
 
     Args:
         model, config: model and settings after the choice of joint solvers.
-        built: the model without the rows that parameter writes add.
+        built: model without the rows that parameter writes add.
         state: initial state, (num_worlds, ...).
         parameters: copies of the model's parameters by name.
         backend: backend of the model.
@@ -43,12 +43,12 @@ class Runtime:
     Attributes:
         initial: the state that a reset restores.
         now: reader of the state at the current time.
-        drivers: the diagram that writes each command, by label.
-        running: the diagrams (``RunningProgram``), in the order of their samples.
-        steps: number of steps requested so far.
+        drivers: label of the diagram that writes a command, by label of the command.
+        running: the diagrams (``RunningProgram``) in the order in which they run.
+        steps: number of requested steps so far.
         samplers: observers that take samples at certain steps, such as recordings.
         rebound: functions to call after :meth:`rebind`.
-        compiled: cache of observations and writers by their signals. :meth:`rebind` empties the cache.
+        compiled: cache of observations and writers by signal names. :meth:`rebind` empties the cache.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Runtime:
         self.falls = FallWatch(backend, model)
 
     def watch(self, drivers: Mapping[str, str]) -> None:
-        """Start the quarantine. ``drivers``: the diagram that writes each command, by label."""
+        """Start the quarantine. ``drivers``: label of the diagram that writes a command, by label of the command."""
         self.drivers, self._signals = drivers, None  # diagrams have signals too
         self.quarantine = self.backend.make_quarantine(drivers)
 
@@ -96,7 +96,7 @@ class Runtime:
 
     @property
     def state(self) -> State:
-        """The state, for writing. Call :meth:`invalidate` afterwards."""
+        """The state for writing. After a write, call :meth:`invalidate`."""
         return self.backend.state
 
     def read_state(self) -> dict[str, Array]:
@@ -146,25 +146,25 @@ class Runtime:
     def forward(self) -> StepBuffers:
         """Return the work arrays with forces at the current time (stage ``forward``).
 
-        The method computes a trial step once per state. The state itself does not change.
+        The method computes one trial step per state. The state does not change.
         """
         if self._forward is None:
             self._forward = self.backend.run_forward(self.step_size / self.config.substeps)
         return self._forward
 
     def current_angles(self) -> None:
-        """Update the joint angles, with their counted full rotations, to the current poses, without a trial step."""
+        """Update the joint angles and the counted full rotations to the current poses. This needs no trial step."""
         if self._forward is None:
             self.backend.current_angles()
 
     def contacts(self) -> Contacts:
-        """Return the contact points at the current time, of all worlds."""
+        """Return the contact points of all worlds at the current time."""
         if self._contacts is None:
             self._contacts = find_contacts(self.forward(), self.backend.forward_contacts())
         return self._contacts
 
     def contact_sums(self) -> ContactSums:
-        """Return the contact forces by body and shape at the current time."""
+        """Return the contact forces on each body and shape at the current time."""
         if self._contact_sums is None:
             self._contact_sums = ContactSums(self.contacts(), self.read_state()["position"])
         return self._contact_sums
@@ -172,7 +172,7 @@ class Runtime:
     # Signals and parameters.
 
     def signal_table(self) -> SignalTable:
-        """Return the table of all signals. You may add signals to it."""
+        """Return the table of all signals. You may add signals to the table."""
         if self._signals is None:
             self._signals = self._build_signals()
         return self._signals
@@ -183,7 +183,7 @@ class Runtime:
         return [table[name] for name in matching("signal", names, table)]
 
     def parameter(self, name: str) -> Array:
-        """Return a parameter array of model/fields.py for all worlds, (num_worlds, ...). Do not write to it."""
+        """Return a parameter of model/fields.py in all worlds (num_worlds, ...). Do not write to this array."""
         array = self.parameters[name]
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
@@ -203,7 +203,7 @@ class Runtime:
         self.invalidate()
 
     def rebind(self, model: Model, parameters: dict[str, Array], state: State, initial: State) -> None:
-        """Continue with a model that has the same elements and other constraint rows. See signals/added_rows.py."""
+        """Continue with a model of the same elements and other constraint rows. See signals/added_rows.py."""
         control = np.array(self.backend.host_control())
         self.model, _ = choose_solvers(model, self.config)
         self.parameters, self.initial = parameters, initial

@@ -19,7 +19,7 @@ def add_force_signals(runtime: Runtime, table: SignalTable) -> None:
 
 
 def add_ray_signals(runtime: Runtime, table: SignalTable) -> None:
-    """Add the signals of ray sensors: distances and hits, one row per ray."""
+    """Add the signals of ray sensors, such as distances and hit points."""
     first = 0
     for sensor, spec in ray_sensors(runtime.model):
         count = len(spec.rays)

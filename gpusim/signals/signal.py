@@ -1,4 +1,4 @@
-"""Signals: their descriptions, readers and writers, and the table of all signals."""
+"""Descriptions, readers and writers of signals, and the table of all signals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class SignalInfo:
-    """Description of a named quantity of a simulation.
+    """Description of a signal.
 
     Attributes:
         shape: shape of the value in one world, such as () for a number and (3,) for a vector.
@@ -41,9 +41,9 @@ class SignalInfo:
 class Signal:
     """Reader and writer of a signal.
 
-    ``read`` returns (num_worlds, *shape) on the host. ``write`` gets world indices (n,) and values (n, *shape). Kernels
-    read ``quantity`` at the indices ``at``. ``quantity`` is None if only the host can read the signal. Poses and
-    velocities have a ``target`` instead of ``write``.
+    The function ``read`` returns (num_worlds, *shape) on the host. The function ``write`` takes world indices (n,) and
+    values (n, *shape). Kernels read ``quantity`` at the indices ``at``. If only the host can read the signal,
+    ``quantity`` is None. Poses and velocities have a ``target`` instead of ``write``.
     """
 
     info: SignalInfo
@@ -53,13 +53,13 @@ class Signal:
     at: tuple[int, ...] = ()
     target: Target | None = None
     kept: tuple[str, tuple[int, ...]] | None = None
-    """State array and columns that contain the value. Only for values that programs store."""
+    """Name and columns of the state array with the value. Only for values that programs store."""
     shared: tuple[SharedWriter, str] | None = None
-    """For an actuator's parameter: the writer of all its parameters, and the name of this parameter."""
+    """For actuator parameters: writer of all parameters of the actuator, and name of this parameter."""
 
 
 SharedWriter = Callable[[Array, dict[str, Array]], None]
-"""Function that gets world indices (n,) and values (n,) by parameter."""
+"""Function of world indices (n,) and values (n,) by parameter."""
 Writer = Callable[[Array, Array], None]
 Maker = Callable[[str], Signal]
 """Function that makes a signal from its name."""
@@ -80,7 +80,7 @@ def host_signal(
 
 
 class SignalsByName(Mapping[str, Signal]):
-    """Mapping of names to signals, in the order of the model. Some signals are made on first access."""
+    """Mapping from names to signals, in the order of the model. The first access creates some signals."""
 
     def __init__(self) -> None:
         self._entries: dict[str, Signal | Maker] = {}
@@ -90,7 +90,7 @@ class SignalsByName(Mapping[str, Signal]):
         self._entries[name] = entry
 
     def also(self, name: str, other: str) -> None:
-        """Add an unlisted alias. A signal of the same name takes precedence."""
+        """Add the alias ``other`` for ``name``, without listing it. A signal with this name takes precedence."""
         self._others[other] = name
 
     def __getitem__(self, name: str) -> Signal:
@@ -134,12 +134,12 @@ class SignalTable:
         kept: tuple[str, tuple[int, ...]] | None = None,
         shared: tuple[SharedWriter, str] | None = None,
     ) -> None:
-        """Add a signal that the host reads, or whose value the state stores (``kept``)."""
+        """Add a signal that only the host can read, or a signal in a state array (``kept``)."""
         made = host_signal(name, shape, unit, doc, read, write, forward=forward)
         self.by_name[name] = replace(made, kept=kept, shared=shared) if kept or shared else made
 
     def later(self, names: Iterable[str], make: Maker) -> None:
-        """Add names of signals that the function ``make`` makes on first access."""
+        """Add names of signals. On first access, the function ``make`` makes the signal."""
         for name in names:
             self.by_name[name] = make
 
@@ -153,7 +153,7 @@ class SignalTable:
         shape: tuple[int, ...] | None = None,
         unit: str = "",
     ) -> None:
-        """Add a signal that kernels can read: the value of one element, or of several elements with ``shape``."""
+        """Add a signal that kernels can read. With ``shape``, the signal contains the values of several elements."""
         one = quantity.shape if shape is None else shape
         info = SignalInfo(name, one, unit or quantity.unit, quantity.doc, write is not None, device=True)
         now, indices = self._now, np.array(at)
@@ -185,7 +185,7 @@ def name_list(element: str, given: str | Sequence[str], least: int = 0) -> list[
 
 
 def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -> list[str]:
-    """Return the matching names in the order of the patterns. Matches of a wildcard are in the order of ``known``.
+    """Return the matching names in the order of the patterns. Wildcards match in the order of ``known``.
 
     Raises:
         UnknownNameError: a pattern matches no name. The message suggests similar names.

@@ -1,7 +1,7 @@
-"""Snapshots: everything that a simulation's next steps depend on. See ``sim.snapshot()`` and ``sim.restore``.
+"""Snapshots: everything that affects the next steps of a simulation. See ``sim.snapshot()`` and ``sim.restore``.
 
-A snapshot holds the state, parameters, commands, failed worlds, parameters of diagrams, and the state that a reset
-restores. You can restore a snapshot in any simulation of an equal model. The run then continues with bit-identical
+A snapshot contains the state, parameters, commands, failed worlds, parameters of diagrams, and the state that a reset
+restores. You can restore a snapshot in any simulation with an equal model. The run then continues with bit-identical
 results.
 """
 
@@ -29,22 +29,22 @@ from gpusim.typing import Array
 
 _FIRST = ("position", "orientation", "linear_velocity", "angular_momentum", "angle")
 _BY_ROWS = {"constraints", "block", "axes", "couplings", "ropes"}
-"""Dimensions that change with the rows that joints get during a run (added_rows.py)."""
+"""Dimensions of arrays that change when a write adds constraint rows (added_rows.py)."""
 ELEMENT = "Simulation.restore"
 
 
 @dataclass(repr=False)
 class Snapshot(State):
-    """A saved state, made by ``sim.snapshot()``. You can pickle it.
+    """A saved state from ``sim.snapshot()``. You can pickle a snapshot.
 
     Attributes:
-        digest: digest of each part of the model as built.
+        digest: digest of each part of the model from the builder.
         rows: joint coordinates with an axis row, as pairs (joint, coordinate).
-        scheme: time-stepping scheme. The scheme determines the time for which the stored velocities are valid.
+        scheme: time-stepping scheme. Stored velocities are valid at a time that depends on the scheme.
         parameters: parameters of bodies, joints and shapes. The parameters of actuators are in ``groups``.
-        commands: values of the commands, (num_worlds, commands).
+        commands: values of the commands (num_worlds, commands).
         programs: parameters of diagrams and delays, by label.
-        failed: reason for the quarantine of each failed world, by world number.
+        failed: reasons why worlds failed, by index of the world.
         first: arrays of the state that a reset restores.
     """
 
@@ -119,7 +119,7 @@ def _kept_group(group: Group) -> Group:
 
 
 def _taken_from(kept: Snapshot, source: Any, worlds: Array, num_worlds: int) -> Snapshot:
-    """Return a copy of a snapshot in which the chosen worlds (n,) have the data of the worlds ``source``."""
+    """Return a copy of a snapshot. In this copy, ``worlds`` (n,) have the data of the worlds ``source``."""
     taken = chosen_worlds(f"{ELEMENT}: source", source, kept.num_worlds)
     if taken.size not in (1, worlds.size):
         rule = f"source = {source!r} has {taken.size} worlds, and {worlds.size} are to be restored"
@@ -141,7 +141,7 @@ def _taken_from(kept: Snapshot, source: Any, worlds: Array, num_worlds: int) -> 
 
 
 def check_model(element: str, model: Model, digest: Mapping[str, str]) -> None:
-    """Raise a ModelError if the digest of a snapshot is not the model's digest. ``element`` is for the message."""
+    """Raise a ModelError if the digests of a snapshot and a model differ. ``element``: beginning of the message."""
     parts = different_parts(model.digest, digest)
     if parts:
         others = f"its {' and '.join(parts)} differ" if len(parts) < 3 else f"its {', '.join(parts)} differ"
@@ -169,7 +169,7 @@ def _check(live: LiveState, kept: Snapshot) -> None:
 
 
 def _kinds_of_arrays(state: State) -> dict[str, str]:
-    """Return type and shape of every array, without shapes that depend on the axis rows."""
+    """Return the type and shape of every array. Omit shapes that depend on the axis rows."""
     by_rows = {f.name for f in fields.STATE_FIELDS if _BY_ROWS & {str(d) for d in f.dims}}
     arrays = state.variables()
     return {
@@ -178,7 +178,7 @@ def _kinds_of_arrays(state: State) -> dict[str, str]:
 
 
 def _restore(runtime: Runtime, kept: Snapshot, worlds: Array) -> None:
-    """Set chosen worlds (n,) to a checked snapshot."""
+    """Set the worlds ``worlds`` (n,) to a checked snapshot."""
     rows = row_keys(runtime.model)
     wanted = kept.rows if worlds.size == runtime.num_worlds else kept.rows | rows
     if wanted != rows:
@@ -200,7 +200,7 @@ def _restore(runtime: Runtime, kept: Snapshot, worlds: Array) -> None:
 
 
 def _fitted(runtime: Runtime, kept: Snapshot, model: Model) -> tuple[State, dict[str, Array]]:
-    """Return the snapshot's state and parameters, converted to the axis rows of ``model``."""
+    """Return the state and parameters of a snapshot, converted to the axis rows of ``model``."""
     if kept.rows == row_keys(model):
         return State(kept.num_worlds, kept.arrays, kept.groups), kept.parameters
     before = with_axes(runtime.built, kept.rows)

@@ -1,4 +1,4 @@
-"""Samplers that a simulation feeds while it steps, such as recordings."""
+"""Samplers that observe a simulation while it steps, such as recordings."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class StepSampler(Protocol):
 class RegularSampler:
     """Sampler with a fixed rate.
 
-    The sampler takes each sample at the step that is nearest to the sample time. The caller takes the first sample (at
-    the current time).
+    The sampler takes each sample at the step that is nearest to the sample time. The caller takes the first sample at
+    the current time.
 
     Args:
-        element: name of the sampler, for errors.
-        rate: samples per second of simulated time. With None, it samples every step.
-        dt: step of the simulation (s).
+        element: name of the sampler for errors.
+        rate: samples per second of simulated time, or None for a sample at every step.
+        dt: step size of the simulation (s).
         sample: function that takes a sample.
 
     Raises:
@@ -43,7 +43,7 @@ class RegularSampler:
         self._sample = sample
 
     def steps_until_sample(self, dt: float) -> int:
-        """Return the number of steps of ``dt`` s until the step that is nearest to the next sample, at least 1."""
+        """Return the number of steps of ``dt`` s until the next sample, at least 1."""
         if self._rate is None:
             return 1
         if dt != self._dt:
@@ -61,7 +61,7 @@ class RegularSampler:
 
 
 def pieces(samplers: list[StepSampler], n: int, dt: float) -> Iterator[int]:
-    """Yield numbers of steps to run without a sample in between."""
+    """Split ``n`` steps into parts without a sample in between. Yield the number of steps of each part."""
     while n > 0:
         count = min([n, *(sampler.steps_until_sample(dt) for sampler in samplers)])
         yield count

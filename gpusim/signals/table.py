@@ -18,7 +18,7 @@ from gpusim.typing import Array
 
 
 def build_signals(runtime: Runtime) -> SignalTable:
-    """Build ``sim.*``, ``body.*``, ``joint.*``, ``shape.*``, ``site.*``, ``sensor.*`` and the actuators' signals."""
+    """Build the signals ``sim.*``, ``body.*``, ``joint.*``, ``shape.*``, ``site.*``, ``sensor.*`` and of actuators."""
     table = SignalTable(runtime.now)
     _add_global_signals(runtime, table)
     add_body_signals(runtime, table)

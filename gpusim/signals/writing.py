@@ -1,4 +1,4 @@
-"""Writing of signals: checks of the values, and one combined write of all poses and velocities."""
+"""Writing of signals: check the values, and write all poses and velocities together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpusim.typing import Array
 MAY_BE_INFINITE = ("limit_lower", "limit_upper", "cone_limit", "effort_limit", "hose_bulk_modulus")
 """Parameters that may be infinite."""
 JUMPS = 3
-"""The writer warns after this number of consecutive steps with a new velocity of a kinematic body."""
+"""Number of consecutive steps with new velocities of a kinematic body after which the writer warns."""
 MOST_NAMED = 6
 """Maximum number of signals of a wildcard that a message lists."""
 _LIMITS = (".limit_lower", ".limit_upper")
@@ -47,7 +47,7 @@ class Part:
         self.endless = signals[0].info.name.rpartition(".")[2].startswith(MAY_BE_INFINITE)
 
     def values(self, value: Any, count: int) -> Array:
-        """Return the user's values for ``count`` worlds as a new array, (count, numbers).
+        """Return the values of the user for ``count`` worlds as a new array (count, numbers).
 
         Raises:
             ModelError: the shape of the values does not fit, or a value is not finite.
@@ -80,7 +80,7 @@ class Part:
         return f", the numbers of {len(names)} signals: {', '.join(names[:MOST_NAMED])}{more}"
 
     def split(self, values: Array) -> list[tuple[Signal, Array]]:
-        """Return each signal with its values, (count, *shape)."""
+        """Return pairs of a signal and the values of this signal (count, *shape)."""
         if len(self.signals) == 1:
             return [(self.signals[0], values.reshape(len(values), *self.shape))]
         ends = np.cumsum(self.sizes)
@@ -107,7 +107,7 @@ class StateWriter:
         self._jumps = JumpWatch(runtime, [target for target, _ in targets])
         names = {signal.info.name for part in parts for signal in part.signals}
         self._ranges = [name for name in names if _LIMITS[1] in name and name.replace(*_LIMITS[::-1]) in names]
-        """Upper limits whose lower limits are written at the same time."""
+        """Names of upper limits for which the write also contains the lower limits."""
 
     @property
     def moves(self) -> bool:
@@ -115,9 +115,9 @@ class StateWriter:
         return all(part.moves for part in self._parts)
 
     def write_on_device(self, values: Sequence[Any], worlds: Any) -> None:
-        """Write poses and velocities. Values on the device are neither checked nor copied to the host.
+        """Write poses and velocities. The method does not check values on the device, or copy them to the host.
 
-        ``worlds``: indices (n,), or a mask (num_worlds,) on the device for values of all worlds.
+        ``worlds``: indices (n,), or a mask (num_worlds,) on the device. With a mask, the values are for all worlds.
         """
         count = len(worlds)
         columns = list[Any]()
@@ -135,7 +135,7 @@ class StateWriter:
         self._runtime.invalidate()
 
     def write(self, values: Sequence[Any], worlds: Array) -> None:
-        """Write the values in chosen worlds, (n,). All values are checked before any pose or velocity changes."""
+        """Write the values in the worlds ``worlds`` (n,). Check all values before any pose or velocity changes."""
         checked = [part.values(value, worlds.size) for part, value in zip(self._parts, values, strict=True)]
         moved: list[Array] = []
         others: list[tuple[Signal, Array]] = []
@@ -166,10 +166,10 @@ class StateWriter:
         self._runtime.invalidate()
 
     def _limits_in_order(self, others: list[tuple[Signal, Array]], worlds: Array) -> list[tuple[Signal, Array]]:
-        """Order the writes of limits, so that no lower limit exceeds its upper limit after any write.
+        """Order the writes of limits, so that after each write no lower limit exceeds the upper limit.
 
         Raises:
-            ModelError: a new lower limit is above its new upper limit. Nothing changes then.
+            ModelError: a new lower limit is above the new upper limit. This error changes nothing.
         """
         named = {signal.info.name: (signal, value) for signal, value in others}
         first = []
@@ -193,9 +193,9 @@ def _shared(others: list[tuple[Signal, Array]]) -> dict[SharedWriter, dict[str, 
 
 
 class JumpWatch:
-    """Watch of a model with sites.
+    """Watch for velocity jumps of kinematic bodies, in models with sites.
 
-    The watch warns once if several consecutive steps write new velocities of a kinematic body.
+    The watch warns once if you write new velocities of a kinematic body in several consecutive steps.
     """
 
     def __init__(self, runtime: Runtime, targets: Sequence[writes.Target]) -> None:
@@ -206,7 +206,7 @@ class JumpWatch:
         self._streak, self._step, self._values = 0, -1, np.zeros((0, 0))
 
     def written(self, values: Array) -> None:
-        """Record the values that will be written next."""
+        """Record the values of the next write."""
         if not self._label:
             return
         goes_on = self._runtime.steps == self._step + 1 and not np.array_equal(values, self._values)
@@ -222,10 +222,10 @@ class JumpWatch:
 
 
 def chosen_worlds(element: str, world: Any, num_worlds: int) -> Array:
-    """Return indices of worlds from None for all, a number, a list of numbers, or a mask (num_worlds,).
+    """Return the indices of worlds. ``world``: None for all, an index, a list of indices, or a mask (num_worlds,).
 
     Raises:
-        ModelError: no such world. The message names ``element``.
+        ModelError: a world does not exist. The message contains ``element``.
     """
     if world is None:
         return np.arange(num_worlds)

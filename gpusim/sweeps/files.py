@@ -1,4 +1,4 @@
-"""Files of a sweep: a folder with a Parquet file for each finished group of points."""
+"""Files of a sweep: a folder with one Parquet file per finished group of points."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class SweepFiles:
     """Folder ``NAME.parquet.part`` with the results of a running sweep.
 
     Args:
-        path: path of the final file. None: create a table in memory.
+        path: path of the final file, or None to create a table in memory.
         plan: settings of the sweep.
         points: points of the sweep.
 
     Attributes:
-        resumed: number of groups of points that an earlier, interrupted run has finished.
+        resumed: number of groups of points that an earlier run has finished.
 
     Raises:
         ModelError: the folder belongs to a sweep with other settings, a parameter has the name of another column, or

@@ -1,4 +1,4 @@
-"""``gpusim.fit``: identify parameters of a model from a recorded trace by least squares."""
+"""``gpusim.fit``: identify model parameters from a recorded trace by least squares."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from gpusim.model.model import Model
 
 _STEP = 1e-4
-"""Step of the finite differences, as a fraction of the parameter's range."""
+"""Step of the finite differences, as a fraction of the range of a parameter."""
 _MOST = 100
-"""Maximum number of evaluations."""
+"""Maximum number of function evaluations in ``least_squares``."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class Fit:
 
     Attributes:
         values: identified values of the parameters, by name.
-        covariance: (p, p) covariance of the parameters, in the order of ``values``. Infinite for a parameter on which
-            the trace does not depend.
-        residual: root mean square of the residual of each signal, in the unit of the signal.
-        evaluations: number of evaluations. Each evaluation simulates 2 p + 1 worlds.
+        covariance: covariance of the p parameters in the order of ``values``, (p, p). Entries of a parameter without
+            effect on the trace are infinite.
+        residual: root mean square of the residual of each signal (unit of the signal).
+        evaluations: number of simulations. Each simulation has 2 p + 1 worlds.
         message: reason why the search ended.
     """
 
@@ -63,25 +63,25 @@ def fit(
     config: SolverConfig | None = None,
     backend: str = "auto",
 ) -> Fit:
-    """Find the parameters with which a model best reproduces a recorded trace.
+    """Find the parameter values for which a model best reproduces a recorded trace.
 
-    scipy's ``least_squares`` finds a local minimum within the bounds. Each evaluation is one simulation, which also
-    computes the Jacobian by central differences in additional worlds. The step of the differences is 1e-4 of a
-    parameter's range. Central differences also work for motions with contacts.
+    scipy's ``least_squares`` finds a local minimum within the bounds. Each simulation also computes the Jacobian in
+    additional worlds by central differences, which also work for motions with contacts. The step of the differences is
+    1e-4 of the range of a parameter.
 
     Args:
-        model: model whose initial state is the state at the start of the trace.
-        trace: recorded trace, for example from :func:`gpusim.recording.recorder.load_recording`. Only its first world
-            is used.
-        parameters: bounds (low, high) by name of a writable scalar signal, for example
+        model: model. Its initial state must be the state at the start of the trace.
+        trace: recorded trace, for example from :func:`gpusim.recording.recorder.load_recording`. ``fit`` uses only the
+            first world.
+        parameters: dict from writable scalar signals to bounds (low, high), for example
             ``{"body.load.mass": (50.0, 500.0)}``.
-        signals: signals of the trace to reproduce. None: all.
-        commands: values (samples,) by command label, or a function that returns the value at a time (s). Each value is
-            held until the next sample.
+        signals: signals of the trace to reproduce, or None for all signals.
+        commands: dict from command labels to values (samples,), or to a function that returns the value at a time (s).
+            Each value applies until the next sample.
         scale: standard deviation of the noise of each signal. Default: the standard deviation of the signal in the
-            trace, and the covariance is scaled by the variance of the residuals.
-        start: start values of the parameters. Default: the values in the model. Start values outside of the bounds are
-            moved inside.
+            trace. By default, ``fit`` also scales the covariance by the variance of the residuals.
+        start: start values of the parameters. Default: the values in the model. ``fit`` moves start values into the
+            bounds.
         config: solver settings.
         backend: backend of the simulation.
 
@@ -89,7 +89,7 @@ def fit(
         The values of the parameters, their covariance, and the residual.
 
     Raises:
-        UnknownNameError: there is no such signal, parameter or command.
+        UnknownNameError: a signal, parameter or command does not exist.
         ModelError: a bound, the trace, a command, a scale or a start value is invalid.
     """
     from scipy.optimize import least_squares
@@ -124,7 +124,7 @@ def _covariance(jacobian: Array) -> Array:
 
 
 class _Search:
-    """Residuals and Jacobian as functions of the parameters, with each parameter's range scaled to 0 to 1."""
+    """Residuals and Jacobian as functions of the scaled parameters. The range of each parameter is scaled to 0 to 1."""
 
     def __init__(
         self, model: Model, trace: Recording, names: list[str], parameters: dict[str, tuple[float, float]],
@@ -165,7 +165,7 @@ class _Search:
         return np.concatenate([np.full(slices[n].stop - slices[n].start, noise[n]) for n in self._names])
 
     def _steps_of(self, trace: Recording) -> Array:
-        """Return the number of steps from the previous sample to each sample."""
+        """Return the number of steps before each sample, since the previous sample."""
         dt = self._sim.config.dt
         at = (np.asarray(trace.time, float) - trace.time[0]) / dt
         steps = np.diff(np.round(at).astype(int), prepend=0)
@@ -197,7 +197,7 @@ class _Search:
         return np.clip((values - self.low) / self.span, 1e-3, 1.0 - 1e-3)
 
     def _evaluate(self, point: Array) -> None:
-        """Simulate the parameters ``point`` and their finite differences, and store the residuals and the Jacobian."""
+        """Simulate ``point`` and its finite differences. Store the residuals and the Jacobian."""
         if np.array_equal(point, self._last[0]):
             return
         size = len(point)
@@ -229,7 +229,7 @@ class _Search:
         return self._last[2]
 
     def rms(self, residual: Array) -> dict[str, float]:
-        """Return the root mean square of the residual of each signal, in the signal's unit."""
+        """Return the root mean square of the residual of each signal (unit of the signal)."""
         off = residual.reshape(self._measured.shape) * self._sigma
         return {name: float(np.sqrt(np.mean(off[:, at] ** 2))) for name, at in self._seen.slices.items()}
 

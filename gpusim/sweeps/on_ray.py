@@ -1,4 +1,4 @@
-"""Sweeps on a Ray cluster: every group of points is a task. If a worker process dies, Ray repeats its tasks."""
+"""Sweeps on a Ray cluster: each group of points is a task. If a worker process dies, Ray repeats the task."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RETRIES = 10
 def run_groups(
     address: str, build: Build, points: Sequence[Point], groups: Sequence[Sequence[int]], plan: Plan
 ) -> Iterator[tuple[Sequence[int], Result]]:
-    """Yield each group of points with its result as soon as its task has ended.
+    """Yield each group of points and its result as soon as the task has ended.
 
     Args:
         address: address of the cluster, or "local" to start a cluster on this computer.
@@ -25,7 +25,7 @@ def run_groups(
         plan: settings of the runs.
 
     Raises:
-        ModelError: Ray is not installed, or there is no cluster at the address.
+        ModelError: Ray is not installed, or the address has no cluster.
     """
     try:
         import ray

@@ -1,4 +1,4 @@
-"""Points of a sweep: values of the swept parameters, as a grid or drawn at random."""
+"""Points of a sweep: a grid of parameter values, or random parameter values."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gpusim import validate
 from gpusim.errors import ModelError
 
 MOST_POINTS = 1_000_000
-"""Maximum number of points, since a sweep keeps all points in memory."""
+"""Maximum number of points. A sweep keeps all points in memory."""
 Values = Sequence[Any] | tuple[float, float]
 Point = dict[str, Any]
 
 
 class Span(tuple[float, float]):
-    """Range of a parameter, from which random values are drawn: ``Span((50.0, 150.0))``."""
+    """Range of a parameter for random values, such as ``Span((50.0, 150.0))``."""
 
 
 def parse_values(name: str, text: str) -> Sequence[Any]:
@@ -61,7 +61,7 @@ def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
     """Return every combination of values. The last parameter varies fastest.
 
     Raises:
-        ModelError: a parameter has no values, or a range instead of values, or there are too many combinations.
+        ModelError: a parameter has no values or a range, or there are too many combinations.
     """
     for name, values in axes.items():
         if isinstance(values, Span):
@@ -74,7 +74,7 @@ def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
 
 
 def sample(axes: Mapping[str, Sequence[Any]], count: int, seed: int = 0) -> list[Point]:
-    """Return random points. Values are drawn uniformly from a range, or from a list of values.
+    """Return random points. The distribution is uniform over a range, or over a list of values.
 
     Raises:
         ModelError: ``count`` is below 1 or too large, ``seed`` is negative, or a parameter has no values.

@@ -1,4 +1,4 @@
-"""Run the points of a sweep. Points whose models have the same structure run together."""
+"""Run the points of a sweep. Points whose models have the same structure run in one simulation."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Plan:
     """Settings of the run at every point.
 
     Attributes:
-        signals: names or wildcards of signals. Empty: the signals of the scene's plots.
-        duration: duration of each run (s). None: the scene's duration.
-        rate: samples per second of simulated time. None: a sample only at the end of the run.
+        signals: names or wildcards of signals, or empty for the signals of the scene's plots.
+        duration: duration of each run (s), or None for the duration of the scene.
+        rate: samples per second of simulated time, or None for one sample at the end of the run.
         backend: backend of the simulations.
         dtype: number type of velocities, momenta and impulses.
     """
@@ -47,9 +47,9 @@ class Result:
 
     Attributes:
         columns: names of the columns of ``values``.
-        time: (samples,) times (s).
-        values: (points, samples, columns).
-        failed: (points,) whether the world of the point failed. A failed world keeps its last valid state.
+        time: times of the samples (samples,), s.
+        values: values of the signals (points, samples, columns).
+        failed: mask of the points whose world failed (points,). A failed world stays in its last valid state.
     """
 
     columns: list[str]
@@ -59,7 +59,7 @@ class Result:
 
 
 class _NeedsWholeSimulation(Exception):
-    """Error: a schedule uses a function of the simulation that is not available for a single world."""
+    """Error: a schedule uses a part of the simulation that a single world does not have."""
 
 
 class _Commands(MutableMapping[str, Any]):
@@ -138,10 +138,10 @@ def grouped(build: Build, points: Sequence[Point], most: int) -> list[list[int]]
 
 
 def run_points(build: Build, points: Sequence[Point], plan: Plan) -> Result:
-    """Run points whose models have the same structure, each as a world of one simulation.
+    """Run points whose models have the same structure. Each point is a world of one simulation.
 
-    The results for a point are bitwise identical to a run of this point alone. If the scene's schedule uses
-    anything except time, signals and commands, every point runs alone.
+    A run of one point alone has bit-identical results. If the schedule of the scene uses anything except time, signals
+    and commands, every point runs alone.
     """
     scenes = [build(point) for point in points]
     models = [scene.builder.finalize() for scene in scenes]
@@ -182,7 +182,7 @@ def _run(sim: Simulation, worlds: Sequence[tuple[Scene, Any]], plan: Plan) -> Re
 
 
 def sample_steps(steps: int, dt: float, rate: float | None) -> list[int]:
-    """Return the step numbers of the samples, including 0 and ``steps``. Without ``rate``: only ``steps``.
+    """Return the step numbers of the samples, including 0 and ``steps``. Without a rate, return only ``steps``.
 
     Raises:
         ModelError: the rate is not between 0 and the number of steps per second.

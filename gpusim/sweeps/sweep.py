@@ -1,4 +1,4 @@
-"""``gpusim.sweep``: run a scene with many values of its parameters."""
+"""``gpusim.sweep``: run a scene with many parameter values."""
 
 from __future__ import annotations
 
@@ -39,34 +39,34 @@ def sweep(
     ray: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Any:
-    """Run a scene at many points of its parameters.
+    """Run a scene with many combinations of parameter values. Each combination is a point.
 
     Points whose models differ only in numbers run as worlds of one simulation. The results for a point are bitwise
     identical to a run of this point alone. Signals that the model of a point does not have are null in the table.
 
     Args:
         scene: name of a scene, or a function that takes the parameters and returns a scene.
-        parameters: values of each parameter. Without ``num_samples``, every combination runs. A tuple (low, high) is a
-            range from which random values are drawn.
+        parameters: dict from parameters to lists of values. A tuple (low, high) is a range for random values, and needs
+            ``num_samples``.
         signals: names or wildcards of signals. Default: the signals of the scene's plots.
-        num_samples: number of random points to run instead of all combinations.
+        num_samples: number of random points. By default, all combinations run.
         seed: seed of the random points.
-        duration: duration of each run (s). Default: the scene's duration.
-        rate: samples per second of simulated time. Default: a sample only at the end of each run.
-        out: path of a .parquet file. An interrupted sweep continues from the finished simulations in its ".part"
+        duration: duration of each run (s). Default: the duration of the scene.
+        rate: samples per second of simulated time. Default: one sample at the end of each run.
+        out: path of a .parquet file. An interrupted sweep continues from the finished simulations in the ".part"
             folder.
-        backend, dtype: as in :class:`Simulation`.
+        backend, dtype: see :class:`Simulation`.
         together: maximum number of points that run in one simulation.
         ray: address of a Ray cluster that runs the simulations, or "local" to start a cluster on this computer.
-        progress: function that is called with the numbers of finished points and of all points.
+        progress: function to call with the number of finished points and the number of all points.
 
     Returns:
-        pyarrow.Table with columns ``point``, the parameters, ``failed``, ``time`` and the signals. None if ``out`` is
-        given.
+        pyarrow.Table with the columns ``point``, the parameters, ``failed``, ``time`` and the signals. None if ``out``
+        is given.
 
     Raises:
         ModelError: a parameter has no values, or a value is invalid.
-        UnknownNameError: there is no such scene, parameter or signal.
+        UnknownNameError: a scene, parameter or signal does not exist.
     """
     if not isinstance(scene, str) and not callable(scene):
         raise validate.fail("sweep", f"scene = {scene!r} is no scene", "give its name, or a function that returns one")
@@ -127,7 +127,7 @@ def run_sweep(
     ray: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Any:
-    """Run the given points, see :func:`sweep`. ``name`` identifies the scene in the ".part" folder."""
+    """Run the given points, see :func:`sweep`. The ".part" folder stores ``name`` to recognize the scene."""
     validate.count("sweep", "together", together)
     if progress is not None and not callable(progress):
         raise validate.fail("sweep", f"progress = {progress!r} is no function", "give a function of two numbers")

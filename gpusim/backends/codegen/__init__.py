@@ -1,1 +1,1 @@
-"""Generated C++ code: headers, sources and build variants of the kernels."""
+"""Generated C++ code: headers, sources and builds of the kernels."""

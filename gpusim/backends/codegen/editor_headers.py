@@ -25,14 +25,14 @@ def write_headers(folder: str | os.PathLike[str], model: Model | None = None) ->
     """Write the generated sources of the kernels, and ``compile_commands.json``. If one file fails, write none.
 
     Args:
-        folder: target folder, created if it is missing.
-        model: the model whose kinds of actuators to include. By default, only the kinds of the package.
+        folder: target folder. The function creates the folder if it is missing.
+        model: model with the kinds of actuators to include. By default, only the kinds of the package.
 
     Returns:
         The paths of the files.
 
     Raises:
-        ModelError: the folder is not writable, or the kernels of a custom kind of actuator are invalid.
+        ModelError: the folder is not writable, or the kernels of a custom actuator kind are invalid.
     """
     target = Path(folder).absolute()
     texts = _texts(target, kinds_of(model) if model else PACKAGE_KINDS)

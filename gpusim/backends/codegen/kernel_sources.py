@@ -1,4 +1,4 @@
-"""CUDA C++ sources of the package, and the sources and generated headers that one compilation reads."""
+"""CUDA C++ sources of the package. Selection of the sources and generated headers for one compilation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DEFINE_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def kernel_sources() -> dict[str, str]:
-    """Return the text of each source of ``gpusim.cuda_kernels``, by its path there, e.g. ``"actuators/spring.cuh"``."""
+    """Return the text of each source of ``gpusim.cuda_kernels`` by path, e.g. ``"actuators/spring.cuh"``."""
     return dict(sorted(_walk(resources.files("gpusim.cuda_kernels"), "")))
 
 
@@ -38,12 +38,12 @@ def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
 def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
     """Return ``main`` and all sources that it includes. Include paths are relative to the root folder.
 
-    NVRTC finds a header only by its registered name. So this function rewrites includes that are relative to the
-    including file. Line numbers stay the same. The result includes the sources of conditional includes.
+    NVRTC finds a header only by the registered name. So this function rewrites includes that are relative to the
+    including file. Line numbers do not change. The result contains the sources of conditional includes.
 
     Args:
         main: name of the source to compile.
-        generated: headers and sources (name to text) that extend or replace those of the package.
+        generated: dict from name to text, for headers and sources that extend or replace the sources of the package.
 
     Raises:
         UnknownNameError: ``main`` does not exist.
@@ -67,15 +67,15 @@ def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
 
 
 def gpu_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
-    """Return the sources of :func:`reachable_sources`, changed so that functions take a World by value.
+    """Return the sources of :func:`reachable_sources`. In these sources, functions take a World by value.
 
-    The compiler can then keep the World in registers.
+    So the compiler can keep the World in registers.
     """
     return {name: _BY_REFERENCE.sub("World w", text) for name, text in reachable_sources(main, generated).items()}
 
 
 def _resolve(name: str, known: dict[str, str]) -> tuple[str, list[str]]:
-    """Return the text of a source with include paths from the root folder, and the sources that it includes."""
+    """Return the text of a source with include paths from the root folder. Also return the included sources."""
     targets = []
 
     def rooted(match: re.Match[str]) -> str:
@@ -93,7 +93,7 @@ def define_flags(defines: dict[str, str]) -> list[str]:
     """Return the ``-D`` flags of preprocessor macros, sorted by name.
 
     Raises:
-        CompileError: the name of a macro is not an identifier, or its value has several lines.
+        CompileError: the name of a macro is not an identifier, or the value has several lines.
     """
     for name, value in defines.items():
         if not _DEFINE_NAME.fullmatch(name) or "\n" in value:

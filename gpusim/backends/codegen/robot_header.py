@@ -1,4 +1,4 @@
-"""Header of robotics/robotics.cu: ``Robot``, the tables of a kinematic tree and its tasks for the kernels."""
+"""Header for robotics/robotics.cu: ``Robot`` contains the tables of a kinematic tree and its tasks."""
 
 from __future__ import annotations
 
@@ -28,19 +28,22 @@ TABLES = {
     "element_point_b": "double", "element_u": "double", "element_w": "double", "element_offset": "double",
     "term_start": "int", "term_at": "int", "term_rate": "int", "term_factor": "double",
 }  # fmt: skip
-"""C types of the tables by name. ``target`` and ``posture_target`` hold all worlds."""
+"""C types of the tables by name. ``target`` and ``posture_target`` have the values of all worlds."""
 OUTPUTS = ("posture", "error", "loops", "step", "memory")
-"""Arrays that the kernels write: postures, task errors, greatest loop residual, greatest component of the last step,
-and work memory of each thread."""
+"""Arrays that the kernels write: postures, task errors, maximum loop residual, maximum component of the last step, and
+work memory of each thread."""
 NUMBERS = ("damping", "kept", "own_curvature", "kept_curvature", "raised", "lowered", "max_caution",
            "leak", "leak_share", "finer", "max_turn", "max_way", "at_limit")  # fmt: skip
 SIZES = (
     "worlds", "size", "freedoms", "nodes", "goals", "postures", "elements", "rows", "groups", "levels", "task_levels",
     "numbers", "errors", "iterations", "without", "finishing", "guarded", "max_passes", "work",
 )  # fmt: skip
-"""``numbers``: number of target values of a world. ``errors``: number of task errors. ``without``: number of final
-iterations that ignore posture tasks. ``finishing``: a level with n task levels above it protects them in its last
-``finishing * n`` iterations. ``guarded``: 1 if tasks differ in priority. ``work``: work memory per world, doubles."""
+"""Sizes by name.
+
+``numbers`` is the number of target values of a world. ``errors`` is the number of task errors. ``without`` is the
+number of final iterations that ignore posture tasks. A level with n task levels above protects these levels in the last
+``finishing * n`` iterations. ``guarded`` is 1 if tasks differ in priority. ``work`` is the work memory per world, in
+doubles."""
 
 
 def robot_header() -> str:

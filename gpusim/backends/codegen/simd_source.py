@@ -1,10 +1,9 @@
-"""Phases that run for a group of worlds at once, in the native backend: a second compilation of the kernels.
+"""Phases that run for a group of worlds at once, in the native backend. The phases are compiled a second time.
 
-A CPU vector holds one number of each world of a group. This module copies the files in FILES. In the copies, a vector
-type (simd.cuh) replaces ``double``, and the arrays of ``World`` hold a vector per number. Text between ``#if
-!GPUSIM_WIDE`` and ``#endif`` is for single worlds. A phase in the copies is *wide*. The schedule
-(backends/codegen/group_source.py) runs all other phases world by world. Results are the same as for a single world, bit
-for bit.
+A CPU vector contains one number of each world of a group. This module copies the files in FILES. In the copies, a
+vector type (simd.cuh) replaces ``double``, and arrays of ``World`` contain vectors. Text between ``#if !GPUSIM_WIDE``
+and ``#endif`` is for single worlds. A phase in the copies is *wide*. The schedule (backends/codegen/group_source.py)
+runs all other phases world by world. The results are the same as for a single world, bit for bit.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ FILES = (
     "joints/factor.cuh", "solve/direct_solve.cuh", "solve/self_stress.cuh", "accuracy.cuh", "solve/positions.cuh",
     "solve/drift.cuh",
 )  # fmt: skip
-"""Files whose phases are compiled over groups, in order of dependency."""
+"""Files with wide phases, in order of dependency."""
 _ALONE = re.compile(r"^#if !GPUSIM_WIDE\n(.*?)^#endif\n", re.MULTILINE | re.DOTALL)
 _DROPPED = re.compile(r'^#(include "|pragma once).*\n', re.MULTILINE)
 _PHASE = re.compile(r"GPUSIM_PHASE void (\w+)\(const World& w, int")
@@ -55,13 +54,13 @@ def wide_text() -> str:
 
 
 def _alone_left_out(text: str) -> str:
-    """Remove the text for single worlds, and keep the line numbers."""
+    """Remove the text for single worlds. Line numbers do not change."""
     return _ALONE.sub(lambda m: "\n" * m[0].count("\n"), text)
 
 
 @cache
 def wide_phases() -> frozenset[str]:
-    """Return the names of the phases that are compiled over groups."""
+    """Return the names of the wide phases."""
     return frozenset(_PHASE.findall(wide_text())) & PHASES.keys()
 
 
@@ -74,7 +73,7 @@ def wide_arrays() -> tuple[str, ...]:
 
 @cache
 def wide_parameters() -> tuple[Field, ...]:
-    """Return the parameters that the wide phases read, and whose values may differ between worlds."""
+    """Return the parameters that wide phases read and that may differ between worlds."""
     used = set(_ACCESSOR.findall(wide_text()))
     return tuple(f for f in PARAMETERS if f.name in used)
 
@@ -111,7 +110,7 @@ def _world(kinds: Kinds) -> Iterable[str]:
 
 
 def group_tables(kinds: Kinds) -> Iterable[str]:
-    """Yield C++ functions that find the offsets of a group's arrays in a slab and gather its parameters."""
+    """Yield C++ functions for a group: they return the offsets of arrays in a slab, and gather parameters."""
     arrays, fields = wide_arrays(), {f.name: f for f in slab_fields(kinds)}
     yield f"#define WIDE_ARRAYS {len(arrays)}"
     yield "GPUSIM_FN void find_places(const World& w, GroupPlace* out) {"

@@ -23,7 +23,7 @@ _WIDE = ("manifold", "record_anchor")
 
 @dataclass(frozen=True)
 class Place:
-    """One array in the slab: offset in bytes, shape in one world, number type."""
+    """One array in the slab: offset in bytes, shape in one world, and number type."""
 
     offset: int
     shape: tuple[int, ...]
@@ -31,26 +31,26 @@ class Place:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """Return the strides of the shape, in bytes."""
+        """Return the strides in bytes."""
         return tuple(np.dtype(self.dtype).itemsize * math.prod(self.shape[k + 1 :]) for k in range(len(self.shape)))
 
 
 @dataclass(frozen=True)
 class SlabLayout:
-    """Location of each array in a slab, by name, and the size of a slab in bytes."""
+    """Location of each array in a slab by name, and size of a slab (bytes)."""
 
     places: dict[str, Place]
     size: int
 
     def view(self, memory: Array, name: str, num_worlds: int) -> Array:
-        """Return a view (num_worlds, ...) of one array in ``num_worlds`` consecutive slabs."""
+        """Return a view of one array in ``num_worlds`` consecutive slabs (num_worlds, ...)."""
         place = self.places[name]
         first = memory[place.offset :].view() if memory.size else memory
         return np.ndarray((num_worlds, *place.shape), place.dtype, first.data, 0, (self.size, *place.strides))
 
 
 def actuator_sizes(model: Model, kinds: Kinds) -> dict[str, int]:
-    """Return the sizes of each kind of actuator: number of actuators, of state variables and of scratch numbers."""
+    """Return the numbers of actuators, state variables and scratch numbers of each actuator kind."""
     groups = {g.type.name: g for g in model.groups}
     sizes = {}
     for kind in kinds:

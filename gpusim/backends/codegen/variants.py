@@ -1,4 +1,4 @@
-"""Builds of cuda_kernels/, with different number types, generated headers and constants."""
+"""Builds of cuda_kernels/. They differ in number types, generated headers and constants."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ C_REAL = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 
 @dataclass(frozen=True)
 class Variant:
-    """One build: source file, generated headers, defines."""
+    """One build: source file, generated headers and preprocessor macros."""
 
     name: str
     main: str
     generated: dict[str, str]
     defines: dict[str, str] = field(default_factory=dict)
     everywhere: bool = True
-    """Whether the compile check covers all architectures. False: only the newest one (see ``kernel_variants``)."""
+    """Whether the compile check covers all architectures, or only the newest (see ``kernel_variants``)."""
     options: tuple[str, ...] = ()
-    """NVRTC options in addition to those of all builds."""
+    """Additional NVRTC options of this build."""
     linked: tuple[Variant, ...] = ()
     full: Variant | None = None
-    """The full build that is specialized for one model, or None."""
+    """Full build that is specialized for one model, or None."""
 
     @property
     def digest(self) -> str:
-        """Return a digest of everything that defines the build, except the sources of the package."""
+        """Return a digest of the build. It does not depend on the sources of the package."""
         texts = (*sorted(self.defines.items()), *sorted(self.generated.items()))
         return digest([self.main, *self.options, *(text for pair in texts for text in pair)])
 
@@ -81,8 +81,8 @@ def model_variant(
     """Return the build for a model.
 
     The build also works for other models with up to ROOM_BLOCK rows per constraint, or more if this model has more.
-    With ``specialize``, the sizes of the model are constants. The compiler then unrolls loops. The code is faster, and
-    its results are the same, bit for bit.
+    With ``specialize``, the sizes of the model are constants, so that the compiler unrolls loops. The code is faster,
+    and the results are the same, bit for bit.
     """
     swept, coupled, wraps = sizes["swept_constraints"] > 0, sizes["coupled"] > 0, sizes["wraps"] > 0
     if not specialize:
@@ -104,14 +104,14 @@ def model_variant(
 
 
 def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: ignore[type-arg]
-    """Return the generated headers by name, without the sizes of a model, but with comments for readers."""
+    """Return the generated headers by name, with comments for readers. They do not contain the sizes of a model."""
     observed = {"kept.cuh": kept_header(kinds), "quantities.cuh": quantities_header(kinds)}
     return {"world.cuh": arguments_header(real, kinds), "kinds.cuh": actuators_header(kinds)} | observed
 
 
 @lru_cache(maxsize=16)
 def _headers(real: np.dtype, kinds: Kinds, declared: str) -> dict[str, str]:  # type: ignore[type-arg]
-    """Return the headers for compilation. ``declared`` is the cache key of the kinds' declarations."""
+    """Return the headers for compilation. ``declared``: cache key for the declarations of the kinds."""
     return {name: without_notes(text) for name, text in generated_headers(real, kinds).items()}
 
 
@@ -161,18 +161,19 @@ def make_variant(
     Args:
         main: the source file.
         real, stored: number types of the computations and of the stored state.
-        direct: whether the direct solver solves the joints. Otherwise colored sweeps solve the joints.
+        direct: whether the direct solver solves the joints. Otherwise, colored sweeps solve the joints.
         block, slots: maximum numbers of rows and bodies of a constraint.
         fixed: sizes and offsets (``n_...``, ``offset_...``) that become constants.
-        shapes: 0: no contacts, 1: contacts of common kinds of shapes, 2: of all kinds except triangle meshes, 3: of all
-            kinds (compiler/contact_topology.py).
+        shapes: kinds of shapes with contacts: none (0), common kinds (1), all kinds except triangle meshes (2), or all
+            kinds (3). See compiler/contact_topology.py.
         lanes: number of manifold records that are side by side in memory (lanes.cuh).
         kinds: kinds of actuators in the build.
-        swept: with the direct solver, sweeps solve some of the joints.
-        coupled: whether the build contains actuator laws that couple several axes.
+        swept: whether sweeps solve some of the joints in addition to the direct solver.
+        coupled: whether the build contains force laws that couple several axes.
         world_lanes: number of worlds that a CPU steps at once (simd_group.cuh).
         shared: whether the build contains only the steps on a GPU, with work arrays in shared memory.
-        part: kernels of the staged launch on a GPU: 1: those that find contacts, 2: all others, 0: all.
+        part: kernels of the staged launch on a GPU: the kernels that find contacts (1), all other kernels (2), or all
+            kernels (0).
         wraps: whether the build contains ropes that wrap around spheres and cylinders.
     """
     real = np.dtype(real)
@@ -210,7 +211,7 @@ def make_variant(
 
 
 def in_parts(variant: Variant) -> Variant | None:
-    """Return the GPU build with the narrow phase as a separate part to link, or None without narrow phase."""
+    """Return the GPU build in two parts to link: narrow phase and rest. Return None without a narrow phase."""
     shapes = variant.defines.get("GPUSIM_SHAPES", "0")
     if shapes == "0" or variant.defines.get("GPUSIM_PART") == "2":
         return None
@@ -219,7 +220,7 @@ def in_parts(variant: Variant) -> Variant | None:
 
 
 def clocked_variant(variant: Variant) -> tuple[Variant, list[str]]:
-    """Return a fused build with an added cycle counter in each routine of the step, and the routines' names."""
+    """Return a fused build with a cycle counter in each routine of the step, and the names of the routines."""
     has = {name: variant.defines[f"GPUSIM_{name}"] != "0" for name in ("DIRECT", "SHAPES", "SWEPT", "COUPLED")}
     build = Build(has["DIRECT"], has["SHAPES"], False, has["SWEPT"], has["COUPLED"])
     generated = variant.generated | {"order.cuh": order_header(build, clocked=True)}
@@ -228,7 +229,7 @@ def clocked_variant(variant: Variant) -> tuple[Variant, list[str]]:
 
 
 def collide_variant(shapes: str) -> Variant:
-    """Return the separate build that finds the contact points of a pair. ``shapes``: the value of GPUSIM_SHAPES."""
+    """Return the separate build that computes the contact points of a pair. ``shapes``: value of GPUSIM_SHAPES."""
     double = C_REAL[np.dtype(np.float64)]
     defines = {"GPUSIM_REAL": double, "GPUSIM_STORED": double, "GPUSIM_SHAPES": shapes, "GPUSIM_LINKED": "2"}
     name = f"collide{COLLIDE_NAMES[shapes]} shapes, to be linked"
@@ -236,7 +237,7 @@ def collide_variant(shapes: str) -> Variant:
 
 
 def program_variant(program: Program) -> Variant:
-    """Return the build of a diagram: a separate kernel, independent of the model's kernels."""
+    """Return the build of a diagram. This kernel is separate from the kernels of the model."""
     body = "\n".join(f"    {line}" for line in program.cpp.splitlines())
     named = CONSTANTS | {"READINGS": len(program.initial), "INPUTS": program.width, "RING_COUNT": len(program.rings)}
     constants = "".join(f"#define {name} {value!r}\n" for name, value in named.items())
@@ -255,7 +256,7 @@ def program_variant(program: Program) -> Variant:
 
 
 def robotics_variant() -> Variant:
-    """Return the build of the kernels for trees (gpusim/robotics). It serves every model."""
+    """Return the build of the kernels for trees (gpusim/robotics). The build works for every model."""
     double = C_REAL[np.dtype(np.float64)]
     # LANES > 1 unrolls their short loops, which saves a seventh of the time.
     defines = {"GPUSIM_REAL": double, "GPUSIM_STORED": double, "GPUSIM_LANES": "4"}
@@ -282,7 +283,7 @@ def signals_variant(
 def rays_variant(kinds: Kinds = COMMON_KINDS) -> Variant:
     """Return the build of the kernel that casts sensor rays, for every model with these kinds of actuators.
 
-    Of the state, the kernel reads only poses, which are float64 in every model.
+    The kernel reads only poses. Poses are float64 in every model.
     """
     double = np.dtype(np.float64)
     headers = _headers(double, kinds, _declared(kinds))
@@ -297,7 +298,7 @@ EVERYWHERE = {("fused.cu", 2, "float32", True), ("staged.cu", 2, "float32", Fals
 
 
 def kernel_variants() -> Iterator[Variant]:
-    """Yield representative builds for the compile check. Specialized builds are omitted: they add only constants.
+    """Yield representative builds for the compile check. They are not specialized, because that adds only constants.
 
     The builds with ``everywhere`` contain every value of every preprocessor macro (tests/unit/test_check_kernels.py).
     """

@@ -1,4 +1,4 @@
-"""CUDA backend: it compiles cuda_kernels/ with NVRTC and runs them on one GPU with CuPy.
+"""CUDA backend: it compiles cuda_kernels/ with NVRTC, and runs the kernels on one GPU with CuPy.
 
 The backend launches kernels on CuPy's current stream. ``memory.py`` manages the device memory.
 """
@@ -41,7 +41,7 @@ _SIGNAL_KERNELS = ("observe_worlds", "write_worlds", "restore_worlds")
 _TURN_BYTES = 8
 _MOST_GRAPHS = 64
 SPECIALIZED_FROM = 256
-"""Minimum number of worlds for a full build that is specialized for the model's sizes."""
+"""Minimum number of worlds for a full build that is specialized for the sizes of the model."""
 # Maximum steps per launch: the watchdog of a display GPU stops kernels that run for seconds.
 MOST_STEPS = 1000
 
@@ -52,9 +52,10 @@ class CudaBackend(CudaMemory):
     Args:
         model, state, parameters, config, real, launch: see KernelBackend.
         device: number of the GPU, 0 by default.
-        fast: let the compiler fuse multiplies with adds. The kernels are faster, but the results differ from a CPU's.
-        specialize: True specializes the first build for this model's sizes, False specializes no build. By default,
-            only the full build of a fused launch is specialized, with SPECIALIZED_FROM worlds or more.
+        fast: whether the compiler fuses multiplies with adds. The kernels are then faster, but the results differ from
+            the results on a CPU.
+        specialize: True specializes the first build for the sizes of this model. False specializes no build. By
+            default, only the full build of a fused launch with SPECIALIZED_FROM or more worlds is specialized.
 
     Raises:
         ModelError: CuPy is missing, or the GPU does not exist.
@@ -91,11 +92,11 @@ class CudaBackend(CudaMemory):
             self._load_kernels()
 
     def lanes(self) -> int:
-        """Return how many manifold records are side by side in memory: a warp's width in staged launch, otherwise 1."""
+        """Return how many manifold records are side by side in memory: the warp size in staged launch, otherwise 1."""
         return GPU_LANES if self.staged else 1
 
     def _choose_shape(self) -> None:
-        """Choose the launch shape for this GPU, and allocate the pinned memory for its counters."""
+        """Choose the launch shape for this GPU, and allocate pinned memory for the counters."""
         cupy, gpu = self._cupy, self._cupy.cuda.Device(self.device)
         self._processors = int(gpu.attributes["MultiProcessorCount"])
         self._most_shared = int(gpu.attributes["MaxSharedMemoryPerBlockOptin"])
@@ -107,7 +108,7 @@ class CudaBackend(CudaMemory):
         self._reported[:] = 0
 
     def _load_kernels(self) -> None:
-        """Load the current builds. Builds for signals and trial steps follow on demand."""
+        """Load the current builds. Builds for signals and trial steps are loaded on first use."""
         self._kernels: dict[str, Any] = {}
         self._fused_module: Any = None
         self._signals_module: Any = None
@@ -131,7 +132,7 @@ class CudaBackend(CudaMemory):
             return self.builds.module(variant)
 
     def step_variant(self) -> Variant:
-        """Return the build whose kernel runs steps, with the work arrays in shared memory if this is faster."""
+        """Return the build whose kernel runs steps. Work arrays are in shared memory if this is faster."""
         return self._variant("fused.cu", shared=bool(self._shape.shared))
 
     def _steps_kernel(self) -> Any:
@@ -150,7 +151,7 @@ class CudaBackend(CudaMemory):
 
     @contextmanager
     def steps_of(self, module: Any) -> Iterator[None]:
-        """Use ``module``, another build of the same model, for steps inside the ``with`` block."""
+        """Use ``module`` for steps inside the ``with`` block. It must be a build of the same model."""
         with self._here():
             self._stand_in = self._shared_kernel(module) if self._shape.shared else module.get_function("run_worlds")
         try:
@@ -165,7 +166,7 @@ class CudaBackend(CudaMemory):
         return self._kernels[name]
 
     def _module_of(self, name: str) -> Any:
-        """Return the build that contains a kernel."""
+        """Return the module that contains a kernel."""
         if name.startswith("staged_"):
             meets = name.removeprefix("staged_") in CONTACT_PHASES
             return self._staged_modules.get(1 if meets else 2) or self._staged_modules[0]
@@ -183,7 +184,7 @@ class CudaBackend(CudaMemory):
     # Slabs and writes.
 
     def bind(self, control: Array) -> None:
-        """Use ``control``, (num_worlds, controls), as the commands."""
+        """Use the array ``control`` (num_worlds, controls) for the commands."""
         with self._here():
             self.fill_arguments(control)
             needed = 0 if self._shape.shared else self._shape.tiles
@@ -224,12 +225,12 @@ class CudaBackend(CudaMemory):
         kernel((grid,), (shape.block,), arguments, shared_mem=shared)
 
     def run(self, n: int, dt: float) -> bool:
-        """Launch ``n`` steps of ``dt`` seconds on CuPy's current stream without waiting for them.
+        """Launch ``n`` steps of ``dt`` seconds on CuPy's current stream. Do not wait for the device.
+
+        The host may see failures in these steps only in a later call. :meth:`read_health` waits for the device.
 
         Returns:
             True if the host knows of more failed worlds than at the previous call.
-
-        Failures in this call reach the host in a later call. :meth:`read_health` waits for the device.
         """
         h = dt / self.config.substeps
         with self._here():
@@ -253,7 +254,7 @@ class CudaBackend(CudaMemory):
         return self.newly_failed()
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:
-        """Return a function that runs a list of launches. From its second run on, a list runs as a CUDA graph."""
+        """Return a function that runs a list of launches. All runs after the first use a CUDA graph."""
 
         def run(segment: list[Launch]) -> None:
             if not segment:
@@ -280,7 +281,7 @@ class CudaBackend(CudaMemory):
             self._kernel(f"staged_{launch.phase}")((blocks,), (_STAGED_THREADS,), arguments, shared_mem=shared)
 
     def _blocks(self, launch: Launch) -> int:
-        """Return the number of blocks: enough for the work, but no more than the GPU runs at the same time."""
+        """Return the number of blocks: enough for the work, but at most as many as the GPU runs at the same time."""
         most = self._processors * 4
         if launch.items is None:
             return most
@@ -322,7 +323,7 @@ class CudaBackend(CudaMemory):
         self._device_newer, self._forward_h, self._forward_contacts_h = True, h, h
 
     def _pose(self) -> None:
-        """Compute rotation matrices and joint angles (full rotations included) in the slabs, once per state."""
+        """Compute rotation matrices and joint angles in the slabs, once per state. The angles count full rotations."""
         if not self._host_newer and (self._posed or self._forward_h):
             return
         with self._here():
@@ -338,12 +339,12 @@ class CudaBackend(CudaMemory):
         self._pose()
 
     def run_forward(self, h: float) -> StepBuffers:
-        """Compute forces at the current time (stage forward) and return them on the host."""
+        """Compute forces at the current time (stage forward). Return the host arrays."""
         self._ensure_forward(h)
         return self.fill_work(h)
 
     def forward_contacts(self) -> ForwardContacts | None:
-        """Return the contacts of a trial substep from the slabs, or None if the model has no pair capacity."""
+        """Return the contacts of the last trial substep, or None if the model has no pair capacity."""
         self._ensure_forward(self._forward_contacts_h)
         return super().forward_contacts()
 
@@ -354,7 +355,7 @@ class CudaBackend(CudaMemory):
         self._control_newer = self._control_newer or self._control_lent
 
     def slab_array(self, name: str) -> Array:
-        """Return a host copy of a slab array, (num_worlds, ...)."""
+        """Return a host copy of a slab array (num_worlds, ...)."""
         place = self.layout.places[name]
         size = int(np.prod(place.shape, dtype=np.int64)) * place.dtype.itemsize
         if not size:
@@ -367,12 +368,12 @@ class CudaBackend(CudaMemory):
         return np.ascontiguousarray(own).view(place.dtype).reshape(self.num_worlds, *place.shape)
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
-        """Return an array on the device, and a function that launches the kernels that fill it from the state."""
+        """Return an array on the device, and a function that launches the kernels to fill the array."""
         launch = ObserverLaunch(self, entries, width, array)
         return launch.out, launch
 
     def launch_items(self, kernel: str, items: int, *arguments: Any) -> None:
-        """Launch a kernel of the step's build, or the ray kernel, with one thread per item."""
+        """Launch a kernel of the step build, or the ray kernel, with one thread per item."""
         if kernel == "cast_rays" and kernel not in self._kernels:
             self._kernels[kernel] = self.build(rays_variant(self.kinds)).get_function(kernel)
         with self._here():
@@ -381,13 +382,13 @@ class CudaBackend(CudaMemory):
             self._kernel(kernel)((blocks,), (_STAGED_THREADS,), (self._arrays["arguments"], *arguments))
 
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
-        """Return the launch of the diagram's kernel."""
+        """Return a function that launches the kernel of a diagram."""
         return ProgramLaunch(self, program, name)
 
     def launch_on_commands(self, kernel: Any, threads: int, arguments: Callable[[], tuple[Any, ...]]) -> None:
         """Launch a kernel that changes the state and the commands, with one thread per world.
 
-        The method calls ``arguments`` after it has copied the host's writes to the device.
+        First, the method copies host writes to the device. Then it calls ``arguments``.
         """
         with self._here():
             self._push()
@@ -439,7 +440,7 @@ class CudaBackend(CudaMemory):
         self.invalidate()
 
     def _place_initial(self, initial: State) -> Any:
-        """Return kernel arguments whose state is ``initial``."""
+        """Return kernel arguments with the state ``initial``."""
         arguments = self.arguments.copy()
         packed = {g.type.name: g.state for g in initial.groups if g.type.variables}
         for f in kept_fields(self.kinds):
@@ -455,7 +456,7 @@ class CudaBackend(CudaMemory):
         return self._cupy.asarray(np.frombuffer(arguments.tobytes(), np.uint8))
 
     def initial_changed(self) -> None:
-        """Invalidate the device's copy of the reset state after a write."""
+        """Invalidate the copy of the reset state on the device after a write."""
         self._initial_arguments = None
 
     def newly_failed(self) -> bool:
@@ -466,7 +467,7 @@ class CudaBackend(CudaMemory):
     def newly_overflowed(self) -> bool:
         """Return whether the host knows that a pair buffer has overflowed since the last call.
 
-        With strict settings, the method waits for the device.
+        If ``SolverConfig.strict`` is set, the method waits for the device.
         """
         if self.config.strict:
             with self._here():
@@ -481,12 +482,12 @@ class CudaBackend(CudaMemory):
         return self._seen_inexact > seen
 
     def make_plan(self) -> None:
-        """Make the plan of staged launches for the current settings, and drop the graphs of the previous plan."""
+        """Make the plan of staged launches for the current settings. Delete the CUDA graphs of the previous plan."""
         super().make_plan()
         self._graphs: dict[tuple[int, float], Any] = {}
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Stop the worlds that failed on another backend, given the health words and the values that failed."""
+        """Stop the worlds that failed on another backend. ``words``: health words. ``values``: values that failed."""
         with self._here():
             self._follow_stream()
             self._arrays["health"].set(words)

@@ -1,13 +1,13 @@
 """Builds of the CUDA backend: first a quick build, then an optimized full build in the background.
 
-ptxas at full optimization takes half a minute for contacts of every kind. A quick build takes seconds and gives the
-same results, bit for bit. The backend links a quick build from parts, so that ptxas compiles each function once. If the
-driver cannot link the parts, ptxas runs at its quick level. If the cache has a full build, the backend uses it at once.
-Otherwise a separate process compiles the full build (background_builds.py), and the simulation switches to it between
-two runs.
+With full optimization, ptxas takes half a minute for contacts of every kind. A quick build takes seconds, and the
+results are the same, bit for bit. The backend links a quick build from parts, so that ptxas compiles each function
+once. If the driver cannot link the parts, ptxas uses a quick optimization level. If the cache has the full build, the
+backend uses the full build at once. Otherwise, a separate process compiles the full build (background_builds.py), and
+the simulation switches to the full build between two runs.
 
-A quick build works for many models. With many worlds, full builds are specialized for the model's sizes
-(``Variant.full``). Until a specialized build is ready, the backend uses the general full build if it is in the cache.
+A quick build works for many models. With many worlds, full builds are specialized for the sizes of the model
+(``Variant.full``). Until a specialized build is ready, the backend uses the general full build if the cache has it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from gpusim.backends.cuda.link import LinkError, link_cubins, load_linker
 ENVIRONMENT = "GPUSIM_CUDA_BUILD"
 WAYS = ("auto", "full", "quick")
 _LARGE = ("fused.cu", "staged.cu", "signals.cu")
-"""Sources with slow full builds, which start with quick builds."""
+"""Sources with slow full builds. The backend starts with quick builds of these sources."""
 
 
 def way_of_building() -> str:
-    """Return ``$GPUSIM_CUDA_BUILD``: "auto" (default), "full" waits for full builds, "quick" makes only quick builds.
+    """Return ``$GPUSIM_CUDA_BUILD``: "auto" (default), "full" (wait for full builds) or "quick" (only quick builds).
 
     Raises:
         ModelError: the variable has another value.
@@ -59,9 +59,9 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Order:
-    """A build and its compilations: one, several parts to link, or none if the cache has the build (``found``).
+    """A build and the required compilations: one, several parts to link, or none if the cache has the build.
 
-    ``follows``: the full build to make in the background.
+    ``found`` is the path in the cache. ``follows`` is the full build to make in the background.
     """
 
     variant: Variant
@@ -74,12 +74,12 @@ class CudaBuilds:
     """The builds of one simulation.
 
     Args:
-        cupy: the module.
+        cupy: the module cupy.
         device: number of the GPU.
-        fast: allow fused multiply-adds.
+        fast: whether to allow fused multiply-adds.
 
     Attributes:
-        unlinked: why the parts of the last quick build were not linked, or an empty string.
+        unlinked: reason why the parts of the last quick build were not linked, or an empty string.
     """
 
     def __init__(self, cupy: Any, device: int, fast: bool = False) -> None:
@@ -89,7 +89,7 @@ class CudaBuilds:
         self.unlinked = ""
 
     def module(self, variant: Variant) -> Any:
-        """Return CuPy's module of a build. If this is a quick build, also start the full build in the background.
+        """Return the CuPy module of a build. For a quick build, also start the full build in the background.
 
         Raises:
             CompileError: a source has an error.
@@ -97,11 +97,11 @@ class CudaBuilds:
         return self.modules([variant])[0]
 
     def full_module(self, variant: Variant) -> Any:
-        """Wait for the compilation of a full build, and return its CuPy module."""
+        """Wait for the compilation of a full build, and return the CuPy module."""
         return self._cupy.RawModule(path=str(self._compile(_Job(variant))))
 
     def modules(self, variants: Sequence[Variant]) -> list[Any]:
-        """Compile several builds in parallel, and return their CuPy modules."""
+        """Compile several builds in parallel, and return the CuPy modules."""
         way = way_of_building()
         orders = [self._order(variant, way) for variant in variants]
         jobs = [job for order in orders for job in order.jobs]
@@ -114,7 +114,7 @@ class CudaBuilds:
         return [self._cupy.RawModule(path=str(path)) for path in paths]
 
     def _order(self, variant: Variant, way: str) -> _Order:
-        """Return the compilations that a build needs before its first use."""
+        """Return the compilations that are required before the first use of a build."""
         full = variant.full or variant
         if variant.main not in _LARGE or way == "full":
             return _Order(variant, [_Job(full)])
@@ -149,7 +149,7 @@ class CudaBuilds:
         return compile_cuda(*given, options=job.variant.options)
 
     def _joined(self, order: _Order, made: list[Path]) -> Path:
-        """Return the path of one cubin. If the driver cannot link the parts, compile the build in one piece."""
+        """Link the parts and return the path of the cubin. If this fails, compile the build in one piece."""
         if len(made) < 2:
             return made[0] if order.found is None else order.found
         try:
@@ -165,7 +165,7 @@ class CudaBuilds:
         waiting_builds().put(build)
 
     def arrived(self) -> bool:
-        """Return whether full builds have become ready since the last call, and no build is in progress."""
+        """Return whether no build is in progress and a full build has become ready since the last call."""
         if not all(build.ended for build in self._pending):
             return False
         came = any(build.path is not None for build in self._pending)

@@ -1,6 +1,6 @@
-"""Compilation of the CUDA C++ sources with NVRTC to a cubin for one GPU architecture. It needs no GPU.
+"""Compilation of the CUDA C++ sources with NVRTC to a cubin for one GPU architecture. This needs no GPU.
 
-``cupy.RawModule(path=...)`` only loads the cubin, because CuPy's own cache of compiled sources ignores changed headers.
+CuPy only loads the cubin (``cupy.RawModule(path=...)``), because CuPy's cache does not notice changed headers.
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ def compile_cuda(
 
     Args:
         main: name of a source in ``kernel_sources()`` or in ``generated``.
-        generated: headers and sources (name to text) that extend or replace those of the package.
+        generated: dict from name to text, for headers and sources that extend or replace the sources of the package.
         defines: preprocessor macros.
-        arch: the GPU's architecture, e.g. ``"sm_90"``.
-        fast: allow fused multiply-adds. The results then differ from those on a CPU.
-        reported: called with the compiler's log and each kernel's resources, unless the cubin is in the cache.
-        quick: compile to somewhat slower code in a fraction of the time, if NVRTC supports this (12.8 or newer).
-        options: further NVRTC options.
+        arch: architecture of the GPU, e.g. ``"sm_90"``.
+        fast: whether to allow fused multiply-adds. The results then differ from the results on a CPU.
+        reported: function to call with the log of the compiler, which lists the resources of each kernel. It is not
+            called if the cubin is in the cache.
+        quick: whether to compile faster to slower code, if NVRTC supports this (12.8 or newer).
+        options: more NVRTC options.
 
     Raises:
-        CompileError: NVRTC is missing or does not know ``arch``, a source has an error (with its file and line), or
-            the cache is not writable.
+        CompileError: NVRTC is missing or does not know ``arch``, a source has an error, or the cache is not writable.
+            The message contains the file and line of the error.
         UnknownNameError: ``main`` does not exist.
     """
     nvrtc = load_nvrtc()
@@ -67,14 +68,14 @@ def compile_cuda(
 def find_cubin(
     main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool = False
 ) -> Path | None:
-    """Return the path of the full build in the cache, or None. The arguments are those of :func:`compile_cuda`."""
+    """Return the path of the full build in the cache, or None. For the arguments, see :func:`compile_cuda`."""
     nvrtc = load_nvrtc()
     options = nvrtc_options(defines, arch, fast)
     return found(_cubin_name(nvrtc, main, generated, gpu_sources(main, generated), options))
 
 
 def _cubin_name(nvrtc: Nvrtc, main: str, generated: dict[str, str], sources: dict[str, str], options: list[str]) -> str:
-    """Return the path of the cubin within the cache. It contains a hash of everything that affects the build."""
+    """Return the path of the cubin in the cache. The name contains a hash of everything that affects the build."""
     texts = [text for pair in sorted((generated | sources).items()) for text in pair]
     arch = next(option for option in options if option.startswith(ARCH_OPTION)).removeprefix(ARCH_OPTION)
     return f"{FOLDER}/{Path(main).stem}-{arch}-{digest([nvrtc.name, *options, main, *texts])}.cubin"
@@ -89,16 +90,16 @@ def compile_cubin(
     fast: bool = False,
     extra: Sequence[str] = (),
 ) -> Compiled:
-    """Compile once without the cache, and return cubin, log and PTX.
+    """Compile without the cache, and return cubin, log and PTX.
 
     Args:
         nvrtc: the compiler.
         main: the source to compile.
         sources: result of ``gpu_sources``.
         defines: preprocessor macros.
-        arch: the GPU's architecture, e.g. ``"sm_90"``.
-        fast: allow fused multiply-adds.
-        extra: further options, e.g. ``"--ptxas-options=-v"``, which logs the resources of each kernel.
+        arch: architecture of the GPU, e.g. ``"sm_90"``.
+        fast: whether to allow fused multiply-adds.
+        extra: more options, e.g. ``"--ptxas-options=-v"`` to log the resources of each kernel.
 
     Raises:
         CompileError: the compiler does not know ``arch``, or a source has an error.
@@ -111,7 +112,7 @@ def compile_cubin(
 
 
 def nvrtc_options(defines: dict[str, str], arch: str, fast: bool = False) -> list[str]:
-    """Return the NVRTC options. NVRTC returns a cubin only for a real architecture (``sm_``, not ``compute_``)."""
+    """Return the NVRTC options. NVRTC returns a cubin only for real architectures (``sm_``, not ``compute_``)."""
     fused = "true" if fast else "false"
     return [*FLAGS, f"--fmad={fused}", f"{ARCH_OPTION}{arch}", *define_flags(defines)]
 

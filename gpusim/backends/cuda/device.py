@@ -10,16 +10,16 @@ from gpusim.errors import ModelError
 
 WARP = 32
 _MOST_THREADS = 256
-"""Maximum threads of a block with a single world. The compiler assumes this limit."""
+"""Maximum number of threads of a block with a single world. The compiler assumes this limit."""
 _BLOCK = 64
-"""Threads of a block that several worlds share."""
+"""Number of threads of a block with several worlds."""
 _RESIDENT_THREADS = 512
-"""Resident threads of a multiprocessor, limited by the registers of the fused kernel."""
+"""Number of resident threads of a multiprocessor. The registers of the fused kernel limit this number."""
 _FEWEST_WARPS = 4
 """Minimum number of warps per multiprocessor for which shared memory is faster than global memory."""
 _FEWEST_LANES = 4
 _SLABS_SHARE = 8
-"""Slabs use at most 1/_SLABS_SHARE of the GPU's memory."""
+"""Slabs use at most 1/_SLABS_SHARE of the GPU memory."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class LaunchShape:
     """Distribution of worlds over threads and blocks of a GPU in the fused launch.
 
     Attributes:
-        lanes: threads per world: 4, 8, 16 or 32 threads of a warp, or all threads of a block.
-        block: threads per block.
-        shared: bytes of shared memory per block. With 0, worlds work in slabs of global memory.
-        tiles: number of worlds that run side by side. Each of these worlds has a slab of global memory, unless its
-            arrays are in shared memory.
+        lanes: number of threads per world: 4, 8, 16 or 32 threads of a warp, or all threads of a block.
+        block: number of threads per block.
+        shared: bytes of shared memory per block, or 0 if the work arrays are in slabs of global memory.
+        tiles: number of worlds that run at the same time. Each of these worlds has a slab of global memory, unless the
+            work arrays are in shared memory.
     """
 
     lanes: int
@@ -41,7 +41,7 @@ class LaunchShape:
 
     @property
     def worlds(self) -> int:
-        """Return the worlds per block."""
+        """Return the number of worlds per block."""
         return self.block // self.lanes
 
     def grid(self, worlds: int) -> int:
@@ -51,7 +51,7 @@ class LaunchShape:
 
 @dataclass(frozen=True)
 class Gpu:
-    """GPU properties that a launch depends on.
+    """Properties of a GPU that affect a launch.
 
     Attributes:
         processors: number of multiprocessors.
@@ -70,7 +70,7 @@ def load_cupy(device: int) -> Any:
     """Check that the GPU with the number ``device`` exists, and return the module cupy.
 
     Raises:
-        ModelError: CuPy or the GPU is missing. The message says how to fix this.
+        ModelError: CuPy or the GPU is missing. The message contains the fix.
     """
     try:
         import cupy
@@ -86,14 +86,14 @@ def load_cupy(device: int) -> Any:
 
 
 def launch_shape(sizes: dict[str, int], slab: int, worlds: int, gpu: Gpu) -> LaunchShape:
-    """Choose the number of threads per world, and shared or global memory for the work arrays of a world.
+    """Choose the number of threads per world, and shared or global memory for the work arrays.
 
     A good number of threads per world is about the square root of rows plus pairs. With few worlds, each world gets
     more threads until the GPU is full.
 
     Args:
         sizes: sizes of the model.
-        slab: bytes of one world's work arrays.
+        slab: bytes of the work arrays of one world.
         worlds: number of worlds.
         gpu: the GPU.
     """

@@ -1,4 +1,4 @@
-"""Linker of separately compiled parts to one cubin, from NVIDIA's driver (cuLink, CUDA Driver API 6.26)."""
+"""Linker for separately compiled parts: NVIDIA's driver links the parts to one cubin (cuLink)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOG_BYTES = 8192
 
 
 class LinkError(CompileError):
-    """Error: parts cannot be linked, because the driver is missing or does not accept NVRTC's output."""
+    """Error: parts cannot be linked, because the driver is missing or does not accept the output of NVRTC."""
 
 
 class Linker(Protocol):
@@ -31,7 +31,7 @@ class Linker(Protocol):
     name: str
 
     def link(self, parts: dict[str, bytes]) -> bytes:
-        """Link relocatable cubins to one cubin. Messages use the names in ``parts``.
+        """Link relocatable cubins to one cubin. ``parts``: cubins by name.
 
         Raises:
             LinkError: the cubins do not fit together, or no CUDA context is current.
@@ -41,7 +41,7 @@ class Linker(Protocol):
 
 @cache
 def load_linker() -> Linker:
-    """Return the driver's linker.
+    """Return the linker of the driver.
 
     Raises:
         LinkError: the driver is missing.
@@ -55,7 +55,7 @@ def load_linker() -> Linker:
 
 
 def link_cubins(paths: Sequence[Path], arch: str) -> Path:
-    """Return the path of the cubin linked from parts for ``arch``. Link the parts unless the cubin is in the cache.
+    """Link parts for ``arch`` to one cubin, unless this cubin is in the cache. Return the path of the cubin.
 
     Raises:
         LinkError: the driver is missing, or the parts do not fit together.
@@ -70,7 +70,7 @@ class DriverLinker:
     """Linker of the driver, for the GPU with the current context.
 
     Args:
-        driver: the driver's library.
+        driver: library of the driver.
     """
 
     def __init__(self, driver: Any) -> None:

@@ -1,7 +1,7 @@
 """Memory of the CUDA backend: arrays on the device, and host copies of the state and the commands.
 
-Poses, velocities and commands live on the device. The backend updates the host copies (``state``, ``control``) when you
-access them, and copies host writes to the device before the next launch.
+Poses, velocities and commands are on the device. The backend updates the host copies (``state``, ``control``) on
+access, and copies host writes to the device before the next launch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class CudaMemory(KernelBackend):
     """GPU memory of a simulation. :meth:`_open` selects the GPU."""
 
     def _open(self, device: int | None) -> None:
-        """Select the GPU with this number, 0 by default. Allocate nothing yet.
+        """Select the GPU with the number ``device``, by default 0. Do not allocate memory.
 
         Raises:
             ModelError: CuPy is missing, or the GPU does not exist.
@@ -43,10 +43,10 @@ class CudaMemory(KernelBackend):
         return self._cupy.cuda.Device(self.device)
 
     def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
-        """Copy an array to the device and return its address.
+        """Copy an array to the device and return the address.
 
-        If an array of the same name, shape and type exists, overwrite it in place. With ``worlds``, overwrite only
-        these rows.
+        If an array of the same name, shape and type exists, overwrite this array in place. With ``worlds``, overwrite
+        only these rows.
         """
         with self._here():
             self._follow_stream()
@@ -83,7 +83,7 @@ class CudaMemory(KernelBackend):
             self._device_newer = False
 
     def _push(self) -> None:
-        """Copy the host's writes to the device. Call this before every launch."""
+        """Copy host writes to the device. Call this method before every launch."""
         with self._here():
             self._follow_stream()
             if self._host_newer:
@@ -103,7 +103,7 @@ class CudaMemory(KernelBackend):
         return OVERRIDE in state.arrays and bool(state.arrays[OVERRIDE].any())
 
     def _follow_stream(self) -> None:
-        """Let the current stream wait for the previous one, if the stream has changed."""
+        """If the stream has changed, let the current stream wait for the previous stream."""
         stream, last = self._cupy.cuda.get_current_stream(), self._last_stream
         if last.ptr != stream.ptr:
             stream.wait_event(last.record())
@@ -111,7 +111,7 @@ class CudaMemory(KernelBackend):
 
     @property
     def state(self) -> State:
-        """Return the state on the host. The caller may change it, so the next launch copies it to the device."""
+        """Return the state on the host. The caller may change the state. The next launch copies it to the device."""
         self._pull()
         self._host_newer = True
         return self._state
@@ -122,12 +122,12 @@ class CudaMemory(KernelBackend):
         return self._state
 
     def host_control(self) -> Array:
-        """Return writable commands on the host, (num_worlds, controls)."""
+        """Return writable commands on the host (num_worlds, controls)."""
         self._control_newer = self._control_lent = True
         return self.read_control()
 
     def read_control(self) -> Array:
-        """Return the commands on the host for reading only, (num_worlds, controls)."""
+        """Return the commands on the host for reading only (num_worlds, controls)."""
         if self._commands_newer:
             with self._here():
                 self._follow_stream()
@@ -136,7 +136,7 @@ class CudaMemory(KernelBackend):
         return self.control
 
     def hold_overridden(self) -> None:
-        """Set overridden commands to the values that override them, on the device."""
+        """Set overridden commands on the device to the values in the state array OVERRIDE."""
         with self._here():
             self._push()
             if self._overriding and self.control.size:
@@ -146,9 +146,9 @@ class CudaMemory(KernelBackend):
                 self._commands_changed()
 
     def write_commands(self, columns: Any, values: Any) -> None:
-        """Write commands of all worlds from ``values`` (num_worlds, n). ``columns``: their columns, a slice or indices.
+        """Write commands of all worlds from ``values`` (num_worlds, n). ``columns``: a slice or indices of columns.
 
-        Values on the device (CuPy or any DLPack array) stay there. Values on the host are copied to the device.
+        Values on the device (any DLPack array) are not copied to the host. Values on the host are copied to the device.
         """
         with self._here():
             array = self._cupy.from_dlpack(values) if is_on_device(values) else self._cupy.asarray(np.array(values))
@@ -168,25 +168,25 @@ class CudaMemory(KernelBackend):
         return f"command '{names[0]}'" if len(names) == 1 else f"commands {' '.join(names[:1])} ..."
 
     def last_substep(self) -> float:
-        """Return the size of the last substep (s), or 0 right after a reset, without waiting for the device."""
+        """Return the size of the last substep (s), or 0 right after a reset. Do not wait for the device."""
         return self._substep if self._device_newer else super().last_substep()
 
     def register_array(self, name: str) -> None:
-        """Register an additional state array that the step does not use, and copy it to the device."""
+        """Register an additional state array that the step does not use. Copy the array to the device."""
         self._along.append(name)
         self._overriding = self._overriding or self._holds_override(self._state)
         self.bind_array(f"kept_{name}", self._state.arrays[name])
 
     def device_array(self, name: str) -> Any:
-        """Return a device array by its name in :meth:`bind_array`."""
+        """Return the device array with this name in :meth:`bind_array`."""
         return self._arrays[name]
 
     def _commands_changed(self) -> None:
-        """Mark the device's commands as newer than the host's."""
+        """Mark the commands on the device as newer than the commands on the host."""
         self._commands_newer, self._control_lent = True, False
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Return columns of an additional state array, (worlds, n), on the device."""
+        """Return columns of an additional state array on the device (worlds, n)."""
         with self._here():
             self._push()
             return self._arrays[f"kept_{name}"][:, list(columns)]
@@ -199,7 +199,7 @@ class CudaMemory(KernelBackend):
         return cupy.where(cupy.from_dlpack(worlds), cupy.arange(self.num_worlds, dtype=np.int32), np.int32(-1))
 
     def side_by_side(self, parts: list[Any], count: int) -> Any:
-        """Return arrays of ``count`` worlds as the columns of one array on the device, float64."""
+        """Join arrays of ``count`` worlds as columns of one float64 array on the device."""
         cupy = self._cupy
         columns = [cupy.from_dlpack(x) if is_on_device(x) else cupy.asarray(x) for x in parts]
         return cupy.concatenate([cupy.broadcast_to(x, (count, x.shape[1])) for x in columns], axis=1).astype(np.float64)
@@ -211,13 +211,13 @@ class CudaMemory(KernelBackend):
             return self._cupy.asarray(array)
 
     def read_health(self) -> Array:
-        """Return the health word of every world, (num_worlds,)."""
+        """Return the health word of every world (num_worlds,)."""
         with self._here():
             self._follow_stream()
             return np.asarray(self._arrays["health"].get())
 
     def read_health_value(self) -> Array:
-        """Return the value that failed in each world, (num_worlds,)."""
+        """Return the value that failed in each world (num_worlds,)."""
         with self._here():
             self._follow_stream()
             return np.asarray(self._arrays["health_value"].get())

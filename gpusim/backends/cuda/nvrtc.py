@@ -1,8 +1,8 @@
 """NVRTC, NVIDIA's run-time compiler. gpusim calls NVRTC through CuPy if available, otherwise through ctypes.
 
-Neither way needs a GPU or a driver. Without CuPy, the NVRTC library is sufficient (``pip install
-nvidia-cuda-nvrtc-cu12``). A build that needs another major version of NVRTC than CuPy's also uses the library. For
-example, NVRTC 13 does not support sm_70.
+Both need no GPU and no driver. Without CuPy, the NVRTC library is sufficient (``pip install nvidia-cuda-nvrtc-cu12``).
+gpusim also uses the library if a build needs another major version than CuPy has. For example, NVRTC 13 does not
+support sm_70.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Nvrtc(Protocol):
 
     Attributes:
         name: name and version of the compiler.
-        version: major and minor version.
+        version: (major, minor) version.
         archs: numbers of the supported GPU architectures, e.g. 90 for sm_90.
     """
 
@@ -54,19 +54,19 @@ class Nvrtc(Protocol):
     archs: tuple[int, ...]
 
     def compile(self, main: str, sources: dict[str, str], options: list[str]) -> Compiled:
-        """Compile ``main``, one of ``sources``, which may include the other sources by name."""
+        """Compile the source ``main``. It may include all other ``sources`` by name."""
         ...
 
 
 @cache
 def load_nvrtc(major: int | None = None) -> Nvrtc:
-    """Return the NVRTC of this machine.
+    """Return the NVRTC of this computer.
 
     Args:
-        major: the required major version, or None for any.
+        major: required major version, or None for any version.
 
     Raises:
-        NvrtcMissingError: NVRTC is not installed. The message says what to install.
+        NvrtcMissingError: NVRTC is not installed. The message names the package to install.
     """
     seen: list[str] = []
     for nvrtc in _candidates():
@@ -108,7 +108,7 @@ def _wheel_libraries() -> list[str]:
 
 
 class CupyNvrtc:
-    """NVRTC through CuPy's binding."""
+    """NVRTC through the binding of CuPy."""
 
     def __init__(self) -> None:
         from cupy import __version__
@@ -140,10 +140,10 @@ class CupyNvrtc:
 
 
 class LibraryNvrtc:
-    """NVRTC through its shared library.
+    """NVRTC through the shared library.
 
     Args:
-        path: path of the library, or a name that the system's loader finds.
+        path: path of the library, or a name that the dynamic loader finds.
 
     Raises:
         OSError: the library cannot be loaded.
@@ -207,14 +207,14 @@ class LibraryNvrtc:
 
 
 def _load_builtins(library: Path) -> None:
-    """Load the builtins library next to NVRTC, because the wheels of NVRTC 13 do not find it."""
+    """Load the builtins library from the folder of NVRTC, because NVRTC 13 wheels do not find this library."""
     for builtins in sorted(library.parent.glob("libnvrtc-builtins.so.*")) if library.parent.name else ():
         with contextlib.suppress(OSError):
             ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)
 
 
 def _is_virtual(options: list[str]) -> bool:
-    """Return whether the options name a virtual architecture, which gives PTX only."""
+    """Return whether the options name a virtual architecture. For such an architecture, NVRTC returns only PTX."""
     return any(option.startswith("--gpu-architecture=compute_") for option in options)
 
 

@@ -12,14 +12,14 @@ from gpusim.typing import Array
 
 
 class ObserverLaunch:
-    """Launch of the kernels that read signals to an array on the device, without a copy to the host.
+    """Launch of the kernels that read signals into an array on the device. Nothing is copied to the host.
 
     Args:
         backend: the backend with the state.
         entries, width, array: see ``Backend.observer``.
 
     Attributes:
-        out: the array, (num_worlds, width).
+        out: the array (num_worlds, width).
     """
 
     def __init__(self, backend: Launcher, entries: Array, width: int, array: Any) -> None:

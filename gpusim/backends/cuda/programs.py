@@ -1,4 +1,4 @@
-"""Diagrams on a GPU: the launch of a program's kernel (cuda_kernels/diagram.cu) with one thread per world."""
+"""Diagrams on a GPU: launch of the kernel of a program (cuda_kernels/diagram.cu) with one thread per world."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ THREADS = 128
 
 
 class ProgramLaunch:
-    """Launch of the kernel that samples a diagram in the worlds where a sample is due, without a copy to the host.
+    """Launch of the kernel that samples a diagram in all worlds in which a sample is due.
 
     Args:
         backend: the backend with the state and the commands.
         program: the program of the diagram.
-        name: name of the state array that holds the state variables of the diagram.
+        name: name of the state array with the state variables of the diagram.
     """
 
     def __init__(self, backend: Launcher, program: Program, name: str) -> None:
@@ -33,8 +33,8 @@ class ProgramLaunch:
         """Launch the kernel.
 
         Args:
-            given: inputs from the simulation, (worlds, inputs) on the device.
-            parameters: (1 or worlds, parameters) on the host. The backend copies changed parameters to the device.
+            given: input signals on the device (worlds, inputs).
+            parameters: parameters on the host (1 or worlds, parameters). The backend copies changes to the device.
         """
         self._backend.launch_on_commands(self._kernel, THREADS, lambda: self._arguments(given, parameters))
 

@@ -1,4 +1,4 @@
-"""Use of CUDA streams of other libraries."""
+"""CUDA streams of other libraries."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from gpusim.backends.cuda.device import load_cupy
 
 @contextmanager
 def on_stream(stream: Any) -> Iterator[None]:
-    """Launch everything inside the block on a CUDA stream, e.g. ``torch.cuda.current_stream()``.
+    """Launch everything inside the ``with`` block on a CUDA stream, e.g. ``torch.cuda.current_stream()``.
 
-    The CUDA backend launches on CuPy's current stream, which is not PyTorch's. On the same stream, the simulation and
-    the other library wait for each other without a synchronization of the host.
+    By default, the CUDA backend launches on CuPy's current stream. PyTorch uses another stream. On the same stream, the
+    simulation and PyTorch wait for each other without a synchronization of the host.
 
     Args:
         stream: a stream of PyTorch (``cuda_stream``) or CuPy (``ptr``), or the address of a ``cudaStream_t``.

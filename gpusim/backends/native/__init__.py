@@ -1,1 +1,1 @@
-"""The native backend: the kernels built by the C++ compiler of the system."""
+"""The native backend: the C++ compiler of the system builds the kernels."""

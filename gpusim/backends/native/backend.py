@@ -1,4 +1,4 @@
-"""Native backend: the system's C++ compiler builds cuda_kernels/, and the worlds are distributed over CPU threads."""
+"""Native backend: the C++ compiler of the system builds cuda_kernels/, and CPU threads share the worlds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from gpusim.typing import Array
 
 
 def thread_count() -> int:
-    """Return the number of threads: the environment variable GPUSIM_THREADS, or the cores that this process may use."""
+    """Return the number of threads: the environment variable GPUSIM_THREADS, or the cores available to this process."""
     given = os.environ.get("GPUSIM_THREADS", "")
     if given:
         if not given.isdigit() or int(given) < 1:
@@ -74,9 +74,9 @@ _LIBRARIES: dict[str, ctypes.CDLL] = {}
 
 
 def load_library(variant: Variant) -> ctypes.CDLL:
-    """Return the library of a build, compiled and loaded on first use.
+    """Return the library of a build. Compile and load the library on first use.
 
-    The function first sets OpenMP's wait policy, so that waiting threads do not occupy a core that other threads need.
+    The function first sets the wait policy of OpenMP, so that waiting threads do not block cores.
     """
     key = variant.digest
     if key not in _LIBRARIES:
@@ -89,7 +89,7 @@ def load_library(variant: Variant) -> ctypes.CDLL:
 
 
 class NativeBackend(KernelBackend):
-    """Backend that runs the kernels on the CPU. The kernels work directly on the arrays of the state."""
+    """Backend that runs the kernels on the CPU. The kernels read and write the arrays of the state directly."""
 
     name = "native"
 
@@ -138,7 +138,7 @@ class NativeBackend(KernelBackend):
         """Return how many worlds a thread steps at once (group_source.py).
 
         Raises:
-            ModelError: ``launch`` is "simd", but the model does not support it.
+            ModelError: ``launch`` is "simd", but the model does not support "simd".
         """
         wide = vector_bytes() // 8
         serves = self.direct and not self.sizes["swept_constraints"] and self.sizes["constraints"]
@@ -156,10 +156,10 @@ class NativeBackend(KernelBackend):
         return self._kept[name][1]
 
     def sync_arguments(self) -> None:
-        """Do nothing: the kernels read the arguments in place."""
+        """Do nothing: the kernels read the arguments directly."""
 
     def bind(self, control: Array) -> None:
-        """Use ``control``, (num_worlds, controls), as the commands."""
+        """Use the array ``control`` (num_worlds, controls) for the commands."""
         self.fill_arguments(control)
         self._ensure_slabs(self.num_worlds if self.staged else self.team)
         if self.world_lanes > 1:
@@ -190,7 +190,7 @@ class NativeBackend(KernelBackend):
         return self._end_run(spent)
 
     def _run_staged(self, h: float) -> float:
-        """Run a step of a staged launch. Return its duration, s."""
+        """Run a step of a staged launch. Return the duration of the step (s)."""
         began, run = time.perf_counter(), self._runner(h)
         self.plan.step(run, self._any_active(run), self.config.substeps)
         spent = time.perf_counter() - began
@@ -221,16 +221,16 @@ class NativeBackend(KernelBackend):
         return self._library.run_groups if self.world_lanes > 1 else self._library.run_worlds
 
     def _specialize(self, specialization: Specialization, spent: float) -> None:
-        """Switch to specialized kernels if they are ready. ``spent``: duration of the steps since the last call, s."""
+        """Switch to specialized kernels if they are ready. ``spent``: duration of the steps since the last call (s)."""
         variant = specialization.arrived(spent)
         if variant is not None:
             self._library = load_library(variant)
             self._specialization = None
 
     def _run_pieces(self, n: int, advance: Callable[[int, int], None]) -> float:
-        """Run ``n`` steps in pieces of about PIECE seconds, so that Ctrl-C can stop the run. Return the duration, s.
+        """Run ``n`` steps in pieces of about PIECE seconds, so that Ctrl-C can stop the run. Return the duration (s).
 
-        ``advance`` gets the number of completed steps, and the number of steps to run.
+        The arguments of ``advance`` are the number of completed steps and the number of steps to run.
         """
         total, done = 0.0, 0
         while n > 0:
@@ -245,7 +245,7 @@ class NativeBackend(KernelBackend):
         return total
 
     def run_stage(self, stage: str, h: float) -> None:
-        """Run one stage of a substep of ``h`` seconds on the slabs ("start" loads the state). Staged launch only."""
+        """Run one stage of a substep of ``h`` seconds, in staged launch only. The stage "start" loads the state."""
         run = self._runner(h)
         execute(self.plan.stages[stage], run, self._any_active(run))
 
@@ -343,10 +343,10 @@ class NativeBackend(KernelBackend):
         return any_active
 
     def spoil_slab(self) -> Array:
-        """Fill the slabs with SPOILED, to test that no step reads old data. Return a flat view of all slabs."""
+        """Fill the slabs with SPOILED to test that steps do not read old data. Return a flat view of all slabs."""
         self._slab[:] = SPOILED
         return self._slab
 
     def slab_array(self, name: str) -> Array:
-        """Return a view of a slab array, (num_worlds, ...)."""
+        """Return a view of a slab array (num_worlds, ...)."""
         return self.layout.view(self._slab, name, self.num_worlds)

@@ -1,4 +1,4 @@
-"""Compilation of the CUDA C++ sources with the system's C++ compiler to a shared library for the CPU."""
+"""Compilation of the CUDA C++ sources to a shared library for the CPU, with the C++ compiler of the system."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _PLAIN_PROBE = 'extern "C" int threads() { return 1; }\n'
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C++ compiler: the start of its command line, and a text that identifies the compiler and its version."""
+    """A C++ compiler: the start of the command line, and a text that identifies the compiler and the version."""
 
     command: tuple[str, ...]
     identity: str
@@ -74,7 +74,7 @@ def find_compiler() -> str:
     """Return the path of the C++ compiler: ``$CXX``, else the first of g++, clang++ and c++ on the path.
 
     Raises:
-        CompileError: no compiler is installed. The message says how to install one.
+        CompileError: no compiler is installed. The message contains the fix.
     """
     return _command()[0]
 
@@ -83,7 +83,7 @@ def check_native() -> None:
     """Check that a compiler exists, or that the cache has kernels.
 
     Raises:
-        CompileError: neither a compiler nor a cached kernel exists. The message says how to install a compiler.
+        CompileError: neither a compiler nor a cached kernel exists. The message contains the fix.
     """
     try:
         find_compiler()
@@ -116,17 +116,17 @@ def load_native(main: str, generated: dict[str, str], defines: dict[str, str]) -
 def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> Path:
     """Return the path of the shared library of ``main``. Compile the library unless it is in the cache.
 
-    If the compiler lacks OpenMP, the library runs on one thread. At most one build per day warns of a missing OpenMP.
+    If the compiler has no OpenMP, the library runs on one thread. At most one build per day warns of missing OpenMP.
 
     Args:
         main: name of a source in ``kernel_sources()`` or in ``generated``.
-        generated: headers and sources (name to text) that extend or replace those of the package.
+        generated: dict from name to text, for headers and sources that extend or replace the sources of the package.
         defines: preprocessor macros.
 
     Raises:
         BrokenCompilerError: the compiler fails on a one-line program or does not end.
-        CompileError: no compiler is installed, a source has an error (with its file and line), or the cache is not
-            writable.
+        CompileError: no compiler is installed, a source has an error, or the cache is not writable. The message
+            contains the file and line of the error.
         UnknownNameError: ``main`` does not exist.
     """
     sources = reachable_sources(main, generated)
@@ -181,7 +181,7 @@ def _is_gcc(compiler: Compiler) -> bool:
 
 
 def _command() -> list[str]:
-    """Return the compiler's path and the arguments in ``$CXX``."""
+    """Return the path of the compiler and the arguments in ``$CXX``."""
     own = os.environ.get("CXX", "").strip()
     try:
         words = [own] if shutil.which(own) else shlex.split(own)  # a path may hold spaces
@@ -226,13 +226,13 @@ def _flags() -> list[str]:
 
 
 def vector_bytes() -> int:
-    """Return the size (bytes) of the kernels' vectors."""
+    """Return the size of the vectors in the kernels (bytes)."""
     return 64 if "-mavx512f" in _vector_flags() else 32
 
 
 @cache
 def _vector_flags() -> tuple[str, ...]:
-    """Return the compiler flags for the processor's SIMD instructions. The flags do not change results."""
+    """Return the compiler flags for the SIMD instructions of the processor. The flags do not change results."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return ()
     try:
@@ -245,9 +245,9 @@ def _vector_flags() -> tuple[str, ...]:
 
 
 def _name(main: str, sources: dict[str, str], generated: dict[str, str], defines: dict[str, str], compiler: str) -> str:
-    """Return the path of a library within the cache.
+    """Return the path of a library in the cache.
 
-    The name ends with a hash of the compiler. A system without a compiler uses a library with any such hash.
+    The name ends with a hash of the compiler. On a system without a compiler, gpusim uses a library with any such hash.
     """
     texts = [text for pair in sorted((generated | sources).items()) for text in pair]
     made_of = digest([main, sys.platform, platform.machine(), *_vector_flags(), *define_flags(defines), *texts])
@@ -262,7 +262,7 @@ def _library(
     defines: dict[str, str],
     flags: list[str],
 ) -> str:
-    """Return the path of a library of this compiler within the cache."""
+    """Return the path of a library of this compiler in the cache."""
     by = digest([compiler.identity, *compiler.command, *flags])[:16]
     return _name(main, sources, generated, defines, by)
 
@@ -291,7 +291,7 @@ def _build(
 
 
 def _compile_failure(compiler: Compiler, main: str, output: str) -> CompileError:
-    """Return the error for kernels that do not compile: full disk, killed compiler or source error."""
+    """Return the error for kernels that do not compile: a full disk, a killed compiler or a source error."""
     if (full := _FULL.search(output)) is not None:
         return no_room(cache_folder() / FOLDER, full.group().capitalize())
     if _KILLED.search(output):
@@ -310,9 +310,9 @@ def _lay_out(folder: Path, sources: dict[str, str]) -> None:
 
 
 def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library: Path, limit: float) -> str | None:
-    """Compile, and return the compiler's output if it failed, else None.
+    """Compile. If the compiler fails, return the output of the compiler, else None.
 
-    The compiler runs in the folder of the sources, so that its messages have short paths.
+    The compiler runs in the folder of the sources, so that messages have short paths.
     """
     command = [*compiler.command, *flags, "-I", ".", "-x", "c++", main, "-o", str(library)]
     environment = os.environ | {"LC_ALL": "C"}  # "error" in English
@@ -351,7 +351,7 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 
 def _check_compiler(compiler: Compiler) -> None:
-    """Compile a one-line program first, to distinguish a broken compiler from an error in the kernels.
+    """Compile a one-line program, to distinguish a broken compiler from an error in the kernels.
 
     Raises:
         BrokenCompilerError: the compiler fails or hangs.
@@ -369,7 +369,7 @@ def _check_compiler(compiler: Compiler) -> None:
 
 
 def _lacks_openmp(compiler: Compiler) -> bool:
-    """Return whether this compiler works, but not with OpenMP."""
+    """Return whether this compiler works only without OpenMP."""
     return not _compiles(compiler, [OPENMP], _OPENMP_PROBE) and _compiles(compiler, [], _PLAIN_PROBE)
 
 

@@ -1,8 +1,8 @@
 """Kernels with the sizes of one model as constants, for long runs.
 
-Specialized kernels are faster than the general kernels and give the same results, bit for bit. A long run first looks
-for specialized kernels in the cache. If the cache has none and the run continues, the backend compiles them in the
-background.
+Specialized kernels are faster than general kernels, and the results are the same, bit for bit. A long run first looks
+for specialized kernels in the cache. If the cache has none and the run continues, the backend compiles specialized
+kernels in the background.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gpusim.backends.codegen.variants import Variant
 from gpusim.backends.native.compile import build_native, find_native
 
 LOOKS_AFTER, MAKES_AFTER = 0.1, 5.0
-"""Total duration of steps (s) after which a run looks for specialized kernels, and after which it compiles them."""
+"""Duration of steps after which a run looks for specialized kernels, and after which it compiles them (s)."""
 
 
 class Specialization:
@@ -32,10 +32,10 @@ class Specialization:
         self._ordered: BackgroundBuild | None = None
 
     def arrived(self, spent: float) -> Variant | None:
-        """Return the build once, as soon as it is in the cache. Return None in all other calls.
+        """Return the build in the first call after the cache has it. Return None in all other calls.
 
         Args:
-            spent: duration of the steps since the last call, s.
+            spent: duration of the steps since the last call (s).
         """
         self._spent += spent
         if self._spent < self._next:

@@ -49,7 +49,7 @@ class _Loop(ctypes.Structure):
 
 
 class Stepper(Protocol):
-    """Interface of the native backend that a loop of steps needs."""
+    """Interface of the native backend for a loop of steps."""
 
     arguments: Any
     kinds: Kinds
@@ -69,13 +69,13 @@ class Stepper(Protocol):
 
 
 class StepLoop:
-    """The C structures of a plan of steps. The structures hold addresses of arrays, which this object keeps alive.
+    """The C structures for a plan of steps. They contain addresses of arrays, so this object keeps these arrays.
 
     Args:
         backend: the backend that steps.
         plan: the steps.
         load: function that returns the library of a build.
-        observe: the library's function that reads signals.
+        observe: function of the library that reads signals.
     """
 
     def __init__(self, backend: Stepper, plan: StepPlan, load: Callable[[Variant], Any], observe: Any) -> None:
@@ -99,7 +99,7 @@ class StepLoop:
         self._loop, self._address = loop, ctypes.c_void_p(ctypes.addressof(loop))
 
     def run(self, first: int, n: int, h: float) -> None:
-        """Run ``n`` steps from number ``first`` on, in substeps of ``h`` seconds."""
+        """Run ``n`` steps in substeps of ``h`` seconds. ``first``: number of the first step."""
         loop, stepping = self._loop, self._backend.stepping
         if stepping is not self._stepping:  # at first, and when specialized kernels are ready
             loop.step, self._stepping = _function(stepping), stepping
@@ -107,7 +107,7 @@ class StepLoop:
         self._run(self._address, first, n)
 
     def _place(self, array: Array) -> int:
-        """Return the address of an array that stays in place, or of a contiguous copy."""
+        """Return the address of an array, or of a contiguous copy of the array."""
         self._kept.append(np.ascontiguousarray(array))
         return int(self._kept[-1].ctypes.data)
 

@@ -1,7 +1,7 @@
-"""Number of threads of a staged step, chosen by trials while the simulation runs.
+"""Choice of the number of threads in a staged step, by trials while the simulation runs.
 
-Threads wait for each other after each phase. So for small worlds or on a busy computer, many threads are slower than
-few. The results do not depend on the number of threads.
+Threads wait for each other after each phase. So for small worlds or on a busy computer, few threads are faster than
+many threads. The results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ KEPT = 0.9
 
 
 class Team:
-    """Number of threads, from 1 to ``most``. Each trial tests twice or half as many threads.
+    """Number of threads, from 1 to ``most``. Each trial tests half or twice the number of threads.
 
     Attributes:
         size: number of threads of the next step.
@@ -29,7 +29,7 @@ class Team:
         self._steps, self._spent = 0, 0.0
 
     def record(self, seconds: float) -> None:
-        """Record the duration of a step by ``size`` threads. This may change ``size``."""
+        """Record the duration of a step with ``size`` threads. This may change ``size``."""
         self._steps += 1
         self._spent += seconds
         if self.size != self._usual:

@@ -1,4 +1,4 @@
-"""NumPy backend: it runs gpusim/reference/ for all worlds at once and needs no compiler."""
+"""NumPy backend: it runs the code in gpusim/reference/ for all worlds at once, and needs no compiler."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class NumpyBackend:
         self._quarantine: Quarantine | None = None
 
     def bind(self, control: Array) -> None:
-        """Use ``control``, (num_worlds, controls), as the commands."""
+        """Use the array ``control`` (num_worlds, controls) for the commands."""
         self.work.control = control
 
     def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
@@ -53,7 +53,7 @@ class NumpyBackend:
         """Return None: the caller runs the steps one by one."""
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> Quarantine:
-        """Return the quarantine. ``drivers``: the diagram that writes each command, by label."""
+        """Return the quarantine. ``drivers``: label of the diagram that writes a command, by label of the command."""
         self._quarantine = Quarantine(self, drivers)
         return self._quarantine
 
@@ -61,19 +61,19 @@ class NumpyBackend:
         """Do nothing after a write: this backend caches no results."""
 
     def host_control(self) -> Array:
-        """Return writable commands, (num_worlds, controls)."""
+        """Return writable commands (num_worlds, controls)."""
         return self.work.control
 
     def read_control(self) -> Array:
-        """Return the commands for reading only, (num_worlds, controls)."""
+        """Return the commands for reading only (num_worlds, controls)."""
         return self.work.control
 
     def hold_overridden(self) -> None:
-        """Set overridden commands to the values that override them."""
+        """Set overridden commands to the values in the state array OVERRIDE."""
         hold_overridden(self.work.control, self.state)
 
     def write_commands(self, columns: Any, values: Any) -> None:
-        """Write n commands of all worlds from ``values`` (num_worlds, n) to ``columns``, a slice or indices."""
+        """Write n commands of all worlds. ``values``: (num_worlds, n). ``columns``: a slice or indices."""
         self.work.control[:, columns] = on_host(values).reshape(self.work.num_worlds, -1)
 
     def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
@@ -81,11 +81,11 @@ class NumpyBackend:
         return False
 
     def last_substep(self) -> float:
-        """Return the size of the last substep, s, or 0 right after a reset."""
+        """Return the size of the last substep (s), or 0 right after a reset."""
         return float(self.state.arrays["step_before"].max())
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Array, None]:
-        """Return an array (num_worlds, width), and None: the caller fills it with NumPy."""
+        """Return an array (num_worlds, width), and None: the caller fills the array with NumPy."""
         return np.zeros((self.work.num_worlds, width)) if array is None else array, None
 
     def register_array(self, name: str) -> None:
@@ -95,11 +95,11 @@ class NumpyBackend:
         """Return None: the caller runs the diagram with NumPy."""
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Return columns of a state array, (worlds, n)."""
+        """Return columns of a state array (worlds, n)."""
         return self.state.arrays[name][:, list(columns)]
 
     def to_device(self, array: Array) -> Any:
-        """Return an array in the form that :meth:`Simulation.read` returns."""
+        """Convert an array to the type that :meth:`Simulation.read` returns."""
         return array
 
     def _drop_poisoned(self) -> None:
@@ -125,7 +125,7 @@ class NumpyBackend:
             self.work.contacts.forward_only[:] = trial
 
     def _keep_forward(self) -> None:
-        """Keep the contacts of the trial before the state's contacts are restored."""
+        """Store the contacts of the trial step, before the contacts of the state are restored."""
         if self.work.contacts is not None:
             self._trial = keep_contacts(self.work)
 
@@ -146,7 +146,7 @@ class NumpyBackend:
         return bool(self.state.arrays["inexact"].any())
 
     def _contact_state(self) -> dict[str, Array]:
-        """Return copies of the contacts of the last step, which a trial overwrites."""
+        """Return copies of the contacts of the last step. A trial step overwrites these contacts."""
         if self.work.contacts is None:
             return {}
         return {field.name: self.state.arrays[field.name].copy() for field in CONTACT_STATE_FIELDS}
@@ -173,7 +173,7 @@ class NumpyBackend:
         """Do nothing: this backend has no copy of the reset state."""
 
     def parameter_written(self, name: str, worlds: Array) -> None:
-        """Update everything that is derived from a parameter that was written."""
+        """Update everything that depends on the parameter ``name`` after a write."""
         self.work.parameter_written(name, worlds)
 
     def actuator_written(self, kind: str, name: str, worlds: Array) -> None:

@@ -23,13 +23,13 @@ def lettered(element: str, count: int) -> tuple[str, ...]:
 
 @block("gain")
 class Gain(Block):
-    """Multiply the input by a number, which may have a ``unit``."""
+    """Multiply the input by the number ``gain``. This number may have a ``unit``."""
 
     gain: float = 1.0
     unit: str | None = None
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the input's shape, and the product of the units of input and gain."""
+        """Return the shape of the input, and the unit of input times gain."""
         unit = units.product(given["in"].unit, units.parse(self.unit))
         return {"out": Kind(given["in"].shape, unit)}
 
@@ -41,7 +41,7 @@ class Gain(Block):
 
 @block("sum")
 class Sum(Block):
-    """Sum or difference of the inputs a, b, c, ... ``signs`` has one sign for each input, such as "+-"."""
+    """Sum or difference of the inputs a, b, ... ``signs`` has one sign per input, such as "+-" for a - b."""
 
     signs: str = "++"
 
@@ -72,7 +72,7 @@ class Sum(Block):
 class Product(Block):
     """Product or quotient of the inputs a, b, ...
 
-    ``signs`` has one sign for each input, such as "*/". Division by zero gives 0.
+    ``signs`` has one sign per input, such as "*/" for a / b. Division by zero gives 0.
     """
 
     signs: str = "**"
@@ -214,7 +214,7 @@ class Atan2(Block):
     inputs = ("y", "x")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the common shape of the inputs, unitless (an angle in rad)."""
+        """Return the common shape of the inputs, without a unit. The angle is in rad."""
         common_unit(given)
         return {"out": Kind(common_shape(given), units.NONE)}
 
@@ -226,7 +226,7 @@ class Atan2(Block):
 
 @block("mux")
 class Pack(Block):
-    """One vector from the numbers and vectors a, b, c, ..., in this order."""
+    """Vector that joins the numbers and vectors a, b, c, ... in this order."""
 
     count: int = 2
 
@@ -238,7 +238,7 @@ class Pack(Block):
         lettered(element, self.count)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the total length, and the unit if all inputs have the same unit."""
+        """Return the total length. Return the unit if all inputs have the same unit."""
         kinds = [kind.unit for kind in given.values()]
         same = all(units.fits(kinds[0], u) for u in kinds)
         return {"out": Kind((sum(kind.size for kind in given.values()),), kinds[0] if same else None)}
@@ -250,7 +250,7 @@ class Pack(Block):
 
 @block("select_element")
 class Component(Block):
-    """One component of a vector (index from 0), or several components (list of indices)."""
+    """Component ``index`` of a vector, counted from 0. A list of indices selects several components."""
 
     index: int | Sequence[int] = 0
 

@@ -23,11 +23,11 @@ from gpusim.typing import Array
 
 GREATEST_ORDER = 12
 LONGEST_DELAY = 100_000
-"""Maximum delay, in samples."""
+"""Maximum delay (samples)."""
 
 
 def bounded(c: Context, x: Num, lower: float | None, upper: float | None) -> Num:
-    """Clip ``x`` to two bounds. A bound may be None."""
+    """Clip ``x`` to the range from ``lower`` to ``upper``. None is no bound."""
     if lower is not None:
         x = c.trace.max(x, c.tune("lower", lower))
     return x if upper is None else c.trace.min(x, c.tune("upper", upper))
@@ -60,7 +60,7 @@ class Integrator(Block):
             raise validate.fail(element, "initial has no numbers", "give one for each of its input")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the input's shape, with the product of the units of input, gain and time (s)."""
+        """Return the shape of the input, and the unit of input times gain times time (s)."""
         shape = given["in"].shape if "in" in given else ()
         if np.ndim(self.initial):
             shape = shape or (len(self.initial),)  # type: ignore[arg-type]
@@ -89,7 +89,7 @@ class Integrator(Block):
 
 
 def linear(c: Context, a: Array, b: Array, given: Wire) -> None:
-    """Store the next states x_next = a x + b u. Each component u of the wire has its own state vector x."""
+    """Store the next states a x + b u. Each component u of the wire has a separate state vector x."""
     order = len(a)
     for k, u in enumerate(given):
         x = c.kept(f"x{k}")
@@ -131,7 +131,7 @@ class Linear(Block):
         return {"out": made}
 
     def update(self, c: Context, given: dict[str, Wire]) -> None:
-        """Advance the states exactly for an input that is constant over the sample period."""
+        """Compute the exact states after a sample period with constant input."""
         a, b, _, _ = self.system()
         n = len(b)
         from scipy.linalg import expm  # slow to import, and few diagrams need it
@@ -194,9 +194,9 @@ class Filter2(LowPass):
 
 @block("transfer")
 class Transfer(Linear):
-    """Transfer function ``num`` / ``den``: polynomials in s, highest power first.
+    """Transfer function ``num`` / ``den``. Both are coefficients of polynomials in s, highest power first.
 
-    ``num`` has at most the order of ``den``.
+    The order of ``num`` is at most the order of ``den``.
     """
 
     num: Sequence[float]
@@ -242,10 +242,10 @@ class Transfer(Linear):
 class Delay(Block):
     """Delay of the input by ``samples`` samples (default 1) or by ``time`` seconds.
 
-    Until the delay has passed, the output is ``initial``, or the first input if ``initial`` is None. With ``max_time``,
-    you can change ``time`` during the simulation in each world, from 0 to ``max_time`` seconds. The block rounds
-    ``time`` to whole samples. A delay breaks an algebraic loop only if ``initial`` is a number and ``max_time`` is
-    None. With ``max_time``, the delay may be 0.
+    The block rounds ``time`` to whole samples. Until the delay has passed, the output is ``initial``. If ``initial`` is
+    None, the output is the first input. With ``max_time``, you can change ``time`` in each world during the simulation,
+    from 0 to ``max_time`` seconds. A delay breaks an algebraic loop only if ``initial`` is a number and ``max_time`` is
+    None.
     """
 
     samples: int | None = None
@@ -293,7 +293,7 @@ class Delay(Block):
         return (self.samples or 1) if time is None else round(time / period)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the oldest entry of the ring buffer, or with ``max_time`` the entry from ``time`` seconds ago."""
+        """Return the oldest entry of the ring buffer. With ``max_time``, return the entry from ``time`` seconds ago."""
         if self.max_time is None and self.time is not None and isinstance(c.period, Num):
             rule = f"time = {self.time:g} s is another number of samples where worlds differ in their rate (max_rate)"
             raise validate.fail(c.element, rule, f"give max_time = {self.time:g} too")
@@ -324,12 +324,9 @@ class Delay(Block):
 
 @block("derivative")
 class Derivative(Block):
-    """Filtered derivative of the input, s / (time s + 1).
+    """Filtered derivative of the input, s / (time s + 1), with ``time`` in seconds.
 
-    The derivative is exact for inputs that are linear between samples.
-
-    The input of the filter is the mean rate of the block's input over the sample period. In the first sample, the
-    output is 0.
+    The result is exact for inputs that are linear between samples. In the first sample, the output is 0.
     """
 
     time: float
@@ -339,11 +336,14 @@ class Derivative(Block):
         validate.positive(element, "time", self.time)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the input's shape, with the input's unit per second."""
+        """Return the shape of the input, and the unit of the input per second."""
         return {"out": Kind(given["in"].shape, units.product(given["in"].unit, units.power(units.SECOND, -1)))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return a y + (1 - a) (u - u_previous) / T: previous output y, sample period T, a = exp(-T / ``time``)."""
+        """Return a y + (1 - a) (u - u_previous) / T.
+
+        y is the previous output, T the sample period, and a = exp(-T / ``time``).
+        """
         size, t = c.kinds["out"].size, c.trace
         for name in ("before", "rate"):
             c.places(name, [0.0] * size)
@@ -362,11 +362,12 @@ class Derivative(Block):
 
 @block("pid")
 class Pid(Block):
-    """PID controller: kp e + ki integral(e) + kd filtered derivative of e (``derivative_time``, s), within bounds.
+    """PID controller: kp e + ki integral(e) + kd derivative(e), clipped to ``lower`` and ``upper``.
 
-    The integral stops while the output is at a bound and the error would drive it farther out (conditional integration,
-    see Astrom and Hagglund, "Advanced PID Control", 2006, section 3.5). With ``measured_rate``, the input ``rate``
-    (rate of the error) replaces the filtered derivative. While ``reset`` is above one half, the integral is zero.
+    e is the input. A low-pass with the time constant ``derivative_time`` (s) filters the derivative. The integral stops
+    while the output is at a bound and e would drive the output farther out (conditional integration, see Astrom and
+    Hagglund, "Advanced PID Control", 2006, section 3.5). With ``measured_rate``, the input ``rate`` (rate of e)
+    replaces the filtered derivative. While ``reset`` is above one half, the integral is zero.
     """
 
     kp: float = 1.0
@@ -389,7 +390,7 @@ class Pid(Block):
         check_bounds(element, self.lower, self.upper)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the input's shape, with the unit ``unit``. Check that ``rate`` has the error's unit per second."""
+        """Return the shape of the input, with the unit ``unit``. Check the unit of ``rate``."""
         if self.measured_rate:
             wanted = units.product(given["in"].unit, units.power(units.SECOND, -1))
             if not units.fits(given["rate"].unit, wanted):
@@ -427,7 +428,7 @@ class Pid(Block):
 
 @block("rate_limiter")
 class RateLimiter(Block):
-    """Input with a limited rate: at most ``rise`` per second up and ``fall`` (default ``rise``) per second down."""
+    """Input with a limited rate: at most ``rise`` per second up, and ``fall`` per second down (default: ``rise``)."""
 
     rise: float
     fall: float | None = None

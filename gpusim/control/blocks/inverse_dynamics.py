@@ -1,11 +1,11 @@
-"""Inverse dynamics block: the joint efforts of a chain for a given acceleration.
+"""Inverse dynamics block: the joint forces and torques of a chain for a given acceleration.
 
     tau = M(q) a + b(q, v)
 
-tau are the efforts, and q, v and a the positions, velocities and accelerations of the joints. M is the mass matrix, and
-b contains gravity, centrifugal and Coriolis terms. The block uses the recursive Newton-Euler algorithm (Featherstone,
-"Rigid Body Dynamics Algorithms", 2008, table 5.1) in the joint frames on the child bodies. The outward pass computes
-the motion of each frame. The inward pass sums the forces and moments of the bodies.
+tau are the joint forces and torques. q, v and a are the positions, velocities and accelerations of the joints. M is the
+mass matrix. b contains the gravity, centrifugal and Coriolis terms. The block uses the recursive Newton-Euler algorithm
+(Featherstone, "Rigid Body Dynamics Algorithms", 2008, table 5.1) in the joint frames on the child bodies. The outward
+pass computes the motion of each frame. The inward pass sums the forces and moments of the bodies.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from gpusim.errors import ModelError
 from gpusim.rotations import matrix_from_quaternion
 
 HEAVY = ("mass", "com", "inertia", "armature")
-"""Joint entries that the block needs in addition to the entries of the kinematics blocks."""
+"""Additional joint entries that the kinematics blocks do not need."""
 ROUNDING = 1e-15
-"""Entries of constant rotations below this value are round-off and count as 0."""
+"""Entries of constant rotation matrices below this value are round-off and count as 0."""
 Vector = list[Number]
 
 
 class Frame:
-    """Motion of a joint's frame on the child body, and force and moment on the frame, in the frame's axes."""
+    """Motion of the joint frame on the child body, and the force and moment on this frame. All are in frame axes."""
 
     def __init__(self, t: Trace, back: list[Vector], point: Vector, motion: tuple[Vector, Vector, Vector]) -> None:
         self._t, self.back, self.point = t, back, point
@@ -40,7 +40,7 @@ class Frame:
         self.moment: Vector = [0.0, 0.0, 0.0]
 
     def acceleration(self, point: Sequence[Number]) -> Vector:
-        """Return the acceleration of a point that is fixed in the frame, minus the acceleration of gravity."""
+        """Return the acceleration of a frame-fixed point minus the acceleration of gravity."""
         t, w = self._t, self.rate
         first = vectors.plus(t, self.moving, vectors.cross(t, self.turning, point))
         return vectors.plus(t, first, vectors.cross(t, w, vectors.cross(t, w, point)))
@@ -56,7 +56,7 @@ class Frame:
         self.add(force, moment)
 
     def add(self, force: Sequence[Number], moment: Sequence[Number]) -> None:
-        """Add a force, and a moment about the frame's origin."""
+        """Add a force, and a moment about the origin of the frame."""
         self.force = vectors.plus(self._t, self.force, force)
         self.moment = vectors.plus(self._t, self.moment, moment)
 
@@ -68,7 +68,7 @@ class Frame:
 
 
 def following(t: Trace, before: Frame, joint: dict[str, Any], motion: tuple[Number, Number, Number]) -> Frame:
-    """Return the next frame of the chain for a joint's position, velocity and acceleration."""
+    """Return the next frame of the chain. ``motion``: position, velocity and acceleration of the joint."""
     x, v, a = motion
     place = np.asarray(joint["place"], float)
     matrix = matrix_from_quaternion(place[3:])
@@ -95,15 +95,15 @@ def following(t: Trace, before: Frame, joint: dict[str, Any], motion: tuple[Numb
 
 @block("inverse_dynamics")
 class InverseDynamics(Block):
-    """Joint efforts (N m or N) of a chain for ``acceleration`` at positions ``q`` and velocities ``velocity``.
+    """Joint torques (N m) and forces (N) of a chain for ``acceleration``, at positions ``q`` and rates ``velocity``.
 
-    Optional inputs without a wire are 0. With only ``q`` connected, the block returns the efforts that hold the chain
-    against gravity. ``load`` is an additional point mass (kg) at the tip. ``wrench`` (6,) is an external force and a
-    moment about the tip, in the base's axes, such as the ground force on a foot. ``joints``, ``tip`` and ``gravity``
-    (m/s2, in the base's frame) come from :func:`gpusim.control.heavy_chain`. With ``gravity=None``, the block has an
-    input ``gravity`` (3,) for a base that tilts. If the base accelerates, subtract the acceleration of the base from
-    the input ``gravity``. The block ignores the angular velocity of the base, and the springs, damping and friction of
-    joints.
+    :func:`gpusim.control.heavy_chain` returns ``joints``, ``tip`` and ``gravity`` (in the base frame, m/s2).
+
+    Inputs without a wire are 0. If only ``q`` has a wire, the output holds the chain against gravity. ``load`` is an
+    additional point mass at the tip (kg). ``wrench`` is an external force and a moment about the tip, in base axes
+    (6,), such as the ground force on a foot. With ``gravity=None``, the block has an input ``gravity`` (3,) for a base
+    that tilts. If the base accelerates, subtract the acceleration of the base from the input ``gravity``. The block
+    ignores the angular velocity of the base, and the springs, damping and friction of joints.
     """
 
     joints: Sequence[dict[str, Any]]
@@ -130,7 +130,7 @@ class InverseDynamics(Block):
             validate.numbers(element, "gravity", self.gravity, 3)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the shape and unit of a vector with one effort per joint."""
+        """Return the shape and unit of a vector with one number per joint."""
         count = len(self.joints)
         check_count(given["q"], count, "q")
         for port in ("velocity", "acceleration"):
@@ -147,7 +147,7 @@ class InverseDynamics(Block):
         return {"out": Kind((count,))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Compute the efforts by an outward and an inward pass."""
+        """Compute the forces and torques by an outward and an inward pass."""
         t, count = c.trace, len(self.joints)
         known = {port: [t.plain(x) for x in wire] for port, wire in given.items()}
         rates, gains = (known[p] * count if len(known[p]) == 1 else known[p] for p in ("velocity", "acceleration"))

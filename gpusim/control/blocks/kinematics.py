@@ -2,12 +2,12 @@
 
     dq = z - J^T (J J^T + s 1)^-1 J z + J^T (J J^T + d2 1)^-1 e,   z = posture_gain (posture - q)
 
-dq is one step of damped least squares for the joint positions q. J is the Jacobian, and e the error to the target,
-limited to ``max_way``. The first two terms move the joints to the posture in the null space of J (Liegeois, 1977). The
-regularization s is close to zero (``PROJECTED``). The damping d2 = ``damping``^2 + |e|^2 / 2 grows with the error e
-before the limit. Therefore the tip comes to rest as close as possible to a target that is out of reach (Sugihara,
-"Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", 2011). The block clips the result to the
-joint limits.
+dq is one step of damped least squares for the joint positions q. J is the Jacobian. e is the error to the target,
+clipped to the length ``max_way``. The first two terms move the joints to the posture in the null space of J (Liegeois,
+1977). The regularization s is close to zero (``PROJECTED``). The damping d2 = ``damping``^2 + |e|^2 / 2 uses the error
+before clipping. If the target is out of reach, the tip comes to rest as close to the target as possible (Sugihara,
+"Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", 2011). The block clips the joint
+positions to the joint limits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _KNOWN = ("place", "axis", "kind", "lower", "upper", "label", "start")
 
 @dataclass(frozen=True)
 class Reached:
-    """Forward kinematics of a chain, in the frame of its base."""
+    """Forward kinematics of a chain in the base frame."""
 
     position: list[Number]
     rotation: list[list[Number]]
@@ -42,7 +42,10 @@ class Reached:
 
 
 def check_chain(element: str, joints: Any, tip: Any, more: Sequence[str] = ()) -> None:
-    """Check the joints (dicts with "place" (7,), "axis" (3,), "kind" and optional keys ``more``) and the tip (7,)."""
+    """Check the joints and the tip (7,) of a chain.
+
+    Each joint is a dict with "place" (7,), "axis" (3,), "kind" and optional keys. ``more``: additional optional keys.
+    """
     if not isinstance(joints, Sequence) or isinstance(joints, str) or not joints:
         raise validate.fail(element, f"joints = {joints!r} are none", "take them from gpusim.control.chain(...)")
     for joint in joints:
@@ -57,7 +60,7 @@ def check_chain(element: str, joints: Any, tip: Any, more: Sequence[str] = ()) -
 
 
 def forward(t: Trace, joints: Sequence[dict[str, Any]], tip: Sequence[float], q: Wire) -> Reached:
-    """Return the tip's pose, and each joint's axis with a point on the axis, in the base's frame."""
+    """Return the pose of the tip, and the axis of each joint and a point on this axis, in the base frame."""
     rotation: list[list[Number]] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     position: list[Number] = [0.0, 0.0, 0.0]
     axes, points = [], []
@@ -92,9 +95,10 @@ def check_count(kind: Kind, count: int, port: str) -> None:
 
 @block("chain")
 class Chain(Block):
-    """Pose of a chain's tip in the base's frame for given joint positions, as ``position`` and rows of ``rotation``.
+    """Pose of the tip of a chain in the base frame, for joint positions ``q``.
 
-    ``joints`` and ``tip`` come from :func:`gpusim.control.chain`.
+    :func:`gpusim.control.chain` returns ``joints`` and ``tip``. The outputs are ``position`` (3,), and the rotation
+    matrix ``rotation`` row by row (9,).
     """
 
     joints: Sequence[dict[str, Any]]
@@ -107,7 +111,7 @@ class Chain(Block):
         check_chain(element, self.joints, self.tip)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return shapes and units: position (m), and rotation matrix by rows."""
+        """Return shapes and units of position (m) and rotation matrix."""
         check_count(given["q"], len(self.joints), "q")
         return {"position": Kind((3,), units.parse("m")), "rotation": Kind((9,), units.NONE)}
 
@@ -120,7 +124,7 @@ class Chain(Block):
 
 @block("ik")
 class Ik(Block):
-    """Inverse kinematics: joint positions that move a chain's tip to ``target`` (3,) (m), in the base's frame.
+    """Inverse kinematics: joint positions that move the tip of a chain to ``target`` in the base frame (3,), m.
 
     The block starts from ``start`` (n,) and does one iteration per sample. Without ``start``, it starts from the start
     pose of the model. In the null space, the joints move to ``posture`` (n,). With a ``lever`` (m), the tip also
@@ -198,7 +202,7 @@ class Ik(Block):
 
     @staticmethod
     def _least(t: Trace, square: list[list[Number]]) -> Number:
-        """Return a regularization close to zero, against round-off when a chain is stretched."""
+        """Return a small regularization. It prevents round-off errors when the chain is stretched."""
         trace = vectors.total(t, [square[i][i] for i in range(len(square))])
         return (PROJECTED / len(square)) * trace + 1e-100
 
@@ -219,7 +223,7 @@ class Ik(Block):
         return [(0.5 * self.lever) * numbers(t, [vectors.total(t, terms)])[0] for terms in zip(*sines, strict=True)]
 
     def _column(self, t: Trace, reached: Reached, k: int) -> list[Number]:
-        """Return a column of the Jacobian: tip velocity, and with a lever also the angular velocity times the lever."""
+        """Return a column of the Jacobian: the tip velocity. With a lever, add the angular velocity times the lever."""
         turns, axis = self.joints[k]["kind"] == "turn", reached.axes[k]
         arm = [a - b for a, b in zip(reached.position, reached.points[k], strict=True)]
         moves = vectors.cross(t, axis, arm) if turns else list(axis)
@@ -229,10 +233,10 @@ class Ik(Block):
 
 
 class Framed(Block):
-    """Base class of blocks that transform to or from a body's frame, given the body's position and quaternion."""
+    """Base class of blocks that transform to or from a body frame. Inputs are position and quaternion of the body."""
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Check the sizes and return a vector with the input's unit."""
+        """Check the sizes and return a vector with the unit of the input."""
         for port, size in zip(self.inputs, (3, 3, 4), strict=True):
             if given[port].size != size:
                 raise ModelError(f"{port} has {size} numbers, and the wire has {given[port].size}; choose as many")
@@ -241,13 +245,13 @@ class Framed(Block):
 
 @block("to_frame")
 class ToFrame(Framed):
-    """Convert a point from the world to a body's frame. With ``vector``, only rotate the input, such as a force."""
+    """Convert a point from the world frame to a body frame. With ``vector``, only rotate the input (e.g. a force)."""
 
     vector: bool = False
     inputs = ("in", "position", "orientation")
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return R^T (x - p), with the rotation matrix R and the position p of the body."""
+        """Return R^T (x - p) for the rotation matrix R and the position p of the body."""
         rotation = vectors.columns(vectors.from_quaternion(c.trace, given["orientation"]))
         x: Sequence[Number] = given["in"] if self.vector else vectors.minus(given["in"], given["position"])
         return {"out": numbers(c.trace, vectors.apply(c.trace, rotation, x))}
@@ -255,13 +259,13 @@ class ToFrame(Framed):
 
 @block("from_frame")
 class FromFrame(Framed):
-    """Convert a point from a body's frame to the world. With ``vector``, only rotate the input, such as a force."""
+    """Convert a point from a body frame to the world frame. With ``vector``, only rotate the input (e.g. a force)."""
 
     vector: bool = False
     inputs = ("in", "position", "orientation")
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return p + R x, with the rotation matrix R and the position p of the body."""
+        """Return p + R x for the rotation matrix R and the position p of the body."""
         turned = vectors.apply(c.trace, vectors.from_quaternion(c.trace, given["orientation"]), given["in"])
         moved = turned if self.vector else vectors.plus(c.trace, turned, given["position"])
         return {"out": numbers(c.trace, moved)}
@@ -269,7 +273,7 @@ class FromFrame(Framed):
 
 @block("rotate")
 class Turned(Block):
-    """Product of a 3x3 matrix (9 numbers, row by row) and a vector (3,). ``transposed`` transposes the matrix."""
+    """Product of a 3x3 matrix (row by row, 9 numbers) and a vector (3,). ``transposed`` transposes the matrix."""
 
     transposed: bool = False
     inputs = ("matrix", "in")

@@ -29,7 +29,7 @@ class Logic(Block):
 
 @block("compare")
 class Compare(Logic):
-    """1 if ``a sign b`` holds, else 0. ``sign``: <, <=, >, >=, == or !=. Without a wire, the input b is ``value``."""
+    """1 if ``a sign b`` is true, else 0. ``sign``: <, <=, >, >=, == or !=. Without a wire, the input b is ``value``."""
 
     sign: str = ">"
     value: float = 0.0
@@ -65,7 +65,7 @@ def compared(a: Num, sign: str, b: Num) -> Truth:
 
 @block("logic")
 class LogicGate(Logic):
-    """Logic gate: and, or, xor, nand, nor of the inputs a, b, ..., or "not" of one input."""
+    """Logic gate: "and", "or", "xor", "nand" or "nor" of the inputs a, b, ..., or "not" of one input."""
 
     operation: str = "and"
     count: int = 2
@@ -114,7 +114,7 @@ class Switch(Block):
 
 @block("select")
 class Select(Block):
-    """One of the inputs a, b, ..., selected by the integer ``index`` (from 0), which is clipped to the valid range."""
+    """One of the inputs a, b, ... The integer ``index`` selects the input, counted from 0 and clipped to the range."""
 
     count: int = 2
 
@@ -147,7 +147,7 @@ class Select(Block):
 
 @block("sr_latch")
 class Latch(Logic):
-    """1 from the time when ``set`` is true until ``reset`` is true. If both inputs are true, the output is 0."""
+    """1 from the sample in which ``set`` is true until ``reset`` is true. If both inputs are true, the output is 0."""
 
     initial: bool = False
     inputs = ("set", "reset")
@@ -164,7 +164,7 @@ class Latch(Logic):
 
 @block("sample_hold")
 class Hold(Block):
-    """Sample-and-hold: the input at the last sample in which ``sample`` was above one half."""
+    """Sample-and-hold: the input in the last sample in which ``sample`` was above one half."""
 
     initial: float = 0.0
     inputs = ("in", "sample")
@@ -208,7 +208,10 @@ class Edge(Logic):
 
 @block("counter")
 class Counter(Block):
-    """Count of rising edges: ``up`` minus ``down``, modulo ``modulo`` if given. The count is 0 during ``reset``."""
+    """Counter of rising edges: each edge of ``up`` adds 1, each edge of ``down`` subtracts 1.
+
+    The count is 0 while ``reset`` is true. With ``modulo``, the count is modulo this number.
+    """
 
     modulo: int | None = None
     inputs = ("up", "down", "reset")
@@ -246,11 +249,12 @@ class Counter(Block):
 class StateMachine(Block):
     """State machine: named states with transitions.
 
-    In each sample, the block takes the first transition from the active state whose condition holds.
+    The transition [from, to, port] is possible while the input ``port`` is true. The transition [from, to, seconds] is
+    possible when the state ``from`` has been active for this number of seconds. In each sample, the block executes the
+    first possible transition in the list.
 
-    The condition of a transition [from, to, port] is that the input ``port`` is true. The condition of [from, to,
-    seconds] is that the state ``from`` has been active for this number of seconds. Outputs: ``state`` (index, from 0),
-    ``time`` (s) since this state became active, and one output for each state, 1 while the state is active.
+    Outputs: ``state`` is the index of the active state, counted from 0. ``time`` is the time since this state became
+    active (s). Each state also has an output, which is 1 while the state is active.
     """
 
     states: Sequence[str]
@@ -302,7 +306,7 @@ class StateMachine(Block):
             validate.positive(element, "seconds of a transition", transition[2])
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the shapes and units of the outputs: unitless numbers, and the time in seconds."""
+        """Return the shapes and units of the outputs. All outputs are unitless numbers, except the time (s)."""
         if any(kind.shape for kind in given.values()):
             raise ModelError("its inputs take numbers, not vectors; choose one by 'select_element'")
         kinds = dict.fromkeys(self.outputs, Kind((), units.NONE))

@@ -1,4 +1,4 @@
-"""Motion blocks: polynomials from point to point, through via points, and periodic signals."""
+"""Motion blocks: motions from point to point, motions through via points, and sines."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def _rates(kind: Kind) -> dict[str, Kind]:
 class Move(Block):
     """Move from the current position to each new value of ``target`` in ``duration`` seconds, then stop there.
 
-    The move follows a cubic (``order`` 3) or a quintic polynomial (5). The quintic polynomial starts with the current
-    acceleration and ends with zero acceleration. If the target changes during a move, a new move starts at once from
-    the current velocity.
+    The move is a cubic (``order`` 3) or a quintic polynomial (``order`` 5). The quintic polynomial starts with the
+    current acceleration and ends with zero acceleration. If the target changes during a move, a new move starts at once
+    with the current velocity.
     """
 
     duration: float = 1.0
@@ -43,7 +43,7 @@ class Move(Block):
             raise validate.fail(element, f"order = {self.order!r} is neither 3 nor 5", "give 3 (cubic) or 5 (quintic)")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return shapes and units of position (as the target), velocity and acceleration, and the flag ``done``."""
+        """Return shapes and units of position, velocity, acceleration and ``done``."""
         return {**_rates(given["target"]), "done": Kind((), units.NONE)}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -72,7 +72,7 @@ class Move(Block):
     def _at(self, c: Context, spent: Num, duration: Num, begin: list[Wire], end: Wire) -> tuple[Wire, Wire, Wire]:
         """Return position, velocity and acceleration after ``spent`` seconds of the move.
 
-        Hermite polynomials blend the distance, the initial velocity and the initial acceleration.
+        The motion is a sum of Hermite polynomials for the distance, the initial velocity and the initial acceleration.
         """
         s = c.trace.limit(spent / duration, 0.0, 1.0)
         left = 1.0 - s
@@ -110,9 +110,9 @@ class Move(Block):
 
 @block("trajectory")
 class Trajectory(Source):
-    """Cubic spline through the via points ``points`` (n,) or (n, k) at given times, at rest at both ends.
+    """Cubic spline through via points at the given times, with zero velocity at both ends.
 
-    With ``repeat``, the motion starts again after the last time.
+    ``points`` is (n,) or (n, k). With ``repeat``, the motion starts again after the last time.
     """
 
     times: Sequence[float]
@@ -175,7 +175,7 @@ class Sine(Source):
         return {"out": Kind((), units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the sine. Whole periods are subtracted first, to keep the sine accurate for days."""
+        """Return the sine. The block first subtracts whole periods, so the sine stays accurate for days."""
         turns = c.tune("frequency", self.frequency) * time_now(c)
         angle = (2.0 * math.pi) * (turns - c.trace.floor(turns)) + c.tune("phase", self.phase)
         swing = c.tune("amplitude", self.amplitude) * c.trace.function("sin", angle)
@@ -184,7 +184,7 @@ class Sine(Source):
 
 @block("project")
 class Along(Block):
-    """Component of a vector (3,) along a direction (3,), as a number, and the perpendicular component, as a vector."""
+    """Projection of a vector on a direction. ``along`` is a number, and ``across`` the perpendicular rest (3,)."""
 
     inputs = ("in", "direction")
     outputs = ("along", "across")

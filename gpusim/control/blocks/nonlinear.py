@@ -18,7 +18,7 @@ from gpusim.errors import ModelError
 
 @block("limiter")
 class Limiter(Block):
-    """Input clipped to ``lower`` and ``upper``. You may omit one bound."""
+    """Input clipped to the range from ``lower`` to ``upper``. You may omit one bound."""
 
     lower: float | None = None
     upper: float | None = None
@@ -56,7 +56,7 @@ class DeadZone(Block):
 
 @block("backlash")
 class Backlash(Block):
-    """Backlash (play) of ``width``: the output moves only when the input has crossed the play."""
+    """Backlash (play): the output moves only after the input has moved through the ``width`` of the play."""
 
     width: float
     initial: float = 0.0
@@ -92,7 +92,10 @@ class Quantiser(Block):
 
 @block("relay")
 class Relay(Block):
-    """Switch with hysteresis: ``on`` when the input reaches ``upper``, ``off`` when it falls below ``lower``."""
+    """Relay with hysteresis.
+
+    The output becomes ``on`` when the input reaches ``upper``, and ``off`` when the input falls below ``lower``.
+    """
 
     lower: float = -0.1
     upper: float = 0.1
@@ -123,7 +126,7 @@ class Relay(Block):
 class Table(Block):
     """Piecewise linear curve through points (x, y).
 
-    Outside the points, the curve is constant, or extrapolated with ``extend``.
+    Outside the points, the curve is constant. With ``extend``, the block extrapolates the curve.
     """
 
     x: Sequence[float]
@@ -149,7 +152,7 @@ class Table(Block):
 
 @block("lookup2d")
 class Table2(Block):
-    """Surface ``z`` (rows by ``y``, columns by ``x``), bilinear between the points, constant outside their range."""
+    """Bilinear table ``z`` over ``x`` (columns) and ``y`` (rows). Outside the range, the value is constant."""
 
     x: Sequence[float]
     y: Sequence[float]
@@ -175,7 +178,7 @@ class Table2(Block):
         return {"out": Kind((), units.parse(self.unit))}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Interpolate along x in both rows, then along y."""
+        """Interpolate along x in the two nearest rows, then along y."""
         t, wide = c.trace, float(len(self.x))
         x = t.limit(given["x"][0], float(self.x[0]), float(self.x[-1]))
         y = t.limit(given["y"][0], float(self.y[0]), float(self.y[-1]))

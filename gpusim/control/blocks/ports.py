@@ -9,10 +9,10 @@ from gpusim.errors import ModelError
 
 @block("inport")
 class Inlet(Source):
-    """Input of a subsystem, with the name of the block."""
+    """Input of a subsystem. The name of the block is the name of the input."""
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return a number of unknown unit, for a diagram that is not a subsystem."""
+        """Return a number of unknown unit. Only diagrams that are not subsystems use this method."""
         return {"out": Kind()}
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -25,7 +25,7 @@ class Inlet(Source):
 
 @block("outport")
 class Outlet(Block):
-    """Output of a subsystem, with the name of the block."""
+    """Output of a subsystem. The name of the block is the name of the output."""
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Return the input."""

@@ -75,7 +75,7 @@ class Timer(Source):
 
 @block("step")
 class Step(Source):
-    """``before`` until ``time``, ``after`` from then on."""
+    """Step: ``before`` until the time ``time`` (s), then ``after``."""
 
     time: float = 0.0
     before: float = 0.0
@@ -98,7 +98,7 @@ class Step(Source):
 
 @block("ramp")
 class Ramp(Source):
-    """Ramp: ``start`` until ``time``, then a change of ``slope`` per second until ``end``."""
+    """Ramp: ``start`` until the time ``time`` (s), then a change of ``slope`` per second until the value ``end``."""
 
     slope: float = 1.0
     time: float = 0.0
@@ -107,7 +107,7 @@ class Ramp(Source):
     unit: str | None = None
 
     def check(self, element: str) -> None:
-        """Check that the time is not negative, and that the slope leads to ``end``."""
+        """Check that the time is not negative, and that the slope leads towards ``end``."""
         validate.not_negative(element, "time", self.time)
         if self.end is not None and self.end != self.start and not (self.end - self.start) * self.slope > 0.0:
             rule = f"slope = {self.slope:g} does not lead from start = {self.start:g} to end = {self.end:g}"
@@ -129,7 +129,10 @@ class Ramp(Source):
 
 @block("sequence")
 class Sequence_(Source):  # noqa: N801 (Sequence is a type)
-    """Values at given times, constant or linear between the times. ``repeat``: start again after the last time."""
+    """Values at given times. With ``repeat``, the sequence starts again after the last time.
+
+    Each value is constant until the next time. With ``interpolate``, the values are linear between the times.
+    """
 
     times: Sequence[float]
     values: Sequence[float]
@@ -185,13 +188,14 @@ def interpolated(c: Context, x: Sequence[float], y: Sequence[float], at: Num) ->
 
 @block("input")
 class Input(Source):
-    """Operator input: command ``label`` of the simulation, set by a person or a program. The viewer shows a slider.
+    """Operator input: a command that a person or a program sets. The viewer shows a slider.
 
-    The deflection is the distance of the command from the default, relative to the range on that side. A deflection
-    below ``dead_zone`` counts as 0. ``curve`` above 1 reduces small deflections, for example ``curve = 3`` by the third
-    power.
-    ``keys``: two keyboard keys (decrease, increase), or one key for a ``switch`` (0 or 1). ``axis``: a gamepad axis, or
-    a button for a switch. The default of ``lower`` is -1, or 0 for a switch. Values outside the range are clipped.
+    ``label`` is the name of the command, by default the name of the block. ``keys`` are two keyboard keys (decrease,
+    increase), or one key for a ``switch`` (0 or 1). ``axis`` is a gamepad axis, or a button for a switch. The default
+    of ``lower`` is -1, or 0 for a switch. The block clips values to the range.
+
+    The deflection is the distance from the default, divided by the range on the same side of the default. Deflections
+    below ``dead_zone`` count as 0. ``curve`` is an exponent. Values above 1 reduce small deflections.
     """
 
     default: float = 0.0
@@ -255,10 +259,9 @@ class Input(Source):
 
 @block("noise")
 class Noise(Source):
-    """Normal random numbers with standard deviation ``sigma``, new in each sample. ``size`` > 1 gives a vector.
+    """Normal random numbers with standard deviation ``sigma``. Each sample has new numbers. ``size`` > 1 is a vector.
 
-    The numbers depend only on the block, the seed, the world and the sample, not on the number of worlds. The numbers
-    repeat after a reset.
+    The numbers depend only on the block, the seed, the world and the sample. The numbers repeat after a reset.
     """
 
     sigma: float = 1.0
@@ -286,7 +289,7 @@ class Noise(Source):
 
 @block("signal")
 class Signal(Source):
-    """Value of a signal of the simulation at the time of the sample, or several signals as one vector."""
+    """Value of a simulation signal at the time of the sample. A list of signals gives one vector."""
 
     signal: str | Sequence[str]
 
@@ -350,7 +353,7 @@ class Command(Block):
 
 
 def check_names(element: str, what: str, given: Any, hint: str) -> None:
-    """Check that the argument is a name or a list of names. Names of commands must differ."""
+    """Check that ``given`` is a name or a list of names. Names of commands must differ."""
     listed = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence) else []
     if not listed or not all(isinstance(name, str) and name for name in listed):
         raise validate.fail(element, f"{what} = {given!r} is no name", hint)

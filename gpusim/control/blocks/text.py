@@ -35,16 +35,16 @@ FUNCTIONS = tuple(sorted({*_PLAIN, *_OTHER, *TRIGONOMETRY}))
 
 
 MOST_OF_PYTHON = 4096
-"""Maximum length of the output of a Python function, per world."""
+"""Maximum length of a Python function's output in one world."""
 
 
 def _listed(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of inputs as a tuple. A single name gives a tuple with one entry."""
+    """Return names as a tuple. A single name gives a tuple with one entry."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 
 MOST_DEPTH, MOST_NUMBER = 200, 1e300
-"""Limits of a formula: nesting depth, and size of a number."""
+"""Limits of a formula: maximum nesting depth and maximum number."""
 
 
 @block("expression")
@@ -53,9 +53,9 @@ class Expression(Block):
 
     The formula may use arithmetic, powers, comparisons, ``and``, ``or``, ``not``, ``x if c else y``, the functions sin
     cos tan asin acos atan atan2 exp log pow sqrt abs floor round min max, and the constants pi and inf. The inputs of
-    the block are ``names`` in this order, or by default the names in the formula in alphabetical order. A division by
-    zero returns zero. Except for whole exponents from 1 to 8, powers of zero and of negative numbers are zero. Vectors
-    are evaluated component by component.
+    the block are ``names``. By default, they are the names in the formula in alphabetical order. Division by zero gives
+    0. Powers of zero and of negative numbers are 0, except powers with ``**`` and an integer exponent from 0 to 8. The
+    block evaluates vectors component by component.
     """
 
     text: str
@@ -104,7 +104,7 @@ class Expression(Block):
 
 
 def _deeper(node: ast.expr, most: int) -> bool:
-    """Return whether the nesting is deeper than ``most``, without recursion."""
+    """Return whether the nesting is deeper than ``most``. Do not use recursion."""
     level: list[ast.AST] = [node]
     for _ in range(most):
         level = [child for part in level for child in ast.iter_child_nodes(part)]
@@ -209,7 +209,7 @@ class _Reader:
         return left + right if sign is ast.Add else left - right if sign is ast.Sub else left * right
 
     def _power(self, base: Num, node: ast.expr, exponent: Num) -> Num:
-        """Compute whole powers from 0 to 8 by products. Other powers of zero or of a negative base are 0."""
+        """Compute powers with integer exponents from 0 to 8 by products. Other powers of a base <= 0 are 0."""
         assert self._c is not None
         t = self._c.trace
         if isinstance(node, ast.Constant) and isinstance(node.value, int) and 0 <= node.value <= 8:
@@ -238,11 +238,11 @@ class _Reader:
 
 @block("python")
 class Python(Block):
-    """Python function ``function(time, inputs)``. ``inputs`` contains an array for each input by name.
+    """Python function ``function(time, inputs)``. ``inputs`` is a dict of arrays by input name.
 
-    The arrays and the result have the shape (worlds,) or (worlds, n), with one entry for each world in which a sample
-    is due. A diagram with a ``python`` block runs on the host. If the function keeps a state, a reset of the worlds
-    does not reset this state, and files do not store this state.
+    The arrays and the result are (worlds,) or (worlds, n), with one entry per world in which a sample is due. A diagram
+    with a ``python`` block runs on the host. If the function has a state, a reset of worlds does not reset this state,
+    and files do not store it.
     """
 
     function: Callable[..., Any]

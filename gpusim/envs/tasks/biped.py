@@ -55,15 +55,15 @@ class BipedWalk(Task):
         return np.abs(s["body.pelvis.linear_velocity"][:, 0] - goal["speed"])
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return a reward for the goal speed, a pelvis that stays on the x axis without rotation, and small actions."""
+        """Return a reward for the goal speed, a straight walk along the x axis, a steady pelvis and small actions."""
         aside = np.abs(s["body.pelvis.linear_velocity"][:, 1]) + np.abs(s["body.pelvis.position"][:, 1])
         turned = np.abs(s["body.pelvis.angular_velocity"]).sum(axis=1)
         return 0.3 + np.exp(-10.0 * self._miss(s, goal) ** 2) - 0.2 * aside - 0.02 * turned - 0.01 * (action**2).sum(1)
 
     def terminated(self, s: Signals, goal: Goals) -> Array:
-        """Return a mask (num_envs,) of the worlds whose robot has fallen."""
+        """Return a mask of the worlds whose robot has fallen (num_envs,)."""
         return s["body.pelvis.position"][:, 2] < FALLEN
 
     def success(self, s: Signals, goal: Goals) -> Array:
-        """Return a mask (num_envs,) of the worlds whose robot stands and walks at the goal speed."""
+        """Return a mask of the worlds whose robot stands and walks at the goal speed (num_envs,)."""
         return (self._miss(s, goal) < 0.1) & ~self.terminated(s, goal)

@@ -13,7 +13,7 @@ from gpusim.simulation import Simulation
 from gpusim.typing import Array
 
 LOAD = (0.5 * 300.0 + 500.0) * 3.0 * GRAVITY
-"""Moment of the weights of boom and load about the hinge when the boom is level, N m."""
+"""Moment of boom and load weight about the hinge of the level boom, N m."""
 
 
 class BoomCraneLift(Task):
@@ -38,7 +38,7 @@ class BoomCraneLift(Task):
     start = {"joint.hinge.position": Uniform(-0.25, 0.75)}
 
     def begin(self, sim: Simulation, worlds: Array, drawn: Mapping[str, Array]) -> dict[str, Array]:
-        """Return the pressure of chamber A that holds the boom at the drawn angle."""
+        """Return the pressure in chamber A that holds the boom at the drawn angle."""
         cos, sin = np.cos(drawn["joint.hinge.position"]), np.sin(drawn["joint.hinge.position"])
         x, z = ROD_PIN * cos - BASE_PIN[0], ROD_PIN * sin - BASE_PIN[1]
         arm = ROD_PIN * (z * cos - x * sin) / np.hypot(x, z)
@@ -57,10 +57,10 @@ class BoomCraneLift(Task):
         return np.abs(goal["angle"] - s["joint.hinge.position"])
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return a reward that rises towards the goal, most steeply within 1 degree of it."""
+        """Return a reward that rises towards the goal, most steeply in the last degree."""
         error = self._error(s, goal)
         return -2.0 * error + np.exp(-60.0 * error) - 0.02 * action[:, 0] ** 2
 
     def success(self, s: Signals, goal: Goals) -> Array:
-        """Return a mask (num_envs,) of the worlds within 0.5 degrees of the goal."""
+        """Return a mask of the worlds within 0.5 degrees of the goal (num_envs,)."""
         return self._error(s, goal) < np.radians(0.5)

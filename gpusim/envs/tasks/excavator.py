@@ -18,7 +18,10 @@ JOINTS = [f"joint.{name}.{what}" for what in ("position", "velocity") for name i
 
 
 class ExcavatorReach(Task):
-    """Move the bucket's hinge to a goal point with four levers. Success: within 10 cm of the goal at the end."""
+    """Move the bucket's hinge to a goal point with four levers.
+
+    Success: at the end, the hinge is within 10 cm of the goal.
+    """
 
     scene = "excavator"
     parameters = {"undercarriage": "fixed", "stones": 0}
@@ -45,12 +48,12 @@ class ExcavatorReach(Task):
         return np.linalg.norm(np.stack([x, y, goal["height"]], axis=1) - s["body.bucket.position"], axis=1)
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return a reward that rises towards the goal, most steeply within 10 cm of it."""
+        """Return a reward that rises towards the goal, most steeply in the last 10 cm."""
         gap = self._gap(s, goal)
         return -gap + np.exp(-10.0 * gap) - 0.02 * (action**2).mean(axis=1)
 
     def success(self, s: Signals, goal: Goals) -> Array:
-        """Return a mask (num_envs,) of the worlds whose bucket hinge is within 10 cm of the goal."""
+        """Return a mask of the worlds whose bucket hinge is within 10 cm of the goal (num_envs,)."""
         return self._gap(s, goal) < 0.1
 
 
@@ -65,11 +68,11 @@ class Load:
     """Positions of the bucket and the stones.
 
     Attributes:
-        way: vector from the middle of the bucket to the mean position of the stones that are not dumped,
+        way: vector from the middle of the bucket to the mean position of the stones that are not dumped
             (num_envs, 3), m.
-        carried: number of lifted stones in the bucket, (num_envs,). A partly lifted stone counts as a fraction.
-        dumped: number of stones on the ground next to the trench, (num_envs,).
-        bucket: middle of the bucket, (num_envs, 3), m.
+        carried: number of lifted stones in the bucket (num_envs,). A partly lifted stone counts as a fraction.
+        dumped: number of stones on the ground next to the trench (num_envs,).
+        bucket: middle of the bucket (num_envs, 3), m.
     """
 
     way: Array
@@ -79,7 +82,10 @@ class Load:
 
 
 class ExcavatorDig(Task):
-    """Scoop stones out of a trench, swing to a side and dump them. Success: at least three dumped stones at the end."""
+    """Scoop stones out of a trench, swing to a side and dump the stones.
+
+    Success: at the end, at least three stones are dumped.
+    """
 
     scene = "excavator"
     parameters = {"undercarriage": "fixed", "stones": STONES}
@@ -93,13 +99,13 @@ class ExcavatorDig(Task):
     render_options = {"camera": Camera((4.4, -3.2, 2.6), (1.7, 0.0, 0.5))}
 
     MIDDLE: ClassVar[tuple[float, float, float]] = (0.2, 0.0, 0.08)
-    """Middle of the bucket, bucket frame, m."""
+    """Middle of the bucket in the bucket frame, m."""
     REACH: ClassVar[float] = 0.3
-    """Distance from the middle of the bucket within which a stone is in the bucket, m."""
+    """A stone closer than this to the middle of the bucket is in the bucket, m."""
     LIFTED: ClassVar[tuple[float, float]] = (0.12, 0.6)
     """Heights above which a stone counts as partly lifted and as fully lifted, m."""
     ASIDE: ClassVar[float] = 0.65
-    """Distance from the middle of the trench beyond which a stone is dumped, m."""
+    """A stone on the ground is dumped if it is farther than this from the middle of the trench, m."""
 
     def load(self, s: Signals) -> Load:
         """Return the positions of the bucket and the stones."""
@@ -122,16 +128,16 @@ class ExcavatorDig(Task):
         return np.concatenate([s.array[:, :8], load.bucket, load.way, np.stack(counts, axis=1), action], axis=1)
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return a reward for a bucket near the stones, for lifted stones, and most for dumped stones."""
+        """Return a reward for a bucket near the stones and for lifted stones, and a larger one for dumped stones."""
         load = self.load(s)
         carried, side = np.minimum(load.carried, 5.0), np.minimum(np.abs(load.bucket[:, 1]), 1.0)
         near = -0.3 * np.minimum(np.linalg.norm(load.way, axis=1), 2.0) * np.exp(-carried)
         return near + carried * (0.3 + 0.5 * side) + 1.5 * load.dumped - 0.01 * (action**2).mean(axis=1)
 
     def terminated(self, s: Signals, goal: Goals) -> Array:
-        """Return a mask (num_envs,) of the worlds whose bucket is farther away than an intact arm can reach."""
+        """Return a mask of the worlds whose bucket is out of reach of an intact arm (num_envs,)."""
         return np.linalg.norm(s["body.bucket.position"], axis=1) > FAR
 
     def success(self, s: Signals, goal: Goals) -> Array:
-        """Return a mask (num_envs,) of the worlds with three or more dumped stones."""
+        """Return a mask of the worlds with three or more dumped stones (num_envs,)."""
         return self.load(s).dumped >= 3

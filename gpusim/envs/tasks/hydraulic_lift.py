@@ -12,11 +12,14 @@ from gpusim.simulation import Simulation
 from gpusim.typing import Array
 
 AREA_A, AREA_B, TANK = 0.25 * np.pi * 0.04**2, 0.25 * np.pi * (0.04**2 - 0.02**2), 1e5
-"""Piston areas, m2, and tank pressure, Pa, of the scene."""
+"""Piston areas (m2) and tank pressure (Pa) of the scene."""
 
 
 class HydraulicLift(Task):
-    """Lift a load to a goal height with a hydraulic valve. Success: within 5 mm of the goal at the end."""
+    """Lift a load to a goal height with a hydraulic valve.
+
+    Success: at the end, the load is within 5 mm of the goal.
+    """
 
     scene = "hydraulic_lift"
     parameters = {"position": 0.2}
@@ -37,7 +40,7 @@ class HydraulicLift(Task):
     start = {"joint.rail.position": Uniform(0.05, 0.45)}
 
     def begin(self, sim: Simulation, worlds: Array, drawn: Mapping[str, Array]) -> dict[str, Array]:
-        """Return the pressure of chamber A that carries the drawn mass."""
+        """Return the pressure in chamber A that holds the drawn mass."""
         return {"cylinder.lift.pressure_a": (9.81 * drawn["body.load.mass"] + AREA_B * TANK) / AREA_A}
 
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
@@ -55,10 +58,10 @@ class HydraulicLift(Task):
         return np.abs(goal["height"] - s["joint.rail.position"])
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return a reward that rises towards the goal, most steeply within 1 cm of it."""
+        """Return a reward that rises towards the goal, most steeply in the last centimeter."""
         error = self._error(s, goal)
         return -5.0 * error + np.exp(-100.0 * error) - 0.02 * action[:, 0] ** 2
 
     def success(self, s: Signals, goal: Goals) -> Array:
-        """Return a mask (num_envs,) of the worlds whose load is within 5 mm of the goal."""
+        """Return a mask of the worlds whose load is within 5 mm of the goal (num_envs,)."""
         return self._error(s, goal) < 5e-3

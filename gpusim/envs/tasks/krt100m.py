@@ -13,7 +13,10 @@ STEER = 0.035
 
 
 class Krt100mDrive(Task):
-    """Drive the robot without its trailer to a goal point. Success: within 30 cm of the goal at the end."""
+    """Drive the robot without a trailer to a goal point.
+
+    Success: at the end, the robot is within 30 cm of the goal.
+    """
 
     scene = "krt100m"
     parameters = {"obstacle": "none", "trailer": False}
@@ -27,7 +30,7 @@ class Krt100mDrive(Task):
     randomize = {"body.chassis.mass": Scale(0.8, 1.3)}
 
     def _way(self, s: Signals, goal: Goals) -> tuple[Array, Array]:
-        """Return the vector from the robot to the goal, (2, num_envs), world frame, m."""
+        """Return the vector from the robot to the goal in the world frame (2, num_envs), m."""
         x, y, _ = s["body.chassis.position"].T
         return goal["x"] - x, goal["y"] - y
 
@@ -53,5 +56,5 @@ class Krt100mDrive(Task):
         return -0.1 * gap + np.exp(-2.0 * gap)
 
     def success(self, s: Signals, goal: Goals) -> Array:
-        """Return a mask (num_envs,) of the worlds whose robot is within 30 cm of the goal."""
+        """Return a mask of the worlds whose robot is within 30 cm of the goal (num_envs,)."""
         return self._gap(s, goal) < 0.3
