@@ -36,7 +36,10 @@ def kinetic_energy(w: StepBuffers) -> Array:
 
 
 def potential_energy(now: StateReader) -> Array:
-    """Return the potential energy of gravity and springs (num_worlds,), J. The zero of gravity is at the world origin."""
+    """Return the potential energy of gravity and springs (num_worlds,), J.
+
+    The potential energy of gravity is zero at the world origin.
+    """
     p, x = now.parameters, now.state["position"]
     weight = p["gravity_scale"] * p["mass"] * rotations.dot(p["gravity"][:, None, :], x)
     total = -np.sum(np.where(now.model.topology.dynamic, weight, 0.0), axis=1)
