@@ -218,14 +218,17 @@ def add_encoder(
             signal ``sensor.<label>.position.time``.
 
     Raises:
-        ModelError: the joint does not exist, ``counts`` is below 1, the latency is negative, or a rate or latency is
-            above the maximum.
+        ModelError: the joint does not exist or has several coordinates, ``counts`` is below 1, the latency is negative,
+            or a rate or latency is above the maximum.
     """
     element = f"encoder '{label}'"
     found = next((j for j in b.joints if j.label == joint), None)
     if found is None:
         known = ", ".join(j.label for j in b.joints[:20]) or "none"
         raise validate.fail(element, f"there is no joint '{joint}'", f"name one; there are: {known}")
+    coordinates = len(joint_type(found.kind).kinds(found))
+    if coordinates != 1:
+        raise validate.fail(element, f"joint '{joint}' has {coordinates} coordinates", "name a joint with one")
     if isinstance(counts, bool) or not isinstance(counts, int | np.integer) or counts < 1:
         raise validate.fail(element, f"counts = {counts!r} is no whole number of at least 1", "give steps a turn")
     late = _latency(element, latency, max_latency, max_rate)

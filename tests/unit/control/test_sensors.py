@@ -221,3 +221,10 @@ def test_what_worlds_may_not_be_given(name: str, value: float, words: str) -> No
 def test_rates_and_latencies_that_do_not_fit(given: dict[str, float], words: str) -> None:
     with pytest.raises(ModelError, match=naming(words)):
         table(**given)
+
+
+def test_an_encoder_needs_a_single_coordinate() -> None:
+    b = ModelBuilder()
+    b.add_joint_ball(-1, b.add_body(1.0, (1, 1, 1)), label="ball")
+    with pytest.raises(ModelError, match=naming("encoder 'ball' 4")):
+        add_encoder(b, "ball", "e", 100)
