@@ -205,7 +205,7 @@ def _writable(folder: Path) -> Iterator[None]:
 
 
 def _concerns(error: OSError, folder: Path) -> bool:
-    """Return whether an error names no file, or a file in ``folder``, or a folder that contains ``folder``."""
+    """Return whether an error may be about ``folder``: it names no file, a file in it, or a folder around it."""
     if not isinstance(error.filename, str | os.PathLike):
         return True
     file = Path(error.filename).absolute()

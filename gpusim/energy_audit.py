@@ -168,7 +168,7 @@ class _Kick:
         return found
 
     def since(self, last: _Kick, booked: Powers) -> Powers:
-        """Return the works from the kick ``last`` to this kick. ``booked``: result of :meth:`parts` of ``last``."""
+        """Return the work between kick ``last`` and this kick. ``booked``: result of :meth:`parts` of ``last``."""
         h = self.before
         share = (1.0, 0.0) if self.semi_implicit else (0.5, 0.5)
         works = {name: h * (share[0] * last.powers[name] + share[1] * power) for name, power in self.powers.items()}

@@ -120,7 +120,7 @@ def filling(liquid: Array, taken: Array, void: Array) -> Array:
 
     Args:
         liquid, void: volumes of the oil and of the void in the inlet (m3).
-        taken: displaced volume of a full motor in the step (m3).
+        taken: volume (m3) that the motor displaces in the step if oil fills it completely.
     """
     share = np.maximum(liquid, LEAST_FILLING * taken) / np.where(taken > 0.0, taken, 1.0)
     return np.where((void > 0.0) & (liquid < taken), share, 1.0)

@@ -219,8 +219,8 @@ class HydraulicCylinder(ActuatorType):
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the settings of the valve command or the brake command.
 
-        The valve command is -1 (retract) to 1 (extend), and 0 is safe. For the brake, on is safe. A brake without force
-        has no effect.
+        The valve command is -1 (retract) to 1 (extend). Its safe value is 0. The safe value of the brake is 1
+        (applied). A brake without force has no effect.
         """
         if name == "brake":
             idle = float(spec.params["brake_force"]) == 0.0

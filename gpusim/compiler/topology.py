@@ -234,7 +234,7 @@ class Topology:
 
     @cached_property
     def free(self) -> Array:
-        """Return True for movable bodies without joints and couplings, (bodies,)."""
+        """Return a mask (bodies,) of the movable bodies that have no joint and no coupling."""
         joined = np.zeros(self.num_bodies + 1, dtype=bool)
         joined[self.constraint_bodies] = True
         return self.dynamic & ~joined

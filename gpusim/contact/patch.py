@@ -1,9 +1,9 @@
 """Friction of a round patch that slides and spins at once (Contensou 1963, Erismann).
 
-The symbols are sliding speed v, spin w, patch radius a, normal force N, and eps = v/(a w). The force mu N f(eps)
-opposes the sliding, the torque mu N a t(eps) opposes the spin. At every point of the patch, the friction mu p opposes
-the velocity of this point. p is the pressure. For a ring of radius rho a, f and t are means over the angle x around the
-ring:
+The symbols are sliding speed v, spin w, patch radius a, normal force N, and eps = v/(a w). The force is mu N f(eps) and
+opposes the sliding. The torque is mu N a t(eps) and opposes the spin. At every point of the patch, the friction mu p
+opposes the velocity of this point. p is the pressure. For a ring of radius rho a, f and t are means over the angle x
+around the ring:
 
     f = mean (eps + rho sin x)/q,  t = rho mean (rho + eps sin x)/q,  q^2 = eps^2 + rho^2 + 2 eps rho sin x
 

@@ -46,7 +46,8 @@ class Shoe(Checked):
     Attributes:
         size: length along the track, width and thickness (m).
         mass: mass (kg) of one shoe.
-        guide: height (m) of the two guide horns. The wheels run between the horns. 0 means no horns.
+        guide: height (m) of the two guide horns. The wheels run between the horns. A shoe with ``guide=0`` has no
+            horns.
         clearance: distance (m) from the wheels to a horn. The simulation is slower if this distance is below
             ``SolverConfig(contact_margin)``.
         material: material of the pad.

@@ -34,7 +34,7 @@ def add_ray_sensor(
     * ``sensor.<label>.point`` (n, 3), m: hit point in the world frame, or the end of the ray without a hit.
     * ``sensor.<label>.normal`` (n, 3): outward unit normal at the hit point in the world frame, or zeros without a hit.
 
-    The signals need no trial step, so diagrams can read them. The sensor does not change the motion.
+    Diagrams can read the signals. The sensor does not change the motion.
 
     Args:
         site: site index, from ``add_site``.

@@ -105,7 +105,7 @@ def add_shape_cone(
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule. The message names the shape, the rule and the fix.
+        ModelError: a value breaks a rule.
     """
     element = shape_element(self, label)
     params: dict[str, Any] = {

@@ -176,7 +176,7 @@ def add_shape_superellipsoid(
         The shape's index.
 
     Raises:
-        ModelError: a value breaks a rule. The message names the shape, the rule and the fix.
+        ModelError: a value breaks a rule.
     """
     element = shape_element(self, label)
     powers = validate.numbers(element, "exponents", exponents, 2)

@@ -55,7 +55,7 @@ class CudaBackend(CudaMemory):
         fast: whether the compiler fuses multiplies with adds. The kernels are then faster, but the results differ from
             the results on a CPU.
         specialize: True specializes the first build for the sizes of this model. False specializes no build. By
-            default, only the full build of a fused launch with SPECIALIZED_FROM or more worlds is specialized.
+            default, the backend specializes the full build if a fused launch has at least SPECIALIZED_FROM worlds.
 
     Raises:
         ModelError: CuPy is missing, or the GPU does not exist.

@@ -261,7 +261,7 @@ class Component(Block):
             raise validate.fail(element, f"index = {self.index!r} is no whole number of at least 0", "give one")
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the shape of the selected components, with the input's unit."""
+        """Return the size of the output, and the unit of the input."""
         listed = [self.index] if isinstance(self.index, int) else list(self.index)
         if max(listed) >= given["in"].size:
             raise ModelError(f"index = {max(listed)} is not within a wire of {given['in'].size}; give a smaller one")

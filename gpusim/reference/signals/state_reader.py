@@ -257,7 +257,7 @@ class StateReader:
         return wrapping.find_paths(self.model.topology.wrap, self.state["position"], self.rotation(), part)
 
     def path_rows(self, part: Array) -> list[tuple[Array, Array, Array]]:
-        """Return the Jacobians of the wrapped rope paths ``part``. See :func:`wrapping.rows`."""
+        """Return the Jacobians of some wrapped rope paths. ``part``: their indices. See :func:`wrapping.rows`."""
         return wrapping.rows(self.paths(part), self.model.topology.wrap, self.state["position"], part)
 
     def _value(self, kind: str, i: Array) -> Array:
