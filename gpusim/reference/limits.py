@@ -18,7 +18,7 @@ CONTACT_SHARE, CONTACT_STREAK = 0.1, 50
 """Contacts count as unconverged if the last sweep changes impulses by more than CONTACT_SHARE of the greatest load.
 The change must be that large in CONTACT_STREAK consecutive substeps, because impacts settle after a few substeps."""
 
-OPEN_LEVERS, OPEN_SUBSTEPS = 5.0, 10
+OPEN_LEVERS, OPEN_SUBSTEPS = 25.0, 10
 """A loop cannot close if the gap of a joint exceeds OPEN_LEVERS times the usual lever in OPEN_SUBSTEPS consecutive
 substeps."""
 LEAST_SPEED = 1e-6
