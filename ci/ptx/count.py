@@ -15,8 +15,9 @@ has the number of threads that it would have among 8192 worlds on an H200. The f
   memory line per cycle, and memory behind the L2 cache. The bounds do not apply to a single world, which cannot use a
   whole GPU.
 
-Counts depend on the state but not on the machine. The figures of LIMITED must be within ``ci/kernel_limits.json``,
-which ``--limits`` rewrites. The exit code is 1 if a figure exceeds its limit.
+Counts depend on the state but not on the machine. Only lines and sectors vary slightly with memory addresses.
+The figures of LIMITED must be within ``ci/kernel_limits.json``, which ``--limits`` rewrites. The exit code is 1 if a
+figure exceeds its limit.
 """
 
 from __future__ import annotations

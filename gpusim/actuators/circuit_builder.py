@@ -57,13 +57,9 @@ class HydraulicCircuit:
         return index
 
     def add_node(
-        self,
-        volume: float = 1e-3,
-        pressure: float | None = None,
-        bulk_modulus: float | None = None,
-        fixed: bool = False,
-        label: str | None = None,
-    ) -> int:
+        self, volume: float = 1e-3, pressure: float | None = None, bulk_modulus: float | None = None,
+        fixed: bool = False, label: str | None = None,
+    ) -> int:  # fmt: skip
         """Add a volume of oil, such as a line, a hose or a port.
 
         Args:
@@ -361,8 +357,7 @@ class HydraulicCircuit:
             viscous_friction: viscous friction (N s/m).
             dry_friction, brake_force: dry friction, and the additional friction at full brake command (N).
             piston_mass: mass that moves along the axis (kg). It has inertia, but no weight.
-            cushion_stiffness, cushion_damping, cushion_length: stiffness (N/m), damping (N s/m) and length (m) of the
-                end cushions.
+            cushion_stiffness, cushion_damping, cushion_length: of the end cushions (N/m, N s/m, m).
             label: unique name. The nodes are ``<label>_a`` and ``<label>_b``.
 
         Returns:
@@ -412,8 +407,7 @@ class HydraulicCircuit:
 
         Args:
             joint: joint index.
-            displacement: displacement per angle of the coordinate, gears included (m3/rad). Pressure at port A rotates
-                the motor forward.
+            displacement: displacement per angle, gears included (m3/rad). Pressure at port A rotates it forward.
             axis: index of the joint coordinate.
             volume: volume of each side of the motor with lines (m3).
             pressure: initial pressures of the ports (Pa), one number or a pair. Default: pressure of the tank.
