@@ -197,7 +197,7 @@ CONTACT_PHASES = (
     Phase(
         "solve_path",
         "path_items(w)",
-        room="w.articulated_places() * 6",
+        room="w.articulated_places() * 3",
         reads="color_first color_member color_size factor_blocks jacobian lower manifold pair_shapes path_columns "
         "path_count path_pivot path_start record_place scale",
         writes="path_w",
