@@ -376,7 +376,7 @@ def over_limits(results: Sequence[Result], limits: dict[str, dict[str, int]]) ->
 
 
 def _reported_limits(results: Sequence[Result], nvrtc: tuple[int, int], write: bool) -> list[str]:
-    """Compare with the limits file, or write it. Return the violations."""
+    """Compare with the limits file, or write it."""
     content = json.loads(LIMITS.read_text(encoding="utf-8"))
     version = ".".join(map(str, nvrtc))
     if write:

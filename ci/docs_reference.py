@@ -158,7 +158,7 @@ def signals() -> str:
 
 
 def _value(option: Any, hints: dict[str, Any]) -> str:
-    """Return the value that an option takes: its metavar, choices or type. A switch takes none."""
+    """Return the value that an option takes: its metavar, choices or type."""
     hint = hints[option.name]
     types = [t for t in (typing.get_args(hint) or (hint,)) if t is not type(None)]
     if option.metavar:

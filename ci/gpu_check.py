@@ -141,7 +141,7 @@ def _figures(result: Any) -> dict[str, Any]:
 
 
 def _compile(job: tuple[int, Any, str]) -> tuple[int, Any]:
-    """Compile one variant into the cache, in a separate process. A cached build has no figures."""
+    """Compile one variant into the cache, in a separate process."""
     import check_kernels
 
     from gpusim.backends.cuda.compile import compile_cuda
@@ -351,11 +351,6 @@ def _compare(case: Case, backend: str, steps: int, every: int = CHECK_EVERY, lim
         steps: number of steps.
         every: steps between two comparisons of bits.
         limit: seconds after which the comparison ends early.
-
-    Returns:
-        "same"; "same in N of M steps" if time was up; the first difference and its step; the error that ended the run;
-        or
-        "skipped: ..." for a missing package.
     """
     try:
         pair = [simulation_of(as_fused(case), "native", WORLDS), simulation_of(case, backend, WORLDS)]
@@ -459,7 +454,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_here(options: argparse.Namespace) -> int:
-    """Run one step in this process and leave its result. What it left before an error stays."""
+    """Run one step in this process and leave its result."""
     try:
         result = RUN[options.step](options)
     except Exception as error:  # any error belongs in the report

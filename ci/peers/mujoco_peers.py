@@ -82,7 +82,7 @@ def _stepped(own: PeerModel, model: Any, data: Any, state: Any) -> Callable[[int
 
 
 def _rollout(roll: Any, model: Any, states: Any, threads: int, own: PeerModel) -> Callable[[int], None]:
-    """Return a function that steps many worlds, starting at ``states``. ``hold`` applies to whole rollouts."""
+    """Return a function that steps many worlds, starting at ``states``."""
     import mujoco
 
     data = [mujoco.MjData(model) for _ in range(threads)]

@@ -146,10 +146,7 @@ def run_case(
 
 
 def _linked(case: Case) -> bool:
-    """Return whether a linked part finds the contacts, as on a first start, or a build in one piece.
-
-    Each launch covers both, one per number type.
-    """
+    """Return whether a linked part finds the contacts, as on a first start, or a build in one piece."""
     return (case.launch == "fused") == (case.dtype == "float32")
 
 
@@ -176,10 +173,7 @@ def _flag(native: Simulation, name: str) -> bool:
 
 
 def _prepare(sim: Simulation, lanes: int) -> None:
-    """Set the number of threads per world, with two worlds per block if they have one warp, and spoil the slabs.
-
-    The slabs count as unwritten, except the zero that says that no search has run.
-    """
+    """Set the number of threads per world, with two worlds per block if they have one warp, and spoil the slabs."""
     backend: Any = sim.backend
     backend._processors = PROCESSORS
     block = max(lanes, 2 * TILE)

@@ -147,7 +147,7 @@ def _bench_case(name: str) -> Case:
 
 
 def _shape(case: Case, model: Any, worlds: int) -> Any:
-    """Return the launch shape of a case on an H200. H100s have the same."""
+    """Return the launch shape of a case on an H200."""
     sizes: Any = Simulation(model, 1, "native", config=SolverConfig(**case.config), launch="fused", threads=1).backend
     return launch_shape(sizes.sizes, sizes.layout.size, worlds, CARDS["h200"].gpu)
 

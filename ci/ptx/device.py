@@ -35,7 +35,7 @@ _end = 0
 
 
 def _take(size: int) -> int:
-    """Return the address of ``size`` bytes. Memory freed longest ago is reused first."""
+    """Return the address of ``size`` bytes."""
     global _end
     room = -(-(size + GAP) // ALIGN) * ALIGN
     waiting = _free.setdefault(room, [])

@@ -101,7 +101,7 @@ def make_ptx(
 
 
 def _library(inputs: list[str], text: Callable[[], str]) -> Path:
-    """Return a shared library of C++ that includes executor.hpp. ``text`` is only called if the cache lacks ``inputs``.
+    """Return a shared library of C++ that includes executor.hpp.
 
     Raises:
         CompileError: no compiler, or an error in the text.

@@ -118,10 +118,8 @@ def _chooses(s: Instruction) -> bool:
 
 
 def _only_compared(function: Function, s: Instruction) -> bool:
-    """Return whether only comparisons, which treat all zeros as equal, read the result, also through further extremes.
-
-    NVRTC turns ``a > c || b > c`` into ``max(a, b) > c``.
-    """
+    """Return whether only comparisons, which treat all zeros as equal, read the result, also through further
+    extremes."""
     waiting, seen, compared = [_written(s)], set(), False
     while waiting:
         register = waiting.pop()

@@ -96,7 +96,7 @@ def _has(module: Module, name: str, form: str) -> bool:
 
 
 class _FunctionWriter(Instructions):
-    """Writer of the C++ of one function. It adds to ``sites``."""
+    """Writer of the C++ of one function."""
 
     def __init__(self, module: Module, function: Function, sites: list[Site]) -> None:
         super().__init__(function.registers, {x.name for x in function.locals}, module.shared, set(module.tables))
@@ -114,7 +114,7 @@ class _FunctionWriter(Instructions):
         return f"(u8*){'' if name in self._results else '&'}{symbol(name)}"
 
     def lines(self, counted: dict[int, int]) -> list[str]:
-        """Return the lines of the function. ``counted``: numbers of basic blocks by the index of their start."""
+        """Return the lines of the function."""
         f, body = self._function, []
         for k, s in enumerate(f.body):
             if k in counted:

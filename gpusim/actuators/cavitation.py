@@ -77,8 +77,7 @@ def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
 def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Array]:
     """Return Newton's step with the upper bound ``most`` for each node, and a mask of the nodes at this bound.
 
-    All nodes with a finite bound start at the bound. Each round releases more nodes. ``matrix`` must be an M-matrix
-    (Chandrasekaran, A special case of the complementary pivot problem, 1970).
+    ``matrix`` must be an M-matrix (Chandrasekaran, A special case of the complementary pivot problem, 1970).
     """
     held, own = np.isfinite(most), np.eye(error.shape[1])
     while True:

@@ -249,7 +249,7 @@ class CircuitSolve:
         return np.where(speed > 0.0, ends[0], ends[1])
 
     def _middle_stroke(self, work: StepBuffers, row: int, n: int) -> Array:
-        """Return the stroke in the middle of the step (m). Also store the geometric and the integrated stroke."""
+        """Return the stroke in the middle of the step (m)."""
         group = work.groups["oil_cylinder"]
         stroke = work.axis_position[:, group.axis[n]] - work.broadcast(group.params["length_offset"])[:, n]
         oil = group.state["oil_stroke"][:, n].astype(np.float64)
@@ -307,7 +307,7 @@ class CircuitSolve:
         return np.asarray(np.matmul(self.area, speed[..., None].astype(np.float64))[..., 0] + self.void / self.h)
 
     def _settled(self, low: Array, start: Array, p: Array, load: Array) -> tuple[Array, Array]:
-        """Return pressures and voids (m3) after the step. In ``low`` worlds, the vapor pressure is a lower bound."""
+        """Return pressures and voids (m3) after the step."""
         if not low.any():
             return p, np.zeros_like(p)
         settled, void = settle(self, np.where(low[:, None], start, p), load)

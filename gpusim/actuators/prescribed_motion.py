@@ -110,7 +110,7 @@ class PrescribedMotion(ActuatorType):
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
     def _jerk(self, group: Group, work: Any) -> Array:
-        """Return j (m/s3 or rad/s3) in the first substep of a step. It is 0 if the path is not smooth."""
+        """Return j (m/s3 or rad/s3) in the first substep of a step."""
         x, v, a = (work.control[:, group.control[name]] for name in self.commands)
         before = work.state.arrays["command_before"]
         x0, v0, a0 = (before[:, group.control[name]] for name in self.commands)

@@ -107,11 +107,7 @@ class AccuracyWatch:
         return f"{count} {'substep' if count == 1 else 'substeps'} ended before the solve converged{self._settling()}"
 
     def _settling(self) -> str:
-        """Return why solves end early, and the setting that fixes this.
-
-        In a direct solve, ``iterations`` limits how often joints switch between limit, slip and stick. With contacts,
-        more iterations do not always help.
-        """
+        """Return why solves end early, and the setting that fixes this."""
         c = self._config
         if not c.direct:
             return f"; give more iterations: SolverConfig(iterations={2 * c.iterations})"

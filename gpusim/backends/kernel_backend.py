@@ -297,7 +297,7 @@ class KernelBackend(ABC):
         return {g.type.name: g for g in self._state.groups}
 
     def _pack_actuators(self) -> None:
-        """Pack the variables of each kind into one array (num_worlds, variables, n). The groups get views."""
+        """Pack the variables of each kind into one array (num_worlds, variables, n)."""
         self.packed_state: dict[str, Array] = {}
         for group in self._state.groups:
             if not group.type.variables:
@@ -392,10 +392,7 @@ class KernelBackend(ABC):
         self._pass_on(before)
 
     def _pass_on(self, before: bytes | None) -> None:
-        """Pass changed arguments to the kernels, and mark the host's work arrays as out of date.
-
-        ``before``: the arguments before the change, or None if they did not change.
-        """
+        """Pass changed arguments to the kernels, and mark the host's work arrays as out of date."""
         if self._work is not None:
             self._work_stale = True
         if before is not None and self.arguments.tobytes() != before:

@@ -131,10 +131,7 @@ class _CpuTimer(_Timer):
 
 
 class _GpuTimer(_Timer):
-    """Timer of single launches with CUDA events.
-
-    The GPU first writes zeros until all launches of a step are queued. So the launches run without gaps.
-    """
+    """Timer of single launches with CUDA events."""
 
     def __init__(self, backend: CudaBackend) -> None:
         import cupy

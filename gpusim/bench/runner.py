@@ -168,7 +168,7 @@ def run_case(case: Case, model: Model, backend: str, options: Options, record: R
 
 
 def _profile(sim: Simulation, case: Case, record: Record) -> None:
-    """Profile a case. If the profile fails, store the reason and keep all other results."""
+    """Profile a case."""
     if case.restart:
         sim.reset()
         command(sim, 0)

@@ -446,7 +446,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
 
 
 def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any, kinematic: bool) -> dict[str, Any]:
-    """Check mass, inertia and center of mass of a body. NaN marks values to compute from the shapes."""
+    """Check mass, inertia and center of mass of a body."""
     if mass is None and inertia is not None:
         raise validate.fail(
             element,

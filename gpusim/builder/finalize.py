@@ -151,10 +151,7 @@ def _by_kind(specs: list[_Spec]) -> dict[str, list[_Spec]]:
 
 
 def _controls(actuators: list[ActuatorSpec]) -> dict[str, int]:
-    """Return the column of every command by name.
-
-    The values that the actuators get come first. The inputs of commands with a delay, a lag or an integrator follow.
-    """
+    """Return the column of every command by name."""
     names = [name for spec in actuators for name in applied_names(spec)]
     names += [name for spec in actuators if is_late(spec) for name in command_names(spec)]
     return {name: column for column, name in enumerate(names)}
@@ -191,7 +188,7 @@ def _control_map(builder: Elements, controls: dict[str, int], ui_hints: dict[str
 
 
 def _bind(bound: dict[str, str], element: str, item: OperatorInput) -> None:
-    """Reserve the keys and the gamepad axis or button of an input. Raise a ModelError if one is already in use."""
+    """Reserve the keys and the gamepad axis or button of an input."""
     part = f"{'button' if item.switch else 'axis'} {item.axis!r}"
     for name in [*(f"key {key!r}" for key in item.keys), *([part] if item.axis else [])]:
         if name in bound:
@@ -201,7 +198,7 @@ def _bind(bound: dict[str, str], element: str, item: OperatorInput) -> None:
 
 
 def _add_inputs(diagrams: list[DiagramSpec], controls: dict[str, int]) -> Array:
-    """Add columns for operator inputs of diagrams after the columns of actuators. Return the inputs' initial values."""
+    """Add columns for operator inputs of diagrams after the columns of actuators."""
     driver: dict[str, str] = {}
     bound = {f"button {STOP_BUTTON!r}": "the emergency stop"}
     defaults = []
@@ -268,10 +265,7 @@ def _group(
 
 
 def _place_clamped(groups: list[Group]) -> None:
-    """Number the actuators with a separate limit on each axis row, like the kernels.
-
-    The order is by kind, then by actuator.
-    """
+    """Number the actuators with a separate limit on each axis row, like the kernels."""
     count: Counter[int] = Counter()
     for group in sorted(groups, key=lambda g: g.type.name):
         if not group.type.clamped:
@@ -387,7 +381,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
 
 
 def _body_sides(bodies: Array, dynamic: Array) -> Array:
-    """Return the indices of the constraint sides at each dynamic body. Unused entries contain the number of sides."""
+    """Return the indices of the constraint sides at each dynamic body."""
     count, slots = bodies.shape
     sides: list[list[int]] = [[] for _ in dynamic]
     for c in range(count):

@@ -196,7 +196,7 @@ def _film_recording(options: RenderOptions, name: str, player: MotionPlayer, pai
 def _painter(
     options: RenderOptions, scene: Scene, source: Model | Simulation | MotionPlayer, worlds: Sequence[int]
 ) -> Offscreen:
-    """Return a renderer for the chosen worlds of a source. ``worlds`` lists the numbers of all worlds of the source."""
+    """Return a renderer for the chosen worlds of a source."""
     drawn = options.picture.drawn_worlds(worlds)
     from gpusim.viewer.offscreen import Offscreen
 

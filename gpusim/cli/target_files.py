@@ -260,7 +260,7 @@ def python_function(target: str) -> Callable[..., Any]:
 
 
 def _module_of(path: Path) -> ModuleType:
-    """Run a Python file as a module. The file can import other files in its folder."""
+    """Run a Python file as a module."""
     spec = importlib.util.spec_from_file_location(f"gpusim_file_{path.stem}", path)
     assert spec is not None and spec.loader is not None  # the suffix is .py
     module = importlib.util.module_from_spec(spec)

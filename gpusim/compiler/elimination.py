@@ -104,10 +104,7 @@ def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination,
 
 
 def _minimum_fill(neighbors: list[set[int]], among: list[int]) -> tuple[list[int], dict[int, set[int]]]:
-    """Order the pivots greedily by fill, then by depth in the tree, by degree and by index.
-
-    The smallest value always comes first.
-    """
+    """Order the pivots greedily by fill, then by depth in the tree, by degree and by index."""
     graph = [set(n) for n in neighbors]
     left = set(among)
     depth = [0] * len(graph)

@@ -43,7 +43,7 @@ def seams(shapes: Sequence[ShapeSpec], reach: Array) -> list[list[int]]:
 
 @dataclass
 class _Tile:
-    """A tile in the body's frame: triangles (n, 3, 3) and unit normals (n, 3). A plane has one arbitrary triangle."""
+    """A tile in the body's frame: triangles (n, 3, 3) and unit normals (n, 3)."""
 
     triangles: Array
     normals: Array

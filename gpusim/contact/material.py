@@ -150,7 +150,7 @@ def _friction(rule: str, first: float, second: float) -> float:
 
 
 def _arm(rule: str, first: float, second: float) -> float:
-    """Combine arms of rolling or spinning friction. If one arm is 0, the other applies, except with rule "first"."""
+    """Combine arms of rolling or spinning friction."""
     if rule != "first" and (first == 0.0 or second == 0.0):
         return max(first, second)
     return _friction("mean" if rule == "multiply" else rule, first, second)

@@ -120,7 +120,7 @@ def _shift(made: Picture, out: Picture, dx: float, dy: float) -> None:
 
 
 def _drawn(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], label: str) -> Picture:
-    """Lay out a diagram and all its subsystems. ``outer`` returns the signal name of an inport."""
+    """Lay out a diagram and all its subsystems."""
 
     def signal_of(port: Port) -> str | None:
         """Return the name of the signal at an output of a block or subsystem."""

@@ -12,7 +12,7 @@ Matrix = Sequence[Sequence[Number]]
 
 
 def _times(t: Trace, a: Number, b: Number) -> Number:
-    """Return a product. Products of plain numbers, and with zero or one, add no operation."""
+    """Return a product."""
     for x, y in ((a, b), (b, a)):
         if not isinstance(x, Num):
             if not isinstance(y, Num):

@@ -174,10 +174,7 @@ class RosBridge:
         ]
 
     def _meet(self) -> None:
-        """Wait in the first cycle until a controller is connected.
-
-        Zenoh drops messages that are published before their subscribers are known.
-        """
+        """Wait in the first cycle until a controller is connected."""
         end = wall.monotonic() + self._timeout
         while not self._met:
             heard = any(one.declared.matching_status.matching for one in (self._states, self._clock))

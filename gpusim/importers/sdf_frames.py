@@ -145,7 +145,7 @@ class Scope:
 
 
 def _origin_of(node: Node) -> str:
-    """Return the default reference frame for the pose of an element. It applies if relative_to is missing."""
+    """Return the default reference frame for the pose of an element."""
     return {"joint": node.words("child"), "frame": node.get("attached_to")}.get(node.tag, "")
 
 
@@ -274,10 +274,7 @@ def file_in(folder: Path) -> Path | None:
 
 
 def _merged(inner: Scope, scope: Scope) -> list[Node]:
-    """Return the elements of a model that is included with ``merge``.
-
-    The poses of these elements refer to a new frame at the model's pose.
-    """
+    """Return the elements of a model that is included with ``merge``."""
     frame = f"_merged__{inner.name}__model__"
     pose, source = inner.pose_node, inner.node.source
     children: list[Node] = []

@@ -88,7 +88,7 @@ def child(element: Element, name: str) -> Element | None:
 
 
 def _pose(document: Document, link: Element, element: Element) -> np.ndarray:
-    """Return the pose in <origin> as a matrix (4, 4). Roll, pitch and yaw are rotations about fixed axes."""
+    """Return the pose in <origin> as a matrix (4, 4)."""
     pose, origin = np.eye(4), child(element, "origin")
     if origin is None:
         return pose

@@ -91,7 +91,7 @@ _NAMED = 3
 
 
 class _Unread:
-    """Attributes that the importer does not use. Attributes with the same effect share one finding."""
+    """Attributes that the importer does not use."""
 
     def __init__(self) -> None:
         self.keys: dict[tuple[str, str, str], dict[str, Any]] = {}

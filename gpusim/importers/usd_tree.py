@@ -69,10 +69,7 @@ def span(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], first: Seque
 
 
 def _ends(joints: Sequence[UsdJoint]) -> dict[str, list[tuple[UsdJoint, str]]]:
-    """Return a dict: path of a body -> pairs (joint, path of the other body).
-
-    Joints that the file excludes from articulations come last. Distance joints are omitted.
-    """
+    """Return a dict: path of a body -> pairs (joint, path of the other body)."""
     ends: dict[str, list[tuple[UsdJoint, str]]] = {}
     for joint in sorted(joints, key=lambda joint: joint.excluded):
         if joint.kind != "distance":

@@ -146,11 +146,7 @@ def add_omni_wheel(
 
 
 def _barrel(radius: float, roller_radius: float, roller_angle: float, reach: float) -> dict[str, Any]:
-    """Return the sizes of the rollers.
-
-    A roller touches the wheel's cylinder along a line. The arc of the barrel goes through the middle and the ends of
-    this line.
-    """
+    """Return the sizes of the rollers."""
     inside = radius * math.cos(reach) - (radius - roller_radius)
     square, tangent = math.sin(roller_angle) ** 2, math.tan(reach)
     half = (radius * math.sin(reach) - square * tangent * inside) / math.cos(roller_angle)

@@ -159,10 +159,7 @@ def _circles(wheels: Wheels, shift: float) -> list[Circle]:
 
 
 def _entry(wheels: Wheels, shift: float) -> tuple[Array, Circle, float]:
-    """Return the first pin on the sprocket, the wheel before it, and the heading (rad) of the run between them.
-
-    This run is the common tangent of two wheels that has all wheels on its left side.
-    """
+    """Return the first pin on the sprocket, the wheel before it, and the heading (rad) of the run between them."""
     hub, *others = _circles(wheels, shift)
     best: list[tuple[float, Circle, float]] = []
     for other in others:
@@ -213,13 +210,13 @@ def _walk(wheels: Wheels, shift: float) -> tuple[list[Array], Array, Array]:
 
 
 def _length(wheels: Wheels, shift: float) -> float:
-    """Return the length of the track (m). This length is continuous and increases with the shift."""
+    """Return the length of the track (m)."""
     pins, end, _ = _walk(wheels, shift)
     return (len(pins) - 1) * wheels.pitch + float(np.linalg.norm(end - pins[-1]))
 
 
 def _march(wheels: Wheels, shift: float, count: int) -> tuple[Array, Array]:
-    """Return all pins. The pins of the last run are evenly spaced."""
+    """Return all pins."""
     pins, end, strands = _walk(wheels, shift)
     rest = count + 1 - len(pins)
     last = pins[-1]

@@ -34,7 +34,7 @@ STEP = 1e-6
 
 
 class _Loop:
-    """The optimization problem. Unknowns are the idler's shift and all pins except one that a sprocket tooth holds."""
+    """The optimization problem."""
 
     def __init__(self, wheels: Wheels, path: Path) -> None:
         circles = (wheels.sprocket, wheels.idler, *wheels.others)
@@ -128,7 +128,7 @@ def _turns(pins: Array) -> Array:
 
 
 def _solved(hessian: Array, slope: Array) -> Array:
-    """Return Newton's step. Shift an indefinite Hessian until it is positive definite."""
+    """Return Newton's step."""
     shift = 0.0
     while True:
         shifted = 0.5 * (hessian + hessian.T) + shift * np.eye(slope.size)

@@ -141,7 +141,7 @@ def _with_neighbors(vertices: Array, triangles: Array, chosen: Array) -> tuple[A
 
 
 def _morton_codes(vertices: Array, triangles: Array) -> Array:
-    """Return a number for each triangle. The numbers order the triangles' centroids along a space-filling curve."""
+    """Return a number for each triangle."""
     lower = vertices.min(axis=0)
     size = float((vertices.max(axis=0) - lower).max())
     scale = ((1 << 20) - 1) / size
@@ -192,7 +192,7 @@ def _nodes(vertices: Array, triangles: Array) -> Array:
 
 
 def _leaf_boxes(vertices: Array, triangles: Array, index: Array, first: Array, low: Array, high: Array) -> None:
-    """Fill the boxes of the leaves. ``first`` is the index of each leaf."""
+    """Fill the boxes of the leaves."""
     if not index.size:
         return
     number = np.minimum(LEAF * first[:, None] + np.arange(LEAF), len(triangles) - 1)
@@ -220,7 +220,7 @@ def _neighbors(vertices: Array, triangles: Array) -> Array:
 
 
 def _sorted_edges(triangles: Array, vertices: int) -> tuple[Array, Array]:
-    """Return sorted keys of all edges of triangles, and their order. Edges with the same ends have equal keys."""
+    """Return sorted keys of all edges of triangles, and their order."""
     here, there = triangles.ravel(), triangles[:, [1, 2, 0]].ravel()
     key = np.minimum(here, there).astype(np.int64) * vertices + np.maximum(here, there)
     if vertices * vertices * len(key) >= 2**63:

@@ -99,10 +99,7 @@ def _errors(w: StepBuffers) -> tuple[Array, Array]:
 
 
 def _worst(counts: Array, errors: Array) -> Array:
-    """Return the maximum of the errors of each world, or 0 for worlds outside ``counts``, (num_worlds,).
-
-    NaN propagates.
-    """
+    """Return the maximum of the errors of each world, or 0 for worlds outside ``counts``, (num_worlds,)."""
     return np.where(counts, np.max(errors, axis=1, initial=0.0), 0.0)
 
 

@@ -137,7 +137,7 @@ def _group_of(model: Model, body: int) -> set[int]:
 
 
 def _floats_after(model: Model, body: int) -> tuple[bool, bool]:
-    """Return the sort key for choosing a floating body. False comes first."""
+    """Return the sort key for choosing a floating body."""
     free = any(j.child == body and joint_type(j.kind).position_is == POSE for j in model.joints)
     carried = any(j.child == body and spans(j) for j in model.joints)
     return not free, carried

@@ -195,7 +195,7 @@ class Steps:
         late: Callable[[int], int],
         tried: Callable[[Array], Array],
     ) -> Array:
-        """Compute the step for several priorities. Each level respects the limits and protects the levels above."""
+        """Compute the step for several priorities."""
         o, step, whole = self.layout, np.zeros(low.shape), error
         error = self._shortened(error)
         damping = self._damping(error, rows)
@@ -276,7 +276,7 @@ class Steps:
     def _level(
         self, level: int, error: Array, rows: Array, pull: Array, damping: Array, free: Array, fixed: Array, step: Array
     ) -> Array:
-        """Compute the step of a level. ``fixed`` is the step of fixed coordinates, ``step`` is that of levels above."""
+        """Compute the step of a level."""
         o, above, end = self.layout, self.layout.above(level), self.layout.above(level + 1)
         if above == end and not o.stiffness[level].any():
             return step

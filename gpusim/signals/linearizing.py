@@ -135,7 +135,7 @@ def _kinks(points: Array, after: Array) -> Array:
 
 
 def _stepped(sim: Any, names: list[str], columns: list[int], points: Array, steps: int, world: int) -> Array:
-    """Return the states after some steps. Each world starts at one point, which has n states and then m commands."""
+    """Return the states after some steps."""
     runtime = sim.runtime
     options = {"backend": sim.backend_name, "dtype": sim.dtype, "config": sim.config, "fast": sim.fast}
     other = type(sim)(runtime.built, num_worlds=len(points), specialize=False, **options)

@@ -63,7 +63,7 @@ class Override:
         return np.array(given, float).reshape(len(columns), count).T, np.array(columns, np.int64)
 
     def _labels(self, names: Any) -> list[str]:
-        """Return the labels of the commands that match labels or wildcards. See :func:`offered`."""
+        """Return the labels of the commands that match labels or wildcards."""
         labels = chosen_commands(self._runtime, names)
         for label in labels:
             if label.endswith(APPLIED):

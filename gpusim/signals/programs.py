@@ -122,7 +122,7 @@ class RunningProgram:
         self, own: Array, commands: Array, now: Array, par: Array, time: Array, periods: Array, due: Array,
         final: bool,
     ) -> Array:  # fmt: skip
-        """Take one sample in the ``due`` worlds. Return the worlds in which another sample is due."""
+        """Take one sample in the ``due`` worlds."""
         some, period, at = own[due], periods[due], time[due]
         share, given, kept = reading_share(some, at, period)[:, None], now[due], some[:, len(self.program.initial) :]
         given = np.where(share < 1.0, kept + share * (given - kept), given)
@@ -186,7 +186,7 @@ def start_programs(runtime: Runtime) -> dict[str, str]:
 
 
 def _start(runtime: Runtime, program: Program) -> dict[str, SignalInfo]:
-    """Start a program. It can read the wires of earlier programs. Return the wires of the program by name."""
+    """Start a program."""
     numbers = np.repeat(program.numbers[None], runtime.num_worlds, axis=0)
     numbers[:, WORLD] = np.arange(runtime.num_worlds)
     runtime.add_state(state_name(program.label), numbers)

@@ -102,10 +102,7 @@ def from_corners(
 
 
 def _source(kind: ShapeType, params: Params) -> MeshSource:
-    """Return the mesh of a shape.
-
-    The key contains the shape's parameters, or a hash of the mesh for kinds of shapes without a unit mesh.
-    """
+    """Return the mesh of a shape."""
     numbers = (f"{number:g}" for value in params.values() for number in np.ravel(value))
     name = " ".join(numbers) if kind.stretched_by else _digest(*kind.mesh(params))
 
@@ -175,7 +172,7 @@ def shape_mesh(shape: ShapeSpec | VisualSpec, texture: Texture | None = None) ->
 
 
 def _textured(plain: MeshSource, picture: str, texture: Texture) -> MeshSource:
-    """Return the mesh of a shape with a texture. ``picture``: see ShapeType."""
+    """Return the mesh of a shape with a texture."""
 
     def make(segments: int) -> TriangleMesh:
         return with_texture(plain.make(segments), picture, texture)

@@ -14,11 +14,7 @@ CONFIG = SolverConfig(dt=2e-3, joint_solver="direct")
 
 
 def _bar_on_links(links: int, closing: str, spin: np.ndarray, scale: float = 1.0) -> ModelBuilder:
-    """Return a bar on parallel links on a base, all held by friction, which spins about its center of mass.
-
-    Masses go with the cube and moments with the fifth power of ``scale``. Force sensors ``load0``, ``load1``, ... are
-    between the links and the bar.
-    """
+    """Return a bar on parallel links on a base, all held by friction, which spins about its center of mass."""
     b = ModelBuilder(gravity=(0, 0, 0))
     height = SIZE * (2.0 * BAR + links * LINK) / (BASE + BAR + links * LINK)
 

@@ -140,7 +140,7 @@ NEEDS = {"mjcf": "mujoco", "usd": "pxr", "urdf": "yourdfpy"}
 
 
 def _try(load, text: str) -> str:
-    """Load a text and run it for some steps. Return what happened."""
+    """Load a text and run it for some steps."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

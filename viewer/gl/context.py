@@ -144,7 +144,7 @@ def _check_process() -> None:
 
 
 def _shared_display() -> Any:
-    """Return the first EGL display that works. The process never closes the display, because contexts share it."""
+    """Return the first EGL display that works."""
     global _display, _process
     _check_process()
     if _display is None:

@@ -189,7 +189,7 @@ class SceneBuffers:
 
 
 def _meshes(stage: Stage, quality: Quality) -> list[TriangleMesh]:
-    """Return the meshes of all batches. If they have too many triangles, round meshes get fewer segments."""
+    """Return the meshes of all batches."""
     segments = quality.segments
     meshes = [batch.mesh.make(segments) for batch in stage.batches]
     totals = {True: 0, False: 0}

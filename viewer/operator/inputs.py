@@ -104,7 +104,7 @@ def command_inputs(model: Model) -> dict[str, Input]:
 
 
 def _diagram_input(item: OperatorInput, label: str) -> Input:
-    """Return an input of a diagram. Its safe value is its default."""
+    """Return an input of a diagram."""
     springs = item.lower < 0.0 < item.upper and item.default == 0.0
     return Input(
         item.lower, item.upper, item.default, item.unit or "-", item.switch, springs, name=item.label,

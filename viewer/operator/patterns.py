@@ -110,7 +110,7 @@ def declared(inputs: Iterable[Input]) -> list[Binding]:
 
 
 def _left(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list[Binding]:
-    """Return bindings without the keys, sticks and buttons that ``taken`` uses. Empty bindings are removed."""
+    """Return bindings without the keys, sticks and buttons that ``taken`` uses."""
     keys = {key for binding in taken for key in binding.keys}
     axes, buttons = {b.axis for b in taken}, {b.button for b in taken}
     found = []

@@ -83,7 +83,7 @@ class _Writer:
         self._known: set[str] = set()
 
     def function(self, name: str, body: Sequence[Node]) -> None:
-        """Add a function of a group. Add the functions that it calls first."""
+        """Add a function of a group."""
         lines = [f"    {line}" for line in self._nodes(body)]
         self.out += [f"GPUSIM_PHASE void {name}(Group& g, unsigned on) {{", *lines, "    (void)g, (void)on;", "}"]
 
@@ -105,7 +105,7 @@ class _Writer:
         return "wide" if kinds == {"wide"} and not decided else "mixed"
 
     def _nodes(self, nodes: Sequence[Node]) -> Iterator[str]:
-        """Yield the lines of nodes. Adjacent nodes of the same kind are one run."""
+        """Yield the lines of nodes."""
         kinds = [(self._kind(node), node) for node in nodes]
         # A node for some worlds only ("own") copies no arrays if none of them runs it.
         kinds = [("mixed" if kind == "own" else kind, node) for kind, node in kinds if kind]

@@ -406,7 +406,7 @@ def _term_phases(kinds: Kinds) -> list[str]:
 
 
 def _coupled_phases(kinds: Kinds) -> list[str]:
-    """Return the phases that evaluate and relinearize coupled force laws. Builds without such laws omit the phases."""
+    """Return the phases that evaluate and relinearize coupled force laws."""
     out = ["#if GPUSIM_COUPLED"]
     for function in ("evaluate_coupled", "relinearize_coupled"):
         out += [f"GPUSIM_PHASE void {function}_law(const World& w, int i) {{", "    int k = i;", "    (void)k;"]

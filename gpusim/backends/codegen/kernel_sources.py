@@ -75,7 +75,7 @@ def gpu_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
 
 
 def _resolve(name: str, known: dict[str, str]) -> tuple[str, list[str]]:
-    """Return the text of a source with include paths from the root folder. Also return the included sources."""
+    """Return the text of a source with include paths from the root folder."""
     targets = []
 
     def rooted(match: re.Match[str]) -> str:

@@ -54,7 +54,7 @@ def wide_text() -> str:
 
 
 def _alone_left_out(text: str) -> str:
-    """Remove the text for single worlds. Line numbers do not change."""
+    """Remove the text for single worlds."""
     return _ALONE.sub(lambda m: "\n" * m[0].count("\n"), text)
 
 

@@ -111,7 +111,7 @@ def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: 
 
 @lru_cache(maxsize=16)
 def _headers(real: np.dtype, kinds: Kinds, declared: str) -> dict[str, str]:  # type: ignore[type-arg]
-    """Return the headers for compilation. ``declared``: cache key for the declarations of the kinds."""
+    """Return the headers for compilation."""
     return {name: without_notes(text) for name, text in generated_headers(real, kinds).items()}
 
 

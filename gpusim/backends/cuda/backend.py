@@ -108,7 +108,7 @@ class CudaBackend(CudaMemory):
         self._reported[:] = 0
 
     def _load_kernels(self) -> None:
-        """Load the current builds. Builds for signals and trial steps are loaded on first use."""
+        """Load the current builds."""
         self._kernels: dict[str, Any] = {}
         self._fused_module: Any = None
         self._signals_module: Any = None
@@ -254,7 +254,7 @@ class CudaBackend(CudaMemory):
         return self.newly_failed()
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:
-        """Return a function that runs a list of launches. All runs after the first use a CUDA graph."""
+        """Return a function that runs a list of launches."""
 
         def run(segment: list[Launch]) -> None:
             if not segment:
@@ -323,7 +323,7 @@ class CudaBackend(CudaMemory):
         self._device_newer, self._forward_h, self._forward_contacts_h = True, h, h
 
     def _pose(self) -> None:
-        """Compute rotation matrices and joint angles in the slabs, once per state. The angles count full rotations."""
+        """Compute rotation matrices and joint angles in the slabs, once per state."""
         if not self._host_newer and (self._posed or self._forward_h):
             return
         with self._here():

@@ -59,10 +59,7 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Order:
-    """A build and the required compilations: one, several parts to link, or none if the cache has the build.
-
-    ``found`` is the path in the cache. ``follows`` is the full build to make in the background.
-    """
+    """A build and the required compilations: one, several parts to link, or none if the cache has the build."""
 
     variant: Variant
     jobs: list[_Job]
@@ -149,7 +146,7 @@ class CudaBuilds:
         return compile_cuda(*given, options=job.variant.options)
 
     def _joined(self, order: _Order, made: list[Path]) -> Path:
-        """Link the parts and return the path of the cubin. If this fails, compile the build in one piece."""
+        """Link the parts and return the path of the cubin."""
         if len(made) < 2:
             return made[0] if order.found is None else order.found
         try:

@@ -23,7 +23,7 @@ class CudaMemory(KernelBackend):
     """GPU memory of a simulation. :meth:`_open` selects the GPU."""
 
     def _open(self, device: int | None) -> None:
-        """Select the GPU with the number ``device``, by default 0. Do not allocate memory.
+        """Select the GPU with the number ``device``, by default 0.
 
         Raises:
             ModelError: CuPy is missing, or the GPU does not exist.
@@ -83,7 +83,7 @@ class CudaMemory(KernelBackend):
             self._device_newer = False
 
     def _push(self) -> None:
-        """Copy host writes to the device. Call this method before every launch."""
+        """Copy host writes to the device."""
         with self._here():
             self._follow_stream()
             if self._host_newer:

@@ -214,7 +214,7 @@ def _load_builtins(library: Path) -> None:
 
 
 def _is_virtual(options: list[str]) -> bool:
-    """Return whether the options name a virtual architecture. For such an architecture, NVRTC returns only PTX."""
+    """Return whether the options name a virtual architecture."""
     return any(option.startswith("--gpu-architecture=compute_") for option in options)
 
 

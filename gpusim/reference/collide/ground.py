@@ -253,10 +253,7 @@ def _is_lowest(place: Array, n: Array, body: Posed) -> bool:
 
 
 def _blocks(ground: Surface, body: Posed, other: Found, x: Found) -> bool:
-    """Return whether the ground at x blocks a shape that slides along another contact.
-
-    For example, the far side of a groove does not block the shape if it ends at the height of the other contact.
-    """
+    """Return whether the ground at x blocks a shape that slides along another contact."""
     up, step, cosine = other.normal, STEP * 2.0 * body.shape.extent, float(other.normal @ x.normal)
     if other.gap > x.gap + step or not _is_lowest(x.place, up, body):
         return True
@@ -315,10 +312,7 @@ def _all_points(ground: Field, body: Posed, margin: float, most: int) -> list[Fo
 
 
 def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tuple[list[Found], float]:
-    """Return contact points over a triangle, and a lower bound of the gaps at the triangle's rim.
-
-    The bound is infinite if no point at the rim can be a contact.
-    """
+    """Return contact points over a triangle, and a lower bound of the gaps at the triangle's rim."""
     n, radius = t.normal, body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
     least = float(t.height(lowest))
@@ -353,10 +347,7 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
 
 
 def _past_ridge(ground: Field, t: Triangle, x: Array, radius: float, feature: int, own: bool) -> Found | None:
-    """Return the contact of a core point (3,) with the nearest edge or corner of the triangle.
-
-    Return None if another part of the surface is nearer to the point.
-    """
+    """Return the contact of a core point (3,) with the nearest edge or corner of the triangle."""
     share, square = nearest_on_triangles(t.corner[None] - x)
     on_rim, distance = share[0] @ t.corner, float(np.sqrt(square[0]))
     n = (x - on_rim) / distance
@@ -364,7 +355,7 @@ def _past_ridge(ground: Field, t: Triangle, x: Array, radius: float, feature: in
 
 
 def _on_ridges(ground: Field, t: Triangle, body: Posed, margin: float, depth: float) -> list[Found]:
-    """Return contact points at the rim of a triangle. Their contact normals must be normals of the surface."""
+    """Return contact points at the rim of a triangle."""
     solid = np.concatenate([t.corner, t.corner - [0.0, 0.0, depth]])
     center = t.corner.mean(axis=0)
     faces = Faces(_PRISM.first, _PRISM.vertex, _outward(solid))

@@ -157,10 +157,7 @@ def _heights(corners: Array, at: Array) -> Array:
 
 
 def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
-    """Return the feature that A (side 0) or B (side 1) shows.
-
-    The result is the corners in the axes (tangent, tangent, normal), (n, 3), and the loop.
-    """
+    """Return the feature that A (side 0) or B (side 1) shows."""
     corners, ids = pair.a.facing(found.normal) if side == 0 else pair.b.facing(-found.normal)
     if side == 1 and len(ids) > 2:
         corners, ids = corners[::-1], ids[::-1]  # clockwise as seen along n

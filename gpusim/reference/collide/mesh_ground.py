@@ -165,10 +165,7 @@ class Ground:
         return fan
 
     def _clears(self, t: Triangle, x: Array, n: Array, depth: float) -> bool:
-        """Return whether the shape leaves the triangle if the shape moves out of a plane by less than ``depth``.
-
-        The plane has the point x and the normal n. The whole triangle must be on one side of the plane.
-        """
+        """Return whether the shape leaves the triangle if the shape moves out of a plane by less than ``depth``."""
         to = t.corner - x
         flat = FLAT * float(np.linalg.norm(to, axis=1).max())
         behind, ahead = bool((to @ n).min() < -flat), bool((to @ n).max() > flat)
@@ -251,7 +248,7 @@ def _has_ridge(t: Triangle) -> bool:
 
 
 def _at_rim(ground: Ground, t: Triangle) -> list[Found]:
-    """Return contact points at the rim of a triangle. Their contact normals must be normals of the surface."""
+    """Return contact points at the rim of a triangle."""
     normal = t.side * t.normal
     faces = Faces(_TWO_SIDES.first, _TWO_SIDES.vertex, np.stack([normal, -normal]))
     hull = Posed(Polytope(np.zeros(8), t.corner - t.corner[0], faces), t.corner[0], np.eye(3))

@@ -220,7 +220,7 @@ def nearest_on_triangles(t: Array) -> tuple[Array, Array]:
 
 
 def _cross(a: Array, b: Array) -> Array:
-    """Return the cross product of vectors (..., 3). For a few vectors, this function is much faster than np.cross."""
+    """Return the cross product of vectors (..., 3)."""
     product: Array = a[..., _NEXT] * b[..., _LAST] - a[..., _LAST] * b[..., _NEXT]
     return product
 
@@ -266,7 +266,7 @@ def deepest(pair: Pair, guess: Array) -> Approach:
 
 
 def _hull(points: Array, extent: float) -> ConvexHull:
-    """Return the convex hull of points (n, 3). Add noise if the points are coplanar."""
+    """Return the convex hull of points (n, 3)."""
     from scipy.spatial import ConvexHull, QhullError  # heavy to import, and only the NumPy backend needs it
 
     try:

@@ -69,7 +69,7 @@ def shape_margin(w: StepBuffers, step_time: float) -> Array:
 
 
 def _overlap(lower_a: Array, upper_a: Array, lower_b: Array, upper_b: Array) -> Array:
-    """Return whether boxes (..., 3) overlap. For boxes with NaN, return False."""
+    """Return whether boxes (..., 3) overlap."""
     return np.all((lower_a <= upper_b) & (lower_b <= upper_a), axis=-1)
 
 

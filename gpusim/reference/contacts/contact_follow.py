@@ -21,7 +21,7 @@ from gpusim.typing import Array
 
 
 def _past_seam(w: StepBuffers, world: int, pair: Array, met: FoundManifolds, i: int) -> bool:
-    """Return whether neighbor tiles take away all contact points of pair ``i``. Replace a normal that leans."""
+    """Return whether neighbor tiles take away all contact points of pair ``i``."""
     for side, sign in ((0, 1.0), (1, -1.0)):
         tile = int(pair[side])
         if w.model.contact.seams[tile]:

@@ -90,7 +90,7 @@ def condensed_count(w: StepBuffers) -> Array:
 
 
 def _members(w: StepBuffers) -> Iterator[tuple[Manifolds, Array]]:
-    """Yield groups with at most one manifold of each world. A group is (list of manifolds, indices in this list)."""
+    """Yield groups with at most one manifold of each world."""
     for part in w.touch.articulated:
         yield part, np.arange(part.world.size)
     for part in w.touch.lists:
@@ -178,10 +178,7 @@ def find_space(w: StepBuffers, worlds: Array) -> Space:
 
 
 def _numbers(m: Manifolds, first: Array) -> list[tuple[Array, Array, int, int]]:
-    """Return manifolds, indices, axis and point of all unknowns.
-
-    ``first`` is the index of each manifold's first unknown. The point of a torque is -1.
-    """
+    """Return manifolds, indices, axis and point of all unknowns."""
     out = []
     for k in range(POINTS):
         rows = np.flatnonzero(m.points > k)
@@ -196,10 +193,7 @@ def _numbers(m: Manifolds, first: Array) -> list[tuple[Array, Array, int, int]]:
 
 
 def _enter(s: Space, m: Manifolds, own: Array, first: Array, twist: Array) -> None:
-    """Set the unknowns of manifolds.
-
-    ``own`` is the index of each manifold's world in ``s.world``, (n,). ``twist`` contains relative twists, (n, 6).
-    """
+    """Set the unknowns of manifolds."""
     for rows, number, d, k in _numbers(m, first):
         at = own[rows], number
         if k >= 0:
@@ -302,7 +296,7 @@ def project(s: Space, impulse: Array, velocity: Array) -> Projection:
 
 
 def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array:
-    """Return the damped derivative of the distances, (K, N, N + 1). The last column contains the distances."""
+    """Return the damped derivative of the distances, (K, N, N + 1)."""
     count = s.kind.shape[1]
     unit = np.eye(count, dtype=impulse.dtype)
     change = unit - s.scale[..., None] * s.response
@@ -321,7 +315,7 @@ def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array
 
 
 def _eliminate(equations: Array) -> Array:
-    """Solve the equations by Gaussian elimination, (K, N). If there is no solution, the result is not finite."""
+    """Solve the equations by Gaussian elimination, (K, N)."""
     count = equations.shape[1]
     step = np.zeros(equations.shape[:2], equations.dtype)
     with np.errstate(all="ignore"):
@@ -379,10 +373,7 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
 
 
 def _search(s: Space, going: Array, step: Array, moved: Array, square: Array) -> Array:
-    """Apply ``step`` in the worlds ``going``, and return the improved worlds, (K,).
-
-    The function halves the step until ``square`` decreases.
-    """
+    """Apply ``step`` in the worlds ``going``, and return the improved worlds, (K,)."""
     better, share = np.zeros_like(going), s.impulse.dtype.type(1)
     for _ in range(NEWTON_HALVINGS):
         trial, velocity = s.impulse - step * share, s.velocity - moved * share

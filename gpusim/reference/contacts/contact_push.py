@@ -87,7 +87,7 @@ def _push_list(part: Manifolds, live: Array, moved: Array, shared: bool) -> None
 
 
 def _push_articulated(part: Manifolds, live: Array, moved: Array, delta: Array) -> None:
-    """Compute push-outs of points on bodies with joints. ``delta`` is the variable x of contact_direct.py."""
+    """Compute push-outs of points on bodies with joints."""
     mask = live[part.world]
     if not mask.any():
         return

@@ -218,10 +218,7 @@ def _from_frame(frame: Array, parts: Array) -> Array:
 
 
 def _modes(w: StepBuffers, c: ForwardContacts, m: Array, k: Array, point: Array) -> Array:
-    """Return the modes of the points ``k`` of the manifolds ``m``, as in the kernels (contact_record.cuh).
-
-    A point that reaches the friction limit without motion sticks.
-    """
+    """Return the modes of the points ``k`` of the manifolds ``m``, as in the kernels (contact_record.cuh)."""
     world, shape, impulse, mass = c.world[m], c.shape[m], c.impulse[m, k], c.mass[m, k, 0]
     law = w.pair_tables.law(shape[:, 0], shape[:, 1])
     yielding = np.where(law[:, _NORMAL_AT] > 0.0, 0.0, c.gamma[m, k] / np.where(mass > 0.0, mass, 1.0))

@@ -279,11 +279,7 @@ def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
 
 
 def _turn_share(w: StepBuffers, rates: Array) -> Array:
-    """Return the factor of the half-step rotation term, (n,).
-
-    The factor goes to 0 for large rotations per step, for which the term would add energy. ``rates`` contains the rates
-    of both bodies (rad/s), (n, 2, 3).
-    """
+    """Return the factor of the half-step rotation term, (n,)."""
     squares = dot(rates, rates)
     turns = w.real.type(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * max_(squares[:, 0], squares[:, 1])
     square, one = turns * turns, w.real.type(1)
@@ -293,10 +289,7 @@ def _turn_share(w: StepBuffers, rates: Array) -> Array:
 def _set_bias_points(
     w: StepBuffers, m: Manifolds, k: int, before: Array, kicked: Array, softness: Array, carried: Array
 ) -> None:
-    """Set the rows of point k of each manifold.
-
-    ``before`` and ``kicked`` are the relative twists before and after the kick.
-    """
+    """Set the rows of point k of each manifold."""
     assert w.contacts is not None
     real, h = w.real.type, w.real.type(w.h)
     offset, gap, zero = m.offset[:, k], m.gap[:, k], real(0)
@@ -350,17 +343,14 @@ def _set_bias_points(
 
 
 def _softness(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the compliance of points in the drift as a share of their response, (n,).
-
-    The share is larger for fewer sweeps.
-    """
+    """Return the compliance of points in the drift as a share of their response, (n,)."""
     assert w.contacts is not None
     sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
     return np.where(m.articulated, SOFT_JOINED, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
 
 
 def _rest_speed(w: StepBuffers, m: Manifolds) -> Array:
-    """Return a negative normal velocity (m/s), (n,). Points that approach faster do not count as resting."""
+    """Return a negative normal velocity (m/s), (n,)."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (-REST_WEIGHTS * w.h)
     return np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
 

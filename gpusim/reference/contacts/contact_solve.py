@@ -101,7 +101,7 @@ def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
 
 
 def _which(mask: Array) -> Any:
-    """Return the indices of a mask. Return a full slice if all entries are True, and None if all entries are False."""
+    """Return the indices of a mask."""
     if mask.all():
         return slice(None)
     return np.flatnonzero(mask) if mask.any() else None
@@ -126,10 +126,7 @@ def _push_torque(m: Manifolds, axis: Array, change: Array, s: Sweep) -> None:
 
 
 def _hold_turn(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -> None:
-    """Apply dry friction against rotation about one axis of the frame.
-
-    ``arm`` is the torque limit per normal force (m).
-    """
+    """Apply dry friction against rotation about one axis of the frame."""
     about, most = m.frame[:, axis], arm * load
     now = np.clip(m.torque[:, axis] - dot(about, s.twist[:, 3:]) / turn_response(m, about), -most, most)
     change = np.where(arm > 0.0, now - m.torque[:, axis], now.dtype.type(0))
@@ -232,7 +229,7 @@ def sweep_points(m: Manifolds, s: Sweep) -> None:
 
 
 def _sweep_once(m: Manifolds, s: Sweep) -> None:
-    """Solve every point once. ``m`` lists the manifolds with the most points first."""
+    """Solve every point once."""
     for k in range(int(m.points[0])):
         sweep_point(m, k, int(np.count_nonzero(m.points > k)), s)
 

@@ -176,10 +176,7 @@ def _nearest(
     existed: Array,
     same: Array,
 ) -> Array:
-    """Match points on rolling surfaces with previous points: each must be the nearest point to the other, (n, 4).
-
-    If the features differ, the distance must be at most the shape's radius.
-    """
+    """Match points on rolling surfaces with previous points: each must be the nearest point to the other, (n, 4)."""
     world, place, k = at
     arm = w.state.arrays["contact_anchor"][world, place].reshape(-1, POINTS, 1, 2, 3)
     before = c.arrays["before_contact_arm"][world, old].reshape(-1, 1, POINTS, 2, 3).astype(float)

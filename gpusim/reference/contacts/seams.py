@@ -234,7 +234,7 @@ def _ordered(a: int, b: int) -> tuple[int, int]:
 
 
 def _covered(w: StepBuffers, tile: int, x: Array, n: Array) -> bool:
-    """Return whether neighbors of a tile cover the point x with the outward normal n. Both are in the body frame."""
+    """Return whether neighbors of a tile cover the point x with the outward normal n."""
     t = w.model.contact
     reach = t.seam_reach
     near = [(i, min(reach[tile], reach[i])) for i in t.seams[tile]]
@@ -260,10 +260,7 @@ def _around(w: StepBuffers, tile: int, normal: Array) -> Array:
 
 
 def _holds(w: StepBuffers, tile: int, x: Array, space: float) -> bool:
-    """Return whether a point is within ``space`` (m) of a tile.
-
-    At sharp corners, the distance may be somewhat larger.
-    """
+    """Return whether a point is within ``space`` (m) of a tile."""
     t, shape = w.model.contact, _shape(w, tile)
     y = t.turn[tile].reshape(3, 3).T @ (x - t.center[tile])
     if isinstance(shape, HalfSpace):
@@ -304,10 +301,7 @@ def _cell(shape: HeightField, y: Array) -> tuple[Array, Array]:
 
 
 def _height(shape: HeightField, y: Array) -> float:
-    """Return the height of the surface below a point.
-
-    Outside the field, return the height at the nearest point of the rim.
-    """
+    """Return the height of the surface below a point."""
     at, (column, row) = _cell(shape, y)
     u, v = at[0] - column, at[1] - row
     h = shape.heights

@@ -194,7 +194,7 @@ def _line_bias(w: StepBuffers, operator: Array | None) -> None:
 
 
 def _wrapped_bias(w: StepBuffers) -> None:
-    """Set the exact bias of wrapped paths. The first line of a path gets the bias of both lines."""
+    """Set the exact bias of wrapped paths."""
     t, first = w.topology.line, w.layout.wrapped
     a, b = w.layout.lines.start + first, w.layout.lines.start + first + 1
     position = w.state.arrays["position"] + w.h * w.twist[..., :3].astype(np.float64)

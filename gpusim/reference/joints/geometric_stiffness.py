@@ -59,7 +59,7 @@ def stiffened(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
 
 
 def _of_last_kick(w: StepBuffers, kick: Array) -> Array:
-    """Return K of the last kick in world axes, (num_worlds, bodies, 3, 3). K is 0 for fewer than two pulling forces."""
+    """Return K of the last kick in world axes, (num_worlds, bodies, 3, 3)."""
     force, arm = side_forces(w, kick)
     pull = rotations.dot(arm, force)
     square = rotations.dot(arm, arm)

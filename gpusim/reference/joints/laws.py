@@ -204,10 +204,7 @@ def solve_row(
 
 
 def _found_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Array:
-    """Return mode bits for the clamped terms that this round finds to be at a bound.
-
-    ``velocity`` is the solution of the round.
-    """
+    """Return mode bits for the clamped terms that this round finds to be at a bound."""
     up, down = np.zeros_like(clamp), np.zeros_like(clamp)
     excess: Array | float = 0.0
     for number, term in enumerate(terms):

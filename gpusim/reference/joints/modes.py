@@ -103,7 +103,7 @@ def _next_clamp(clamp: Array, effort: Array, most: Array, slack: Array) -> Array
 
 
 def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, turn: Array) -> Array:
-    """Switch free and sliding rows based on their velocity. Sliding rows stick at the reverse velocity ``turn``."""
+    """Switch free and sliding rows based on their velocity."""
     rubs, lower, upper = law.friction > 0.0, law.velocity_lower, law.velocity_upper
     loose = contact <= SLIDE_DOWN
     turned = ((contact == SLIDE_UP) & (velocity < -turn)) | ((contact == SLIDE_DOWN) & (velocity > turn))
@@ -117,7 +117,7 @@ def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, turn
 
 
 def _next_held(law: AxisLaw, new: Array, contact: Array, rest: Array, slack: Array, dead: float) -> Array:
-    """Switch sticking and stopped rows. The impulse minus the linear terms selects the next piece."""
+    """Switch sticking and stopped rows."""
     friction, lower, upper = law.friction, law.velocity_lower, law.velocity_upper
     rubs = friction > 0.0
     sticks = (contact == STICK) & rubs

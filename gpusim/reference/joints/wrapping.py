@@ -165,11 +165,7 @@ def _nearest(a: Array, b: Array) -> Array:
 
 
 def _outside(sided: Array, radius: Array, a: Array, b: Array, side: Array) -> tuple[Array, list[Array], Array, Array]:
-    """Return whether the path touches the circle, the points of contact, the arc's angle, and the arc's direction.
-
-    The path takes the shorter way around the circle. But if the center would then be between the path and the side
-    point, the path takes the longer way.
-    """
+    """Return whether the path touches the circle, the points of contact, the arc's angle, and the arc's direction."""
     square, near, sense = radius * radius, _nearest(a, b), _cross2(a, b)
     room_a, room_b = _dot2(a, a) - square, _dot2(b, b) - square
     behind = sided & (_cross2(a, side) * sense < 0.0) & (_cross2(side, b) * sense < 0.0)
@@ -182,7 +178,7 @@ def _outside(sided: Array, radius: Array, a: Array, b: Array, side: Array) -> tu
 
 
 def _tangent(end: Array, square: Array, radius: Array, room: Array) -> Array:
-    """Return the point of contact of a tangent from ``end``. The sign of the radius selects one of two tangents."""
+    """Return the point of contact of a tangent from ``end``."""
     across = np.stack([-end[..., 1], end[..., 0]], axis=-1)
     reach = radius * np.sqrt(np.maximum(room, 0.0))
     return np.asarray((square[:, None] * end + reach[..., None] * across) / _dot2(end, end)[..., None])

@@ -198,11 +198,7 @@ SITE = (
 
 
 def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
-    """Return the change of linear acceleration and torque from the last kick to t, (num_worlds, n, 6).
-
-    The function extrapolates the means of the last two kicks, and rotates the change with the body. With only one kick,
-    the extrapolation is zero.
-    """
+    """Return the change of linear acceleration and torque from the last kick to t, (num_worlds, n, 6)."""
     s, shape = now.state, (*change.shape[:2], 2, 3)
     h1, kick, older = (s[name][:, None, None, None] for name in ("step_before", "kick_before", "kick_before_last"))
     v2, v3 = (s[name][:, body].astype(float).reshape(shape) for name in ("velocity_before", "velocity_before_last"))
@@ -218,11 +214,7 @@ def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
 
 
 def _site_acceleration(now: StateReader, i: Array) -> Array:
-    """Return acceleration minus gravity at t, along the site's axes. For smooth motion, the error is second order.
-
-    The function extrapolates the mean accelerations of the last two kicks to t. If the acceleration changes by more
-    than the share ROUGH, as in impacts, the function uses the value of the last kick.
-    """
+    """Return acceleration minus gravity at t, along the site's axes."""
     s, body = now.state, now.sites["body"][i]
     kick = s["kick_before"][:, None, None]
     new = np.concatenate([s["linear_velocity"][:, body], s["angular_momentum"][:, body]], axis=-1).astype(float)

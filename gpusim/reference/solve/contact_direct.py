@@ -71,10 +71,7 @@ def _respond(w: StepBuffers, m: Manifolds) -> None:
 
 
 def _turns_matter(m: Manifolds) -> Array:
-    """Return whether a manifold needs the response to torques, (n,).
-
-    A manifold with a single point that transmits no torques does not need this response.
-    """
+    """Return whether a manifold needs the response to torques, (n,)."""
     patch = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU
     return np.asarray((m.points > 1) | patch | contact_tire.tires(m) | (m.spinning > 0.0) | (m.rolling > 0.0))
 
@@ -95,7 +92,7 @@ def _joint_velocity(w: StepBuffers, m: Manifolds, motion: Array) -> Array:
 
 
 def _add_floors(m: Manifolds, free: Array) -> None:
-    """Add the compliances of the points. ``free`` (n, 4) is the result of :func:`_loaded`."""
+    """Add the compliances of the points."""
     real = m.mass.dtype.type
     first, cross, second = m.mass[..., 3], m.mass[..., 4], m.mass[..., 5]
     apart, both = first - second, first + second
@@ -144,7 +141,7 @@ def sweep_contacts(w: StepBuffers, worlds: Array, most: Array | int) -> None:
 
 
 def _solve_condensed(w: StepBuffers, live: Array, worlds: Array) -> Array:
-    """Solve the contacts of ``worlds`` by Newton's method. Return the ``live`` worlds that remain unsolved."""
+    """Solve the contacts of ``worlds`` by Newton's method."""
     if not worlds.any():
         return live
     solved, left, load = contact_newton.solve(w, worlds)
@@ -157,7 +154,7 @@ def _solve_condensed(w: StepBuffers, live: Array, worlds: Array) -> Array:
 
 
 def _sweep_once(w: StepBuffers, live: Array, swept: bool) -> tuple[Array, Array]:
-    """Sweep once over joints and contacts. Return the greatest impulse change and load of each world."""
+    """Sweep once over joints and contacts."""
     joints = colored_solve.sweep_joints(w, live) if swept else np.zeros(w.num_worlds, w.real)
     if w.touch is None:
         return joints, np.zeros_like(joints)

@@ -268,7 +268,7 @@ def _gains(w: StepBuffers, motion: Array) -> Array:
 
 
 def _choose(worlds: Array, these: Array, others: Array) -> Array:
-    """Return ``these`` for the worlds of a mask, and ``others`` for all other worlds. The mask is (num_worlds,)."""
+    """Return ``these`` for the worlds of a mask, and ``others`` for all other worlds."""
     return np.where(worlds.reshape(-1, *(1,) * (these.ndim - 1)), these, others)
 
 
@@ -376,7 +376,7 @@ def _refresh_bias(w: StepBuffers, hold: Array) -> None:
 
 
 def _correct(w: StepBuffers, system: System, residual: Array) -> Array:
-    """Correct the impulses once. Return a mask of the corrected worlds, (num_worlds,)."""
+    """Correct the impulses once."""
     passes, response = system.passes, system.own + system.rows.gamma
     y, x = w.factor.forward(residual[..., None])
     w.delta = x[..., 0]
@@ -403,13 +403,13 @@ def _correct(w: StepBuffers, system: System, residual: Array) -> Array:
 
 
 def _total(energy: Array) -> Array:
-    """Return the sum for each world, (num_worlds,). The order of the sum does not depend on the number of worlds."""
+    """Return the sum for each world, (num_worlds,)."""
     parts = energy.reshape(len(energy), -1)
     return np.asarray(np.add.accumulate(parts, axis=1)[:, -1]) if parts.shape[1] else np.zeros(len(parts))
 
 
 def _refit(w: StepBuffers, system: System) -> Array:
-    """Update laws and modes with the newest velocities. Return a mask of the worlds to factor again, (num_worlds,)."""
+    """Update laws and modes with the newest velocities."""
     rows, mode, passes = system.rows, system.mode, system.passes
     before = w.rate_next
     _find_rate_next(w)
@@ -433,10 +433,7 @@ def _find_rate_next(w: StepBuffers) -> None:
 
 
 def _start_modes(w: StepBuffers, mode: Array, response: Array) -> None:
-    """Choose the initial modes. Most rows keep their last mode.
-
-    A row gets a new mode if its active limit was removed, or if its friction was added or removed.
-    """
+    """Choose the initial modes."""
     if not w.law.switches:
         mode[:] = 0
         return
@@ -453,9 +450,8 @@ def _start_modes(w: StepBuffers, mode: Array, response: Array) -> None:
 def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
     """Move rows that left their piece of the law to the adjacent piece.
 
-    Return a mask of the worlds in which a mode changed. Switching all rows at once is fast but may cycle. So after many
-    switches, a world makes only the first move of the first row. This rule always terminates (least-index rule, Murty
-    1974).
+    Switching all rows at once is fast but may cycle. So after many switches, a world makes only the first move of the
+    first row. This rule always terminates (least-index rule, Murty 1974).
     """
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)

@@ -47,10 +47,7 @@ def _resolve(w: StepBuffers, worlds: Array) -> None:
 
 
 def _find_axis_impacts(w: StepBuffers) -> Array:
-    """Set the velocity bounds of axes that bounce off a limit to the speed after the impact.
-
-    Return a mask of the worlds with such axes, (num_worlds,).
-    """
+    """Set the velocity bounds of axes that bounce off a limit to the speed after the impact."""
     none = np.zeros(w.num_worlds, bool)
     if not w.bounces or not w.topology.axis_row.size:
         return none
@@ -77,10 +74,7 @@ def _find_axis_impacts(w: StepBuffers) -> Array:
 
 
 def _relax_points(w: StepBuffers) -> Array:
-    """Set the rows of all rigid contact points for the solve after the drift.
-
-    Return a mask of the worlds in which a row changes, (num_worlds,).
-    """
+    """Set the rows of all rigid contact points for the solve after the drift."""
     worlds = np.zeros(w.num_worlds, bool)
     if w.touch is None:
         return worlds

@@ -65,10 +65,7 @@ def least_response(w: StepBuffers, response: Array, alone: Array) -> Array:
 
 
 def _compliances(w: StepBuffers, batch: ColorBatch, product: Array) -> Array:
-    """Return the compliances of the rows that join the block, (worlds, n, block).
-
-    The compliances of other rows are 0.
-    """
+    """Return the compliances of the rows that join the block, (worlds, n, block)."""
     n = batch.constraints.size
     gamma = np.zeros((w.num_worlds, n, w.topology.block), w.real)
     if len(batch.axes) < 2:

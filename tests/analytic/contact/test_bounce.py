@@ -18,11 +18,7 @@ RADIUS, G = 0.1, 9.81
 
 
 def _flight(restitution: float, backend: str, dt: float, duration: float, **settings) -> tuple[np.ndarray, ...]:
-    """Times (s), heights of the lowest point (m), velocities (m/s).
-
-    Speeds are those of the kinetic energy, which tries the next kick: velocities next to an impact are told as they are
-    half a step before (reference/signals/state_reader.py).
-    """
+    """Times (s), heights of the lowest point (m), velocities (m/s)."""
     sim = simulation(models.bouncing_ball(restitution), backend, dt, **settings)
     z, v = [], []
     for step in range(round(duration / dt) + 1):
