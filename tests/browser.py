@@ -109,7 +109,6 @@ class Browser:
         return np.asarray(Image.open(io.BytesIO(base64.b64decode(answer["result"]["data"]))).convert("RGB"))
 
     def place(self, script: str) -> tuple[float, float, float, float]:
-        """Return left, top, width and height of an element that a JavaScript expression gives."""
         box = f"(e => {{const r = e.getBoundingClientRect(); return [r.x, r.y, r.width, r.height]}})({script})"
         x, y, width, height = self.evaluate(box)
         return x, y, width, height

@@ -1,10 +1,4 @@
-"""Tests marked ``native`` and ``gpu`` are skipped, with the backend's own reason, where it is not available.
-
-``pytest`` leaves out the tests marked ``nightly``; ``pytest -m nightly`` runs them alone, as CI does afterwards.
-
-The files that compile most come first: others find their builds, and no process ends alone with one of them. Files of a
-folder need the same builds, so two processes get files of different folders: neither waits for what the other compiles.
-"""
+"""Options and markers of the tests."""
 
 from __future__ import annotations
 

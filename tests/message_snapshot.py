@@ -66,7 +66,6 @@ def exists(root: Path, key: str) -> bool:
 
 
 def plain(message: str, folders: Iterable[str]) -> str:
-    """Return a message as one line without what depends on the machine: folders, addresses, other libraries' words."""
     for folder in folders:
         message = message.replace(folder, "DIR")
     message = re.sub(r"\((?:maximum recursion|Expecting |[^()]*, line \d+, column )[^;]*\)(?=;|$)", "(REASON)", message)
@@ -98,7 +97,7 @@ class MessageSnapshot:
         self.reported: dict[str, tuple[set[str], set[str], int]] = {}
 
     def note(self, caught: Any) -> None:
-        """Record a message, or those that `pytest.raises` or `pytest.warns` has caught."""
+        """Record a message, or the messages of `pytest.raises` or `pytest.warns`."""
         if isinstance(caught, str):
             self.current.append(caught)
         elif not isinstance(caught, pytest.ExceptionInfo):
@@ -133,7 +132,6 @@ class MessageSnapshot:
         return result
 
     def compare(self, key: str, messages: set[str]) -> None:
-        """Fail for messages that the file lacks and, after the function's last case, for those that no case gave."""
         expected = self.expected.get(key, set())
         missing = expected - self.found[key] if self.passed[key] >= self.cases[key] else set()
         if lines := sorted([f"- {m}" for m in missing] + [f"+ {m}" for m in messages - expected]):

@@ -1,7 +1,6 @@
-"""The bars that the simulator must meet, row by row, and the settings each row is measured with.
+"""Accuracy limits of the simulator, by case and settings.
 
-Sources: ``tests/reference/multibody/README.md`` (column "our bar") and, for hydraulics, motors and springs, what
-``tests/reference/hydraulics/README.md`` says a good implementation reaches. They are never loosened.
+Sources: ``tests/reference/multibody/README.md`` (column "our bar") and ``tests/reference/hydraulics/README.md``.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: a case, its settings and its bar."""
+    """A case with its settings and limits."""
 
     case: str
     settings: dict[str, Any]
@@ -144,7 +143,6 @@ CHAIN = Row("free_chain", {"dt": 1e-3}, Bar(extra={"trend": 1e-3}), "60 s")
 
 
 def failures(result: Any, bar: Bar) -> list[str]:
-    """What in ``result`` breaks ``bar``, one short sentence each; empty if it passes."""
     if not result.finished:
         return [f"did not finish: {result.failure or 'not finite'}"]
     pairs = [("error", result.max_error, bar.error), ("energy", result.energy_error, bar.energy)]

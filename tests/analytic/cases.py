@@ -1,7 +1,6 @@
-"""The reference cases that follow a trajectory, and ``run``, which measures any case.
+"""Reference trajectories, and ``run``, which measures the error of a case.
 
-``run(case, ...)`` serves the tests and ``ci/accuracy_table.py`` alike. The reference coordinates (x, y) of planar
-cases are the scenes' (x, z).
+The coordinates (x, y) of planar reference cases are (x, z) in the scenes.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class Trajectory:
         errors: from outputs and reference, per sample.
         horizon: compared time, s; None for the whole file.
         conserves: whether the model keeps its energy.
-        steady: time spans (s) in which all outputs after the first are compared relatively.
+        steady: time spans (s) of the relative comparison.
     """
 
     columns: tuple[str, ...]
@@ -176,11 +175,7 @@ def run(
     backend: str = "numpy",
     horizon: float | None = None,
 ) -> Result:
-    """Run one case (a key of ``CASES`` or of ``special.CASES``) up to ``horizon`` s and measure it.
-
-    With a dt that is longer than the reference's sample step only the samples at multiples of dt count. A run whose
-    world was stopped is reported with ``finished`` False.
-    """
+    """Run a case up to ``horizon`` s and measure its errors."""
     setup = Setup(dt, substeps, dtype, joint_solver, iterations, scheme, backend)
     trajectory = CASES.get(case)
     result = Result(case, trajectory.unit if trajectory else "m")

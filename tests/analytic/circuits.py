@@ -93,7 +93,6 @@ def motor_with_relief() -> tuple[ModelBuilder, Commands]:
 
 
 def pulled_rod() -> tuple[ModelBuilder, Commands]:
-    """A rod that is pulled out of a shut chamber, which runs empty, and pushed back in."""
     b = ModelBuilder(gravity=(0, 0, 0))
     body = load(b, "rod", 100.0, 0.0)
     b.add_force(body, (0.0, 0.0, 1.0), label="push")

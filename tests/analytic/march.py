@@ -19,8 +19,8 @@ class March:
     """Samples of one run.
 
     Attributes:
-        rows: indices of the reference's samples that were met.
-        found: the observed output, (len(rows), outputs).
+        rows: indices of the compared samples of the reference.
+        found: the output at these samples, (len(rows), outputs).
         energy_error: greatest |E - E0| over the samples, J.
         joint_gap: greatest over the samples, m.
         failure: what stopped the world; empty if nothing did.
@@ -40,7 +40,6 @@ def simulation(scene: Scene, setup: Setup) -> gpusim.Simulation:
 
 
 def failure(sim: gpusim.Simulation) -> str:
-    """Why world 0 was stopped; empty if it runs."""
     return "" if sim.health()[0] else sim.health_report()
 
 

@@ -33,7 +33,6 @@ class Setup:
         )
 
     def title(self) -> str:
-        """In short words, such as "direct, 1 ms x 8, float32"."""
         parts = [self.joint_solver if self.joint_solver == "direct" else f"colored {self.iterations} sweeps"]
         parts.append(f"{1e3 * self.dt:g} ms" + (f" x {self.substeps}" if self.substeps > 1 else ""))
         parts += [self.dtype] * (self.dtype != "float64") + ["semi_implicit"] * (self.scheme == "semi_implicit")
@@ -71,7 +70,6 @@ class Result:
 
 
 def point(sim: gpusim.Simulation, body: str, local: tuple[float, float, float]) -> np.ndarray:
-    """World position (m) of a point of a body's frame, world 0."""
     position, rotation = read(sim, f"body.{body}.position"), read(sim, f"body.{body}.orientation")
     return position + gpusim.Transform((0.0, 0.0, 0.0), rotation).rotate(np.asarray(local))
 

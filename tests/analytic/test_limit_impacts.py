@@ -61,7 +61,6 @@ def pendulum_loss(dt: float, solver: str) -> float:
 @pytest.mark.native
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_pendulum_keeps_its_energy(solver: str) -> None:
-    """The true acceleration at the limit comes from the joint, which the kick alone does not know."""
     coarse, fine = pendulum_loss(2e-3, solver), pendulum_loss(5e-4, solver)
     assert coarse < 1e-3 * 9.81
     assert fine < 1e-4 * 9.81
@@ -70,7 +69,6 @@ def test_pendulum_keeps_its_energy(solver: str) -> None:
 
 @pytest.mark.native
 def test_cylinder_stop_gives_back_its_share() -> None:
-    """A cylinder too thin to hold anything falls on its stop."""
     b = ModelBuilder()
     load = b.add_body(1.0, (0.01,) * 3, xform=Transform((0, 0, 2.0)), label="load")
     b.add_joint_prismatic(-1, load, axis=(0, 0, 1), label="guide")
@@ -84,7 +82,6 @@ def test_cylinder_stop_gives_back_its_share() -> None:
 
 @pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
 def test_a_slider_rattles_in_a_clearance_shorter_than_a_step(backend: str) -> None:
-    """It meets a wall in every step, each time at its own speed: e = 1 keeps that, whatever the bounce before was."""
     b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
     body = b.add_body(1.0, (0.01,) * 3, linear_velocity=(2.0, 0, 0), label="body")
     b.add_joint_prismatic(-1, body, axis=(1, 0, 0), limit_lower=-5e-4, limit_upper=5e-4, limit_restitution=1.0)

@@ -1,5 +1,3 @@
-"""The models of the reference cases before the first step: energies, gaps and static balance as in the records."""
-
 from __future__ import annotations
 
 import numpy as np

@@ -1,10 +1,3 @@
-"""Singular poses, all bars in one line: passed at any step size, in energy, on the branch, and while bodies touch.
-
-A step that ends next to such a pose refreshes the curvature bias with errors that grow many times over
-(gpusim/reference/solve/direct_solve.py). Each run passes some ten poses; without a damped factor all of these lose
-between 7e-4 and 60 J or leave the branch.
-"""
-
 from __future__ import annotations
 
 import dataclasses
@@ -23,7 +16,7 @@ pytestmark = pytest.mark.native
 
 
 def errors(milliseconds: float, seconds: float, windows: int = 2, ball: bool = False) -> tuple[float, float]:
-    """Greatest error of energy over ENERGY, and greatest distance of verticals that should be parallel (m)."""
+    """Return the greatest energy error over ENERGY, and the greatest distance (m) of the verticals from parallel."""
     scene, dt = load_scene("four_bar", windows=windows), 1e-3 * milliseconds
     if ball:
         add_ball(scene.builder)
@@ -54,7 +47,6 @@ def test_two_windows_at_any_step_size(milliseconds: float) -> None:
 
 @pytest.mark.parametrize("milliseconds", [0.91, 1.01])
 def test_in_a_world_that_touches(milliseconds: float) -> None:
-    """Contacts go back with the refreshes: a ball is lying on the floor."""
     energy, apart = errors(milliseconds, 1.6, ball=True)
     assert energy < 1.0
     assert apart < 1e-4
@@ -62,7 +54,6 @@ def test_in_a_world_that_touches(milliseconds: float) -> None:
 
 @pytest.mark.nightly
 def test_forty_windows() -> None:
-    """16 times the mass, and so the error of energy."""
     energy, apart = errors(1.0, 3.0, windows=40)
     assert energy < 16.0
     assert apart < 1e-4

@@ -1,5 +1,3 @@
-"""Recordings that tests of the command line draw and play, made without a window."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -132,7 +132,6 @@ def test_tables_without_rich(monkeypatch, capsys) -> None:
 
 
 def test_a_table_is_whole_in_a_pipe(capsys) -> None:
-    """Wider than any window; in a window less important columns give way."""
     pytest.importorskip("rich")
     head = ("case", "note", "slab kB", "memory ns", "ns")
     row = ("H200: " + "x" * 150, "182 launches, 10.30 GB", "1612149", "0.0", "4483358" + 60 * "1")
@@ -165,7 +164,6 @@ def test_a_profile_reports_where_time_goes_or_why_not(cli, tiny: None, tmp_path:
 def test_the_module_takes_what_the_command_takes(
     tiny: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``python -m gpusim.bench``."""
     file = tmp_path / "bench.json"
     assert module_main(["many_worlds", "--backend", "numpy", "--json", str(file)]) == 0
     assert "many_worlds" in capsys.readouterr().out and len(json.loads(file.read_text())["results"]) == 1

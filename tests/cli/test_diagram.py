@@ -1,5 +1,3 @@
-"""``gpusim diagram``: drawings, files, lists, and what is wrong in one sentence."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,8 +1,4 @@
-"""Every command of README, CONTRIBUTING and docs is typed, and every block of Python is run, as it is printed.
-
-Each page has an empty folder, the files that it says are the reader's own, and one namespace for its blocks. What
-cannot run here is listed with the reason; its options are parsed, and its scene is built.
-"""
+"""Run every command and every Python block of README, CONTRIBUTING and docs."""
 
 from __future__ import annotations
 
@@ -107,7 +103,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def parse(command: str) -> None:
-    """Parse the options of a command, and build the scene that it names, without running it."""
+    """Parse the options of a command and build its scene, without a run."""
     name, *given = arguments(command)
     group: Any = typer.main.get_command(app)
     context = group.commands[name].make_context(name, given)
@@ -183,7 +179,6 @@ def test_other_pages_are_run_by_their_own_tests(page: str, test: str) -> None:
 
 
 def test_nothing_is_left_out_that_is_no_longer_there() -> None:
-    """Reasons are for what the pages hold."""
     commands = [command for page in PAGES for command in typed_commands(page)]
     assert [start for start in {**PARSED, **OTHERS} if not any(begins(c, {start: ""}) for c in commands)] == []
     code = "".join("".join(python_blocks(page)) for page in PAGES)

@@ -1,5 +1,3 @@
-"""Progress of long work where nobody watches, by a clock of the test's own."""
-
 from __future__ import annotations
 
 import re
@@ -96,7 +94,6 @@ class Slow:
 
 
 def test_no_call_of_the_simulation_takes_long(monkeypatch) -> None:
-    """Ctrl-C and the progress would wait for it: 500 looks at 40 million steps are 80,000 steps apart."""
     clock = Clock()
     monkeypatch.setattr(progress, "clock", clock)
     sim = Slow(clock)

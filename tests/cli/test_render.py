@@ -102,7 +102,6 @@ def test_walls_and_shapes_as_they_are(render, draws) -> None:
 
 
 def test_model_files_have_no_decoration(render, draws, arm) -> None:
-    """It is the default of a model with shapes. Nothing of the other one would be drawn."""
     shown = arm.with_name("shown.urdf")
     shape = "<collision><geometry><box size='1 0.1 0.1'/></geometry></collision>"
     shown.write_text(arm.read_text().replace('<link name="upper">', f'<link name="upper">{shape}'))
@@ -154,7 +153,6 @@ def test_a_film_that_is_cut_short_is_playable(tmp_path) -> None:
 @needs_films
 @pytest.mark.skipif(os.name != "posix", reason="a limit on the size of files stands in for a full disk")
 def test_a_film_on_a_full_disk_is_no_file(tmp_path) -> None:
-    """ffmpeg may notice only when the film is closed, and then says so by its exit code."""
     code = (
         "import resource, signal, sys, numpy as np\n"
         "from gpusim.viewer.pictures import Film\n"

@@ -137,7 +137,6 @@ def test_a_window_repeats_it(cli, folder, made, monkeypatch) -> None:
 
 
 def swinging_lift() -> tuple[Scene, gpusim.Simulation]:
-    """A schedule that feels the last bit of the time, which is a sum over substeps."""
     scene = load_scene("hydraulic_lift")
 
     def schedule(sim: gpusim.Simulation, time: float) -> None:

@@ -1,5 +1,3 @@
-"""``gpusim view`` as a user types it, in a window on a display without a screen."""
-
 from __future__ import annotations
 
 import os
@@ -40,7 +38,6 @@ def view(cli, tmp_path, monkeypatch):
 
 @pytest.fixture
 def nowhere(cli, tmp_path, monkeypatch):
-    """The same where no window can be opened: what is wrong must be found before."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DISPLAY", "")
     monkeypatch.setenv("WAYLAND_DISPLAY", "")
@@ -61,7 +58,6 @@ def started(*arguments: str, folder: Path) -> subprocess.Popen[str]:
 
 
 def hear_interrupts() -> None:
-    """Tests that run in the background of a shell have Ctrl-C ignored, and so would their children."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -175,7 +171,6 @@ def test_a_simulation_that_fails_leaves_its_recording(view, monkeypatch) -> None
 
 @pytest.fixture
 def seen(monkeypatch):
-    """Windows that the command opens; each shows one frame."""
     from gpusim.viewer.window.pacing import Jitter
     from gpusim.viewer.window.window import Window
 
@@ -378,7 +373,6 @@ def test_without_glfw(view, monkeypatch) -> None:
 
 
 def test_a_policy_drives_a_scene_next_to_the_operator(view, monkeypatch) -> None:
-    """The goal that the operator sets is reached; without one, the policy follows its own."""
     pytest.importorskip("gymnasium")
     from gpusim.envs import MlpPolicy
     from gpusim.viewer.window.window import Window

@@ -19,7 +19,6 @@ PAGE = ("--web", "--port", "0", "--duration", "0.4", *SMALL)
 
 @pytest.fixture
 def view(cli, tmp_path, monkeypatch):
-    """Runs ``gpusim view ...`` in an empty folder, where no window can be opened."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DISPLAY", "")
     monkeypatch.setenv("WAYLAND_DISPLAY", "")

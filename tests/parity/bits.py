@@ -1,12 +1,4 @@
-"""The same bits: alone or among others, in any place, by any launch, on any number of threads, and on a GPU.
-
-Four worlds of every scene run 500 steps, 64 of them 200, heaps 60 and 15 (each step of them has a hundred contacts),
-and those that take long to compile with two of the four combinations of number type and solver; on a GPU all run all.
-Worlds differ in gravity, masses and commands. What two runs share beside what a test is about differs as well (places,
-launch, threads), so that few runs show all.
-
-The scenes are in three files, by the builds that they share: test_bits.py, test_bits_contacts.py, test_bits_heaps.py.
-"""
+"""A world has the same bits alone, with other worlds, and with any launch."""
 
 from __future__ import annotations
 
@@ -44,7 +36,6 @@ Case = tuple[str, str, str]
 
 
 def cases(scenes: Iterable[str]) -> list[Case]:
-    """Scenes with the combinations that they run with."""
     return [
         (name, *combination)
         for name in scenes
@@ -54,10 +45,6 @@ def cases(scenes: Iterable[str]) -> list[Case]:
 
 
 def make_room(monkeypatch: pytest.MonkeyPatch, slots: int, coupled: bool = False, above: int = 0) -> None:
-    """Builds that follow have room for constraints of so many bodies, and all that laws over several axes need.
-
-    Scenes then share builds that each would have for itself; those of no more than ``above`` bodies keep their own.
-    """
     plain = native_backend.model_variant
 
     def roomy(main: str, real: np.dtype, stored: np.dtype, sizes: dict[str, int], *rest: object) -> Variant:  # type: ignore[type-arg]
@@ -127,7 +114,6 @@ def apart(state: State) -> bool:
 
 
 def check_neighbors(name: str, dtype: str, solver: str) -> None:
-    """Four worlds fused on two threads = the same alone on one thread = staged in another order (200 steps)."""
     runner, order = Runner(name, dtype, solver), np.arange(WORLDS)
     sim = runner.make(order, launch="fused", threads=2)
     short = min(200, runner.steps)

@@ -31,8 +31,6 @@ POISON = {"f": np.nan, "i": 1 << 29}
 
 @dataclass
 class Outcome:
-    """One array after one stage: what the reference expects and what the kernels made, (num_worlds, ...)."""
-
     stage: str
     name: str
     expected: Array
@@ -116,11 +114,6 @@ class Walk:
             yield Outcome("end", name, self.known[name][0].astype(array.dtype), array, {})
 
     def movement(self, outcome: Outcome) -> Array:
-        """How far rounding moves the reference's own result: greatest change in each world, (num_worlds,).
-
-        The Jacobian's numbers move by 16 units of their last place, about what eliminating some dozens of rows adds
-        up to, three times.
-        """
         total = np.zeros(WORLDS)
         for seed in range(3):
             again = _shaken(self._before, seed)
@@ -161,14 +154,12 @@ class Walk:
         return {name: self.kernels.slab_array(name).tobytes() for name in self.kernels.layout.places}
 
     def _check_untouched(self, stage: str, before: dict[str, bytes]) -> None:
-        """Nothing but the listed arrays may change, else the list of what to poison is not complete."""
         allowed = written(self.kernels, stage)
         changed = {name for name, old in before.items() if self.kernels.slab_array(name).tobytes() != old}
         assert changed <= allowed, (stage, sorted(changed - allowed))
 
 
 def _work_copy(w: StepBuffers) -> StepBuffers:
-    """The work arrays as they stand; stages that solve replace arrays, and write into those copied here."""
     twin = copy.copy(w)
     twin.scratch = {name: copy.copy(value) for name, value in w.scratch.items()}
     for name in ("bias", "element_bias", "coupled_impulse", "coupled_slope", "coupled_gamma", "coupled_target"):

@@ -1,9 +1,6 @@
-"""What every stage makes, by the names of the kernels' arrays (see model/fields.py).
+"""Results of every stage, by the names of the kernels' arrays.
 
-``made(sim, stage)`` gives what the reference computed in a stage, under the names of the kernels' arrays; ``written``
-which arrays the kernels write in it, by the table of phases. So every stage can be judged alone: the kernels get the
-reference's numbers as inputs,
-and NaN where they have to write.
+``made(sim, stage)`` returns the results of the reference, ``written`` the arrays that the kernels write.
 """
 
 from __future__ import annotations
@@ -70,7 +67,7 @@ UPDATES: dict[str, tuple[str, ...]] = {
 
 
 def written(kernels: NativeBackend, stage: str) -> set[str]:
-    """Arrays that the phases of a stage write, by the schedule's table."""
+    """Return the arrays that the phases of a stage write."""
     names: set[str] = set()
     for phase in planned(kernels.plan.stages[stage], kernels.plan.sizes):
         names |= set(PHASES[phase].writes.split()) if phase in PHASES else set()
@@ -100,8 +97,6 @@ def _flat(array: Array, like: tuple[int, ...]) -> Array:
 
 
 class Reference:
-    """Reads the work arrays of a NumPy simulation (or a copy of them) by the names of the kernels' arrays."""
-
     def __init__(self, sim: Simulation, work: StepBuffers | None = None) -> None:
         self.sim, self.w, self.t = sim, work or sim.backend.work, sim.model.topology
         self.n = sim.num_worlds
@@ -113,7 +108,6 @@ class Reference:
         self.row_mask = used
 
     def state(self) -> dict[str, Made]:
-        """Every array of the state that stages see; what diagrams and an emergency stop keep is read between steps."""
         seen = {f.name for f in state_fields([group.type for group in self.sim.state.groups])}
         made: dict[str, Made] = {k: (v, None) for k, v in self.sim.state.arrays.items() if k in seen}
         made["impulse"] = (_flat(made["impulse"][0], (self.t.num_constraints, self.t.block)), None)
@@ -124,7 +118,6 @@ class Reference:
         return {name: (np.array(array), mask) for name, (array, mask) in made.items()}
 
     def work_of(self, names: set[str]) -> dict[str, Made]:
-        """Those arrays that are of the work."""
         t, shape = self.t, (self.t.num_constraints, self.t.slots, self.t.block, 1)
         sides = np.zeros(shape, bool)
         sides[:, :2] = self.row_mask.reshape(-1, 1, t.block, 1)
@@ -189,7 +182,6 @@ class Reference:
         return np.concatenate([np.zeros((self.n, 0, 8)), *columns], axis=1), mask
 
     def _scratch(self) -> dict[str, Made]:
-        """Numbers that motors, cylinders and struts keep within the substep, in the order of ``kernel_scratch``."""
         s, made = self.w.scratch, {}
         if "motor.law" in s:
             made["motor_scratch"] = (np.concatenate(list(s["motor.law"][:3]), axis=1), None)
@@ -215,7 +207,6 @@ class Reference:
         return made | self._circuits()
 
     def _circuits(self) -> dict[str, Made]:
-        """Pressures of hydraulic circuits as lines in the velocities; the matrix is what its elimination leaves."""
         solves = {k: x for k, x in self.w.scratch.items() if k.startswith("oil_circuit.")}
         count = sum(group.type.name == "oil_circuit" and len(group.specs) for group in self.sim.state.groups)
         shapes = {"guess": (MOST_NODES,), "speed": (MOST_CONSUMERS,), "reply": (MOST_NODES, MOST_CONSUMERS)}
@@ -279,12 +270,10 @@ class Reference:
         return {"displacement": (self.w.displacement, None)}
 
     def state_of(self, names: set[str]) -> dict[str, Made]:
-        """Those arrays that are of the state."""
         return {name: made for name, made in self.state().items() if name in names}
 
 
 def made(reference: Reference, stage: str, names: set[str]) -> dict[str, Made]:
-    """What the reference made of some arrays in a stage: copies, for it goes on working in the same arrays."""
     read: Callable[[], dict[str, Made]] | None = getattr(reference, stage, None)
     results = reference.state_of(names) | (reference.work_of(names) if stage in OF_WORK else {})
     results |= read() if read is not None else {}

@@ -1,9 +1,3 @@
-"""The same bits of heaps, whose contacts are solved side by side (bits.py).
-
-By sweeps all run in the builds of the largest one, which have room for what the others lack; else one that other tests
-have no build for.
-"""
-
 from __future__ import annotations
 
 import numpy as np
@@ -37,7 +31,6 @@ def test_64_worlds_and_run_to_run(name: str, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("name", ["omni_vehicle", "pile"])
 def test_room_changes_no_bit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against the build that users get."""
     runner, order = Runner(name, "float64", "direct"), np.arange(2)
     own = runner.state(order, 30, launch="staged", threads=1)
     make_room(monkeypatch, **ROOM)

@@ -1,7 +1,6 @@
-"""Every stage of a step with contacts, by the method of test_stages.py, on free bodies and on joints by color.
+"""Compare every stage of a step with contacts, as in test_stages.py.
 
-The reference gets the kernels' manifolds, for its own narrow phase is another algorithm. What it has as named arrays,
-the kernels have as parts of records: each part is an array of its own here.
+The reference uses the kernels' manifolds, because its narrow phase is a different algorithm.
 """
 
 from __future__ import annotations
@@ -72,7 +71,6 @@ STAGES = (
 
 
 def make_pair(name: str, dtype: str) -> tuple[Simulation, Simulation]:
-    """A model that has moved for three steps, its worlds apart, on NumPy and on the kernels."""
     builder, config = MODELS[name]()
     model, settings = builder.finalize(), SolverConfig(**config)
     sims = [
@@ -112,7 +110,6 @@ class Touching(Reference):
         return super().work_of(names - {"midpoint"})
 
     def solve(self) -> dict[str, Made]:
-        """Stage solve; models without joints have nothing of rows, worlds that push nothing out no displacement."""
         pushing = self.w.contacts.pushing
         moved = np.broadcast_to(pushing[:, None, None] != 0, self.w.displacement.shape)
         made = {"pushing": (pushing, None), "displacement": (self.w.displacement, moved)}
@@ -135,7 +132,6 @@ class Touching(Reference):
         return made
 
     def part(self, name: str) -> Array:
-        """A part of all records, (n, ...): from the named arrays, or from the state."""
         m, s = self.w.touch.all, self.sim.state.arrays
         if name == "slip":
             slip = s["contact_slip"][m.world, m.pair].astype(self.w.real)
@@ -145,7 +141,6 @@ class Touching(Reference):
         return np.array(s["contact_age"][m.world, m.pair] if name == "age" else getattr(m, name))
 
     def is_real(self, values: Array) -> Array:
-        """Which numbers of a part mean something: those of points that exist."""
         m = self.w.touch.all
         mask = m.exists if values.shape[1:2] == (4,) else np.ones(values.shape[:1], bool)
         return np.broadcast_to(mask.reshape(*mask.shape, *(1,) * (values.ndim - mask.ndim)), values.shape)
@@ -227,7 +222,6 @@ def check(outcome: Outcome, dtype: str) -> str:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_stage_with_contacts(name: str, dtype: str) -> None:
-    """Outputs poisoned, inputs from the reference; arrays and parts of records agree, and nothing else is written."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         reference, native = make_pair(name, dtype)

@@ -72,10 +72,6 @@ def make(name: str, backend: str, dtype: str = "float64", worlds: int = 1, **mor
 
 
 def state_of(sim: Simulation) -> dict[str, Array]:
-    """Arrays of the state; zeros for places that hold no pair or no point.
-
-    Whether a point flies or slides with nothing but rounding as its impulse is left open, and modes in float32.
-    """
     state = dict(sim.state.variables())
     del state["contact_residual"]  # a share of changes that are next to rounding
     pairs = np.arange(state["pair_points"].shape[1]) < state["pair_count"][:, None]
@@ -102,7 +98,6 @@ def differences(a: Simulation, b: Simulation) -> dict[str, float]:
 
 
 def beyond(found: dict[str, float], most: float) -> dict[str, float]:
-    """Arrays that differ by more than ``most`` or are not numbers."""
     return {name: value for name, value in found.items() if not value <= most}
 
 
@@ -113,7 +108,6 @@ def copy_state(source: Simulation, target: Simulation) -> None:
 
 
 def sweep(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sweep what Newton's method else solves: it has a test below, and would leave the sweeps without one."""
     if name in NEWTON:
         monkeypatch.setattr(paths, "MOST_CONDENSED", 0)
         monkeypatch.setattr(contact_newton, "MOST_CONDENSED", 0)
@@ -123,7 +117,6 @@ def sweep(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("kernel_manifolds")
 @pytest.mark.parametrize("name", NEWTON)
 def test_newtons_method_moves_alike(name: str) -> None:
-    """All arrays of the state after each step, but the shares that corners of a face have of its load."""
     reference, native = (make(name, backend) for backend in ("numpy", "native"))
     for step in range(3):
         reference.step(1)
@@ -142,7 +135,6 @@ CASES = [(name, "float64") for name in MODELS] + [(name, "float32") for name in 
 @pytest.mark.usefixtures("kernel_manifolds")
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_every_step_from_the_same_state(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All arrays of the state after each step, with the reference put on the kernels' state before it."""
     sweep(name, monkeypatch)
     colored = {"joint_solver": "colored"} if dtype == "float32" else {}
     reference, native = (make(name, backend, dtype, **colored) for backend in ("numpy", "native"))
@@ -159,7 +151,6 @@ def test_every_step_from_the_same_state(name: str, dtype: str, monkeypatch: pyte
 @pytest.mark.usefixtures("kernel_manifolds")
 @pytest.mark.parametrize(("name", "steps"), RUNS.items())
 def test_whole_run(name: str, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each goes its own way."""
     sweep(name, monkeypatch)
     reference, native = make(name, "numpy"), make(name, "native")
     for sim in (reference, native):
@@ -175,7 +166,6 @@ def test_whole_run(name: str, steps: int, monkeypatch: pytest.MonkeyPatch) -> No
     [("ball_half", 6), ("stack_converges", 2), ("heap", 2), ("pendulum_colored", 3), ("leg_direct", 1), ("tires", 3)],
 )
 def test_worlds_keep_their_bits(name: str, steps: int) -> None:
-    """A world gives the same bits alone and among others, of which one touches nothing and one converges sooner."""
     worlds = 3
     speeds = np.array([0.0, 0.7, -0.2])
     lifts = np.array([0.0, 50.0, 1e-5])
@@ -200,7 +190,6 @@ def test_worlds_keep_their_bits(name: str, steps: int) -> None:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", ["tires", "tires_substeps", "cart_direct", "cart_colored"])
 def test_bits_of_tires(name: str, dtype: Literal["float64", "float32"]) -> None:
-    """Fused or staged, on one thread or two, in company or alone."""
     model, config = built(name)
     gravity = np.array([[0.0, 0.0, -9.81], [0.3, -0.2, -9.7], [0.0, 0.5, -9.0]])
 
@@ -227,7 +216,6 @@ def run(name: str, steps: int, **more: Any) -> Simulation:
 
 @pytest.mark.nightly
 def test_models_meet_every_case() -> None:
-    """Overflow, articulated manifolds, sliding and sticking, bounces on contacts and limits."""
     heap = run("heap", 1).backend.work
     assert heap.contacts is not None
     assert np.count_nonzero(heap.contacts.manifold_color == OVERFLOW) > 3
@@ -251,7 +239,6 @@ def test_models_meet_every_case() -> None:
 
 
 def test_box_stays_on_its_slope() -> None:
-    """What sticks does not creep."""
     sim = make("slope_sticks", "numpy")
     sim.state.arrays["angular_momentum"][:] = 0.0
     sim.invalidate()

@@ -1,5 +1,3 @@
-"""A diagram of 200 blocks of mixed kinds: the same bits on NumPy and native, in any order of worlds, and run again."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -40,7 +38,6 @@ def assert_same(a: dict[str, np.ndarray], b: dict[str, np.ndarray]) -> None:
 
 
 def but_numbers(found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Without the number of each world, which the diagram knows for its noise."""
     return found | {NAME: np.delete(found[NAME], 1, axis=1)}
 
 
@@ -60,7 +57,6 @@ def test_native_is_numpy(native: dict[str, np.ndarray]) -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_native_is_numpy_at_a_slower_rate() -> None:
-    """Samples that are due in every third step or so."""
     sticks = STICKS[::10]
     slow = after(simulation("native", sticks, rate=150.0))
     assert_same(slow, after(simulation("numpy", sticks, rate=150.0)))

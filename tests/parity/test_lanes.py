@@ -1,5 +1,3 @@
-"""Manifolds solved side by side by vectors, in any number, give the bits of one after another."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -30,7 +28,6 @@ def run(
     solver: str = "colored",
     builder: ModelBuilder | None = None,
 ) -> Simulation:
-    """A heap (with joints a leg, or what is given) after some steps, in two worlds; its memory was full of NaN."""
     monkeypatch.setattr(NativeBackend, "lanes", lambda self: lanes)
     config = SolverConfig(dt=2e-3, substeps=2, iterations=3, max_colors=5, joint_solver=solver)
     builder = builder or (heap(70) if solver == "colored" else leg())
@@ -66,7 +63,6 @@ def test_same_bits(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("dtype", sorted(LAYOUTS))
 def test_same_bits_of_tires_among_balls(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lanes of one vector have different laws."""
     builder, _ = tires()
     for k in range(7):
         ball = builder.add_body(xform=Transform((1.0, 0.5 * k, 0.0999)), linear_velocity=(0.3, 0.1 * k, 0.0))
@@ -80,7 +76,6 @@ def test_same_bits_of_tires_among_balls(dtype: str, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.nightly
 def test_same_bits_on_any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled for one without long vectors."""
     expected = run("float32", 1, {}, monkeypatch, "fused").state.variables()
     monkeypatch.setattr(compile_native, "_vector_flags", lambda: ())
     found = run("float32", 8, {"GPUSIM_ANY_PROCESSOR": "1"}, monkeypatch, "fused").state.variables()
@@ -90,7 +85,6 @@ def test_same_bits_on_any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.nightly
 def test_same_bits_with_joints(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The direct solver takes single records out of the lanes."""
     states = [run("float64", lanes, {}, monkeypatch, "fused", "direct").state.variables() for lanes in (1, 4)]
     for name, array in states[0].items():
         assert array.tobytes() == states[1][name].tobytes(), name
@@ -107,7 +101,6 @@ def test_records_come_back_by_place() -> None:
 
 @pytest.mark.nightly
 def test_contacts_read_the_same() -> None:
-    """The report finds the records wherever they stand."""
     found = []
     for dtype in ("float32", "float64"):
         config = SolverConfig(dt=2e-3, joint_solver="colored")

@@ -1,5 +1,3 @@
-"""The table of phases against the kernels' sources: each phase touches the arrays that it tells, and no others."""
-
 from __future__ import annotations
 
 import re
@@ -57,7 +55,6 @@ def _array(name: str) -> str | None:
 
 
 def touched(name: str, seen: set[str]) -> set[str]:
-    """Arrays that a function touches, and those that it calls."""
     if name in seen:
         return set()
     seen.add(name)
@@ -71,7 +68,6 @@ def touched(name: str, seen: set[str]) -> set[str]:
 
 @pytest.mark.parametrize("name", PHASES)
 def test_phases_touch_what_the_table_reports(name: str) -> None:
-    """Reads and writes of the table are what the function and those that it calls name."""
     phase = PHASES[name]
     reads, writes = set(phase.reads.split()), set(phase.writes.split())
     assert not reads & writes
@@ -79,7 +75,6 @@ def test_phases_touch_what_the_table_reports(name: str) -> None:
 
 
 def test_every_phase_has_its_place() -> None:
-    """Phases of the table stand in the schedule, but for what only a launch does."""
     placed = {part.phase.name for node in (*STEP, FORWARD) for part in walk(node) if isinstance(part, Run)}
     lists = {"warm_contact", "sweep_contact", "push_contact", "add_contact_parts", "add_push_parts"}
     assert PHASES.keys() - placed - lists == {"set_forward", "conclude", "publish_active"}

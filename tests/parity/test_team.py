@@ -1,7 +1,4 @@
-"""What a GPU's block does, on the CPU: items of a phase in another order, and by threads that meet at barriers.
-
-A missing barrier, or two items of one phase that touch the same number, would show as other bits.
-"""
+"""Run the items of a phase in another order, and in threads with barriers, as on a GPU."""
 
 from __future__ import annotations
 
@@ -27,7 +24,6 @@ pytestmark = pytest.mark.native
 
 
 def leg() -> ModelBuilder:
-    """Two links on a foot that stands on the ground, and a box that leans on it."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     sizes = ((0.12, 0.08, 0.03), (0.03, 0.03, 0.2), (0.03, 0.03, 0.2))
@@ -47,7 +43,6 @@ def leg() -> ModelBuilder:
 
 
 def heap(count: int, mask: int = ALL_GROUPS) -> ModelBuilder:
-    """Boxes and balls that fall on each other, if their mask lets them; more than 64 go through the grid."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     for k in range(count):
@@ -62,7 +57,6 @@ def heap(count: int, mask: int = ALL_GROUPS) -> ModelBuilder:
 
 
 def crawler() -> ModelBuilder:
-    """Articulated links of which every other one touches the ground; the rest only hover within reach of it."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     for k in range(5):
@@ -115,7 +109,6 @@ def add_defines(defines: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def end(sim: Simulation) -> dict[str, bytes]:
-    """Its state, after a look at its health and at the barriers where threads of a team have met."""
     library = sim.backend._library  # type: ignore[union-attr]
     if hasattr(library, "team_report"):
         report = (ctypes.c_int * 4).in_dll(library, "team_report")
@@ -130,7 +123,6 @@ def end(sim: Simulation) -> dict[str, bytes]:
 def run(
     model: Model, team: str, monkeypatch: pytest.MonkeyPatch, steps: int, reaches: str = "", **config: object
 ) -> dict[str, bytes]:
-    """State after some steps of a build with the team's defines; a flag of the world that must be set then."""
     sim = start(model, team, monkeypatch, **config)
     driven = sim.runtime.drivers
     for command in sim.control:
@@ -153,7 +145,6 @@ def run(
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("scene", list_scenes())
 def test_scenes(scene: str, solver: str, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every stage of both solvers and schemes."""
     model = load_scene(scene).builder.finalize()
     ends = [run(model, team, monkeypatch, 8, joint_solver=solver, scheme=scheme) for team in TEAMS]
     assert ends[0] == ends[1], "the order of items matters"
@@ -176,7 +167,6 @@ def star(arms: int) -> Model:
 @pytest.mark.nightly
 @pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
 def test_overflow(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mass splitting sums over bodies."""
     with pytest.warns(UserWarning, match=naming("max_colors")):
         ends = [
             run(star(9), team, monkeypatch, 15, joint_solver="colored", max_colors=3, scheme=scheme) for team in TEAMS
@@ -188,7 +178,6 @@ def test_overflow(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 @pytest.mark.parametrize("build", TOUCHING.values(), ids=TOUCHING)
 def test_contacts(build: Callable[[], ModelBuilder], solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broad and narrow phase, colors and their overflow, sweeps, Newton's method, impacts."""
     model = build().finalize()
     options: dict[str, Any] = {"joint_solver": solver, "substeps": 2, "max_colors": 3}
     steps = 6 if build in (crawler, robot) else 25
@@ -200,7 +189,6 @@ def test_contacts(build: Callable[[], ModelBuilder], solver: str, monkeypatch: p
 
 @pytest.mark.nightly
 def test_a_flag_without_a_barrier_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether a world's sweeps go on: threads that ask before it is told go on without the one that tells it."""
     right = "RUN(1, end_contact_sweep(w, i));"
     wrong = "if (w.tid == 0) { usleep(200); end_contact_sweep(w, 0); }"
     plain = native_backend.model_variant
@@ -219,7 +207,6 @@ def test_a_flag_without_a_barrier_is_reported(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.nightly
 def test_memory_of_another_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shared memory may hold another simulation's near lists, here of bodies that pass through each other."""
     free = start(heap(70, mask=0).finalize(), "team", monkeypatch, joint_solver="colored")
     piles = [start(heap(70).finalize(), team, monkeypatch, joint_solver="colored") for team in ("plain", "team")]
     for _ in range(2):
@@ -236,7 +223,6 @@ def test_memory_of_another_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("solver", ["direct", "colored"])
 def test_sizes_as_constants(solver: str) -> None:
-    """A build for the model's own sizes gives the same bits."""
     ends = []
     for specialize in (False, True):
         model = load_scene("slider_crank").builder.finalize()

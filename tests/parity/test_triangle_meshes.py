@@ -67,7 +67,6 @@ def test_all_kinds_are_here() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(3))
 def test_the_reference_finds_the_same_manifolds(seed: int) -> None:
-    """Which pairs touch, with which normals and gaps, while the stones fall, bounce and come to rest."""
     model, config = stones(seed).finalize(), SolverConfig(dt=DT)
     reference, native = (Simulation(model, backend=backend, config=config) for backend in ("numpy", "native"))
     assert isinstance(reference.backend, NumpyBackend)

@@ -1,5 +1,3 @@
-"""Pairs with a height field that has valleys: NumPy and the kernels list them alike, and give their places alike."""
-
 from __future__ import annotations
 
 import warnings
@@ -37,7 +35,6 @@ def terrain(bodies: int) -> ModelBuilder:
 @pytest.mark.usefixtures("kernel_manifolds")
 @pytest.mark.parametrize(("bodies", "max_pairs"), [(20, None), (66, None), (20, 42), (66, 187)])
 def test_pairs_and_points(bodies: int, max_pairs: int | None) -> None:
-    """Few shapes are listed, many go through the grid; capacities may end within the places of a pair."""
     model, config = terrain(bodies).finalize(), SolverConfig(dt=DT, max_pairs=max_pairs)
     reference = Simulation(model, backend="numpy", config=config)
     native = Simulation(model, backend="native", config=config)

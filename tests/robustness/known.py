@@ -1,7 +1,6 @@
-"""What is known to break, and what is seen there; an entry that no longer breaks fails its test and is taken out.
+"""Known failures of the robustness tests, with their causes.
 
-Each reason says what drives the set-up beyond the step or the sweeps, and what is seen then. What helps is a shorter
-step, more sweeps, or the direct solver, as the settings that are not listed show.
+A test fails if an entry passes, so that it gets removed.
 """
 
 from __future__ import annotations

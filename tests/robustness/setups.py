@@ -1,5 +1,3 @@
-"""What a hard set-up is: a builder, how fast it may get, what may part or overlap, and whether it comes to rest."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -17,12 +15,7 @@ HINGE: Vector = (0, 1, 0)
 
 @dataclass(frozen=True)
 class SetUp:
-    """A model and what a plausible motion of it keeps to.
-
-    ``speed``: greatest speed of a center of mass, m/s; ``gap``, ``overlap``: of joints and shapes at 1 ms, m,
-    infinite where the set-up has no solution without; ``end_speed``: greatest speed when ``seconds`` are over,
-    m/s; ``begin`` changes the simulation before its first step.
-    """
+    """A model and what a plausible motion of it keeps to."""
 
     build: Callable[[], ModelBuilder]
     speed: float
@@ -38,8 +31,6 @@ SETUPS: dict[str, SetUp] = {}
 
 
 def setup(speed: float, **more: Any) -> Callable[[Callable[[], ModelBuilder]], Callable[[], ModelBuilder]]:
-    """Write a function that makes a builder down under its name."""
-
     def keep(build: Callable[[], ModelBuilder]) -> Callable[[], ModelBuilder]:
         SETUPS[build.__name__] = SetUp(build, speed, **more)
         return build
@@ -75,10 +66,9 @@ def chain(
     parent: int = -1,
     free: bool = False,
 ) -> list[int]:
-    """Hinge links in a row along x from ``start``, axis y; 1 kg each; capsules along them where ``radius`` is given.
+    """Add links along x with hinges about y, 1 kg each.
 
-    ``inertia``: that of every link, kg m2; left out, that of a rod as thick as a tenth of its length for its mass.
-    Returns the bodies; hinges are labeled hinge0, ... (the first one is left out where ``free``).
+    Capsules if ``radius`` is given. Return the bodies.
     """
     bodies: list[int] = []
     for k in range(links):

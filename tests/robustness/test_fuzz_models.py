@@ -106,7 +106,6 @@ WORD = re.compile(r'(?<=[<"/ =])[A-Za-z_]\w*')
 
 
 def mutated(text: str, dice: random.Random) -> str:
-    """Return the text with one or two slips: other numbers, swapped words, lost, doubled or moved pieces."""
     for _ in range(dice.randint(1, 2)):
         kind = dice.choice((0, 0, 0, 1, 2, 3, 4, 5))
         if kind == 0 and (found := list(NUMBER.finditer(text))):

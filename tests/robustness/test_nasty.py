@@ -1,7 +1,4 @@
-"""Hard set-ups at hard settings: no number that is not finite, no speed that the set-up can't give, no silent gap.
-
-Set-ups without a solution (jams, overlaps for good, loops that can't close) must stay calm; others keep whole too.
-"""
+"""Extreme models with extreme settings: no NaN, no excessive speed, no open joint without a warning."""
 
 from __future__ import annotations
 
@@ -34,12 +31,10 @@ def cases() -> list[object]:
 @pytest.mark.native
 @pytest.mark.parametrize(("name", "setting"), cases())
 def test_a_hard_set_up_stays_plausible(name: str, setting: str) -> None:
-    """Finite, no faster than it can be, whole where it can be, at rest where it must."""
     assert run(SETUPS[name], SETTINGS[setting]) == []
 
 
 def test_known_failures_are_of_set_ups_that_there_are() -> None:
-    """A set-up that is renamed takes its entry with it."""
     assert {name for name, _ in KNOWN} <= set(SETUPS)
     assert {setting for _, setting in KNOWN} <= set(SETTINGS)
     assert set(LONG) <= set(SETUPS)

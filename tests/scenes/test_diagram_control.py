@@ -1,5 +1,3 @@
-"""Scenes whose control is a block diagram: they fulfill their checks, which can fail, and NumPy runs them alike."""
-
 from __future__ import annotations
 
 from functools import cache
@@ -55,7 +53,6 @@ def test_the_diagram_does_what_the_scene_says(case: str) -> None:
 @pytest.mark.native
 @pytest.mark.parametrize("case", CASES)
 def test_the_checks_fail_without_the_operator(case: str) -> None:
-    """Nobody touches an input: the run is that of the first sample, held."""
     run = {name: np.repeat(values[1:2], len(values), axis=0) for name, values in recording(case).items()}
     run["time"] = recording(case)["time"]
     assert any(not check.passes(run) for check in scene_of(case).checks)
@@ -85,7 +82,6 @@ def test_schedules_stay_as_they_were(name: str) -> None:
 
 @pytest.mark.native
 def test_the_lift_stops_and_warns() -> None:
-    """Stop shuts the valve and brakes the rod; a load that can't follow puts a lamp on, until it is confirmed."""
     scene = load_scene("hydraulic_lift", control="diagram", position=0.2)
     sim = gpusim.Simulation(scene.builder.finalize(), backend="native", config=scene.config)
     sim.control["height"] = 0.4
@@ -111,7 +107,6 @@ def test_the_lift_stops_and_warns() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_krt100m_steers_within_its_bounds() -> None:
-    """The wheel turns the robot to its side, no faster than its rate, and less at speed; a parked robot stands."""
     scene = load_scene("krt100m", control="diagram", obstacle="none", trailer=False)
     sim = gpusim.Simulation(scene.builder.finalize(), 2, backend="native", config=scene.config)
     sim.step(100)

@@ -1,5 +1,3 @@
-"""Runs that end in a checkpoint, and a new process that continues them: ``python -m tests.unit.checkpoint_runs``."""
-
 from __future__ import annotations
 
 import contextlib
@@ -33,7 +31,6 @@ WRITTEN = ("mass", "damping", "friction", "supply_pressure", "kp", "stall_torque
 
 
 def everything(contacts: bool = True) -> gpusim.ModelBuilder:
-    """What keeps state: delays, lags, noise, latches, motions, rows, circuits, sensors; two balls that roll."""
     b = builder(contacts)
     far = [ball_body(b, 1.0, 0.05, xform=gpusim.Transform((k, 0, 5)), label=f"far{k}") for k in range(3)]
     rail = b.add_joint_prismatic(-1, far[0], at=(0, 0, 5), axis=(0, 0, 1), label="rail")
@@ -75,7 +72,6 @@ def run(sim: gpusim.Simulation, name: str, steps: int) -> None:
 
 
 def under_way(name: str, backend: str, worlds: int, steps: int, **options: Any) -> gpusim.Simulation:
-    """A run with parameters that differ by world, failed worlds, stopped ones, and one that was reset."""
     scene = None if name == EVERYTHING else load_scene(name)
     config = scene.config if scene else gpusim.SolverConfig(dt=2e-3)
     config = dataclasses.replace(config, **options.pop("config", {}))

@@ -1,7 +1,6 @@
 """A stand-in for CuPy over host memory, for what the cuda backend does between launches.
 
-"Device" arrays are NumPy arrays of their own, kernels those of the native build, which have the same names and
-arguments. It checks the order of copies and launches, not the GPU.
+It checks the order of copies and launches, not the GPU.
 """
 
 from __future__ import annotations
@@ -17,11 +16,8 @@ import numpy as np
 
 
 class FakeArray(np.ndarray):
-    """A device array: NumPy code can't reach its address by mistake, and copies are explicit."""
-
     @property
     def data(self) -> Any:  # type: ignore[override]
-        """Address, as CuPy gives it."""
         return SimpleNamespace(ptr=self.ctypes.data)
 
     def get(self, out: Any = None) -> Any:
@@ -48,11 +44,6 @@ def fake(array: Any) -> FakeArray:
 
 
 class Function:
-    """A kernel of the native library.
-
-    Modules of one path are one module, so attributes of a kernel are those of all simulations that launch it.
-    """
-
     recording: list[Any] | None = None
     _caps: dict[tuple[str, str], int] = {}
 
@@ -61,7 +52,6 @@ class Function:
 
     @property
     def max_dynamic_shared_size_bytes(self) -> int:
-        """Shared memory of a launch at most, until it is set 48 kB."""
         return Function._caps.get(self._key, 48 * 1024)
 
     @max_dynamic_shared_size_bytes.setter
@@ -208,7 +198,6 @@ def zeros(shape: Any, dtype: Any) -> FakeArray:
 
 
 def empty(shape: Any) -> FakeArray:
-    """Device array of doubles; NaN, so that what no kernel writes shows."""
     return fake(np.full(shape, np.nan))
 
 

@@ -42,20 +42,17 @@ def slider(b: ModelBuilder, mass: float = 2.0, label: str = "slide", y: float = 
 
 
 def wheel(b: ModelBuilder, inertia: float = 0.1, label: str = "wheel", y: float = 0.0, **joint: Any) -> int:
-    """A body that turns about its center of mass on a revolute joint along world y; returns the joint."""
     place = Transform((0.0, y, 0.0))
     body = ball_body(b, 1.0, inertia, xform=place, label=label)
     return int(b.add_joint_revolute(-1, body, parent_xform=place, axis=(0, 1, 0), label=label, **joint))
 
 
 def rows_of(model: gpusim.Model, label: str) -> int:
-    """Number of rows of a constraint (a joint, a line or a coupling)."""
     t = model.topology
     return int(t.row_used[t.constraint_labels.index(label)].sum()) if label in t.constraint_labels else 0
 
 
 def history(sim: Simulation, name: str, steps: int, dt: float | None = None) -> np.ndarray:
-    """A signal before the first step and after every one, (steps + 1, num_worlds, ...)."""
     values = [sim.read(name)]
     for _ in range(steps):
         sim.step(1, dt=dt)
@@ -64,7 +61,6 @@ def history(sim: Simulation, name: str, steps: int, dt: float | None = None) -> 
 
 
 def bits(sim: Simulation, world: int) -> dict[str, bytes]:
-    """Every variable of one world's state, as bytes; the counted angles are brought up to the pose first."""
     sim.runtime.current_angles()
     return {name: np.ascontiguousarray(array[world]).tobytes() for name, array in sim.state.variables().items()}
 

@@ -1,10 +1,3 @@
-"""Recordings that are killed: ``python -m tests.unit.killed_recordings FOLDER SUFFIX MOMENTS SEED``.
-
-A child records one file after another and reports every block that was written, and every file that was closed. After
-each kill the file must hold the reported blocks, with the right numbers. Prints how many kills came within a recording,
-and how many within its end.
-"""
-
 from __future__ import annotations
 
 import os
@@ -40,13 +33,12 @@ class Wide(Clock):
 
 
 def numbers(time: np.ndarray | float) -> np.ndarray:
-    """The values of a signal at times (n,), (n, worlds, 3)."""
+    """Return the values of a signal at times (n,), as (n, worlds, 3)."""
     phase = np.arange(3.0 * Wide.num_worlds).reshape(-1, 3)
     return np.sin(np.reshape(time, (-1, 1, 1)) + phase)
 
 
 def record(folder: Path, suffix: str, pipe: int) -> None:
-    """Record files without end. Report (run, samples on the disk, closing, closed)."""
     stream._MOST, run = BLOCK, 0
     while True:
         clock = Wide()

@@ -1,5 +1,3 @@
-"""A machine with every part that keeps state: limits, friction, a motor, a cylinder, a servo, a closed loop."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -46,7 +44,6 @@ def machine() -> ModelBuilder:
 
 
 def scatter(num_worlds: int, seed: int = 3) -> dict[str, np.ndarray]:
-    """Per-world writes: masses, first angles, gravity, commands; by signal name, (num_worlds, ...)."""
     rng = np.random.default_rng(seed)
     return {
         "body.bucket.mass": rng.uniform(1.0, 6.0, num_worlds),

@@ -1,5 +1,3 @@
-"""Small mesh files with a picture, which tests write: a square in the x, z plane that looks along -y."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""Joint parameters that need a row which the joint was built without: read at any time, written at any time."""
-
 from __future__ import annotations
 
 import warnings
@@ -29,12 +27,6 @@ VALUES: dict[str, Any] = {
 
 
 def tree(contacts: bool = False, **early: Any) -> ModelBuilder:
-    """Joints without rows of their own beside a servo, a spring, a gear, a motor and a ball that falls on the ground.
-
-    Args:
-        contacts: add the ball's and the ground's shapes.
-        early: what joints are built with, by label.
-    """
     b = ModelBuilder()
     arm, hand, leg, toe, rod = (
         ball_body(b, mass, 0.05, com=(0.1, 0.0, 0.02), xform=PLACE * Transform((0.3 * k, 0, 0)), label=label)
@@ -82,7 +74,6 @@ def run(builder: ModelBuilder, steps: int, backend: str, dtype: str = "float64",
     [("numpy", "float64"), *(pytest.param("native", d, marks=pytest.mark.native) for d in ("float64", "float32"))],
 )
 def test_acts_as_if_built_so(backend: str, solver: str, dtype: str) -> None:
-    """From the same state the same bits as a model that had the rows from the start; and again after a reset."""
     contacts = backend == "native"  # on NumPy they take a minute to compile
     late = run(tree(contacts), 100, backend, dtype, solver)
     early = run(tree(contacts, **EARLY), 0, backend, dtype, solver)
@@ -110,7 +101,6 @@ def test_acts_as_if_built_so(backend: str, solver: str, dtype: str) -> None:
 @pytest.mark.slow_numpy
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_is_zero_costs_nothing(backend: str) -> None:
-    """Built values are read; writing them again makes no row and changes no bit."""
     sim, calm = run(tree(), 20, backend), run(tree(), 20, backend)
     model = sim.model
     for suffix, joint in (("", "hinge"), ("_0", "wrist"), ("_1", "wrist"), ("_3", "socket")):
@@ -126,7 +116,6 @@ def test_what_is_zero_costs_nothing(backend: str) -> None:
 
 
 def test_every_parameter_of_every_coordinate_is_a_signal() -> None:
-    """Ball joints with their total angle, universal joints with both turns."""
     known = simulate(tree()).signals()
     suffixes = {"hinge": [""], "wrist": ["_0", "_1"], "rope": [""], "socket": ["_0", "_1", "_2", "_3"]}
     for joint, places in suffixes.items():
@@ -136,7 +125,6 @@ def test_every_parameter_of_every_coordinate_is_a_signal() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_wheel_slows_down_as_it_should(backend: str) -> None:
-    """Damping, dry friction, armature and a limit that come in mid-run, one in each world, against their formulas."""
     b = ModelBuilder(gravity=(0, 0, 0))
     wheel(b, inertia=0.1)
     b.add_torque(0, (0.0, 0.03, 0.0), label="torque")
@@ -161,7 +149,6 @@ def test_a_wheel_slows_down_as_it_should(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_stopped_worlds_stay_stopped(backend: str) -> None:
-    """The watch, its report and the commands go over to the new rows; a reset revives the world."""
     sim = run(tree(), 5, backend)
     control = sim.control
     sim.write("body.rod.linear_velocity", (1e200, 0.0, 0.0), world=1)
@@ -190,7 +177,6 @@ def test_stopped_worlds_stay_stopped(backend: str) -> None:
      ("armature", np.nan, "signal 'joint.hinge.armature'"), ("friction", np.inf, "signal 'joint.hinge.friction'")],
 )  # fmt: skip
 def test_wrong_values_change_nothing(name: str, value: float, words: str) -> None:
-    """The rule is checked before the row is made."""
     sim = run(tree(), 3, "numpy")
     model = sim.model
     with pytest.raises(ModelError, match=naming(words)):
@@ -200,7 +186,6 @@ def test_wrong_values_change_nothing(name: str, value: float, words: str) -> Non
 
 @pytest.mark.nightly
 def test_an_imported_robot_is_randomized(tmp_path: Path) -> None:
-    """Joints of a file without dynamics get their own values in every world; each runs as one built with them."""
     plain = '<origin xyz="0.3 0 0"/><axis xyz="0 1 0"/>'
     joints = [urdf_joint(f"j{k}", f"l{k}", f"l{k + 1}", "continuous", plain) for k in range(3)]
     file = tmp_path / "robot.urdf"

@@ -1,5 +1,3 @@
-"""sim.assemble(): roughly placed loops come together; the report says what is left, joint by joint."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -74,7 +72,6 @@ def gaps(sim: Simulation) -> float:
 @pytest.mark.parametrize("make", [four_bar, bricard])
 @pytest.mark.parametrize("seed", range(5))
 def test_misplaced_loops_come_together(make: object, seed: int) -> None:
-    """Up to 0.2 m and 20 degrees off: all joints closed below 1e-9 m and rad, nothing moves off on its own."""
     sim = simulate(make(seed))  # type: ignore[operator]
     assert gaps(sim) > 0.01
     report = sim.assemble()
@@ -89,7 +86,6 @@ def test_misplaced_loops_come_together(make: object, seed: int) -> None:
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_report_names_the_joints(solver: str) -> None:
-    """before and after by joint label, one number for each world; the text names the worst joint."""
     sim = simulate(four_bar(1), num_worlds=2, joint_solver=solver)
     sim.write("body.crank.position", (0.1, 0.0, 0.05), world=1)
     report = sim.assemble()
@@ -102,7 +98,6 @@ def test_the_report_names_the_joints(solver: str) -> None:
 
 
 def test_worlds_assemble_on_their_own() -> None:
-    """World 1 starts elsewhere and comes together too; an exact world stays where it is to the bit."""
     sim = simulate(four_bar(None), num_worlds=3)
     start = sim.read("body.coupler.position")
     sim.write("body.coupler.position", start[0] + (0.1, 0.05, -0.1), world=1)
@@ -115,7 +110,6 @@ def test_worlds_assemble_on_their_own() -> None:
 
 
 def test_an_impossible_loop_is_reported() -> None:
-    """A coupler far too long: not converged, and the report says how far apart the joints stay."""
     sim = simulate(four_bar(2, coupler=6.0), num_worlds=2)
     report = sim.assemble(iterations=60)
     assert not report.converged.any()
@@ -125,7 +119,6 @@ def test_an_impossible_loop_is_reported() -> None:
 
 
 def test_assembly_keeps_couplings_and_other_bodies() -> None:
-    """A mimic comes true as well; a body without joints does not move."""
     b = four_bar(None)
     ball_body(b, xform=Transform((5, 5, 5)), label="other")
     wheel = ball_body(b, label="wheel")
@@ -141,7 +134,6 @@ def test_assembly_keeps_couplings_and_other_bodies() -> None:
 
 
 def test_assembly_of_nothing() -> None:
-    """A model without joints is assembled."""
     b = ModelBuilder()
     ball_body(b)
     report = simulate(b).assemble()

@@ -1,5 +1,3 @@
-"""Compiling the CUDA C++ sources for GPUs, which needs none: cubins, options, error texts, NVRTC alone."""
-
 from __future__ import annotations
 
 import sys
@@ -134,7 +132,6 @@ class Binding:
 
 @needs_nvrtc
 def test_a_virtual_architecture_gives_ptx_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By what is loaded here, and by CuPy's binding, which has no cubin then."""
     loaded, sources = load_nvrtc(), reachable_sources("twice.cu", GPU_KERNEL)
     nvrtc = SimpleNamespace(nvrtc=Binding(loaded))
     monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(__version__="14.2.0", cuda=nvrtc))

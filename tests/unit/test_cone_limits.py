@@ -1,5 +1,3 @@
-"""Cone limits of ball joints: rest, free twist, and motion along the cone, against closed forms and MuJoCo."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -37,7 +35,7 @@ def angle(sim, label: str = "bob") -> float:
 @both_backends
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_pendulum_rests_on_the_cone(solver: str, backend: str) -> None:
-    """From the cone's axis it falls to the limit, which bears the torque m g l cos(c) about y."""
+    """The limit bears the torque m g l cos(c) about y."""
     b = ModelBuilder()
     bob(b, Transform(), cone_limit=CONE, damping=0.8)
     sim = simulate(b, dt=2e-3, backend=backend, joint_solver=solver)
@@ -54,7 +52,6 @@ def test_a_pendulum_rests_on_the_cone(solver: str, backend: str) -> None:
 
 
 def test_twist_about_the_cone_axis_stays_free() -> None:
-    """A body on the limit spins about its own axis through many turns; MuJoCo's limit of the angle would stop it."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     start = Transform.from_axis_angle((0, 0, 0), (0, 1, 0), CONE)
     spin = 12.0 * start.rotate(X)
@@ -71,7 +68,7 @@ def test_twist_about_the_cone_axis_stays_free() -> None:
 @pytest.mark.nightly
 @both_backends
 def test_a_pendulum_slides_along_the_cone_like_a_shorter_one(backend: str) -> None:
-    """On a cone about the horizontal the azimuth obeys f'' = -g/(l sin c) sin f. The limit does no work."""
+    """On a cone about a horizontal axis, the azimuth f obeys f'' = -g/(l sin c) sin f. The limit does no work."""
     b = ModelBuilder()
     first = 0.6
     start = Transform.from_axis_angle((0, 0, 0), X, first) * Transform.from_axis_angle((0, 0, 0), (0, 1, 0), CONE)
@@ -92,7 +89,6 @@ def test_a_pendulum_slides_along_the_cone_like_a_shorter_one(backend: str) -> No
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_impacts_on_the_cone_gain_no_energy(solver: str) -> None:
-    """Thrown about in a narrow cone around the vertical, from its axis, where the chord has no direction."""
     b = ModelBuilder()
     body = b.add_body(
         MASS, (0.02, 0.03, 0.04), com=(0.0, 0.0, -LENGTH), linear_velocity=(3.0, 1.0, 0.0), angular_velocity=(-2, 6, 1)
@@ -110,7 +106,6 @@ def test_impacts_on_the_cone_gain_no_energy(solver: str) -> None:
 
 @pytest.mark.native
 def test_in_a_plane_the_cone_is_the_range_of_a_ball_of_mujoco() -> None:
-    """Both rest at the range. MuJoCo's limit is a stiff spring here, so it is a little beyond."""
     mujoco = pytest.importorskip("mujoco", reason="needs MuJoCo")
     text = (
         f"<mujoco><compiler angle='radian'/><worldbody><body name='bob'>"
@@ -135,7 +130,6 @@ def test_in_a_plane_the_cone_is_the_range_of_a_ball_of_mujoco() -> None:
 
 
 def test_the_limit_differs_per_world_and_is_checked() -> None:
-    """Every world rests on its own cone; infinity takes the limit away."""
     b = ModelBuilder()
     bob(b, Transform(), cone_limit=CONE, damping=0.8)
     sim = simulate(b, 3, dt=2e-3, backend="native")

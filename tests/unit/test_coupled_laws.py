@@ -1,5 +1,3 @@
-"""Laws over several axes at once: a kind of the test's own, springs with a full matrix, against matrix exponentials."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -116,7 +114,6 @@ def run(
 @pytest.mark.parametrize("webs", [1, 2])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_full_matrices_follow_the_exponential(solver: str, webs: int) -> None:
-    """Second order: a quarter of the error with half the step; two webs of half the strength act as one."""
     start = np.array([0.02, -0.01, 0.015])
 
     def error(dt: float) -> float:

@@ -1,7 +1,4 @@
-"""cuda_kernels/math/detmath.cuh, compiled by the system's C++ compiler: errors in ulp, special values, pinned bits.
-
-The references are NumPy's functions in extended precision, so the ulp tests need a long double wider than a double.
-"""
+"""cuda_kernels/math/detmath.cuh, compiled by the system's C++ compiler: errors in ulp, special values, pinned bits."""
 
 from __future__ import annotations
 
@@ -109,7 +106,7 @@ def positive(dtype: type, seed: int, n: int = 100_000) -> np.ndarray:
 
 
 def angles(dtype: type) -> np.ndarray:
-    """Angles up to 1e5, many of them as near to a multiple of pi/2 as the dtype has them."""
+    """Return angles up to 1e5, many of them close to a multiple of pi/2."""
     quarters = np.arange(-63_000, 63_001) * (wide(np.array(np.pi)) / 2 + np.longdouble("6.1232339957367660e-17"))
     near = quarters.astype(dtype)
     beside = [np.nextafter(near, dtype(s * INF)) for s in (-1, 1)]

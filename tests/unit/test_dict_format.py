@@ -54,7 +54,6 @@ def assert_same(a: Any, b: Any, path: str) -> None:
 
 
 def everything() -> ModelBuilder:
-    """A builder with what few scenes have: meshes, pairs, groups, couplings, laws, sensors, ropes, circuits."""
     b = ModelBuilder(gravity=(0.1, -0.0, -9.7))
     b.add_shape_plane(-1, group="ground")
     corners = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.2, 0.2, -0.1]])

@@ -1,5 +1,3 @@
-"""The documentation site: its generated pages, its reference of all public names, and its pages on disk."""
-
 from __future__ import annotations
 
 import importlib
@@ -65,7 +63,6 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 def test_the_page_of_signals_lists_every_kind_of_signal() -> None:
-    """Labels, diagrams and the index of a coordinate aside."""
     page = (DOCS / "reference" / "signals.md").read_text(encoding="utf-8")
     known = {kind_of(name) for name in re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)}
     b = everything()

@@ -1,5 +1,3 @@
-"""Warning about bodies that fell past every shape of the world."""
-
 from __future__ import annotations
 
 import warnings
@@ -49,7 +47,6 @@ def test_what_passes_the_rim_is_named_once(floor: str) -> None:
 
 
 def test_the_way_is_that_of_a_free_fall() -> None:
-    """After the first look, at 128 steps of 5 ms, from 0.5 m above a mesh at z = 0."""
     b = ModelBuilder()
     FLOORS["triangle mesh"](b)
     ball(b, 5.0)

@@ -38,7 +38,6 @@ def homes() -> dict[str, set[str]]:
 
 
 def asked_by_name(text: str, names: set[str]) -> Iterator[tuple[int, str]]:
-    """Lines that compare a ``kind`` or a ``name`` with names of kinds, and lists of such names."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
@@ -53,7 +52,6 @@ def asked_by_name(text: str, names: set[str]) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.nightly
 def test_no_one_asks_for_a_kind_by_name() -> None:
-    """No ``kind == "..."`` and no list of kinds outside their own files."""
     home = homes()
     found = []
     for file in PACKAGE.rglob("*.py"):
@@ -77,8 +75,6 @@ def test_the_search_finds(text: str) -> None:
 
 @pytest.fixture
 def welded_and_round() -> Iterator[None]:
-    """A joint and a shape that say of themselves what others of their family say not."""
-
     class Glued(Fixed):
         name: ClassVar[str] = "glued"
 
@@ -100,7 +96,6 @@ def welded_and_round() -> Iterator[None]:
 
 
 def test_kinds_of_a_users_own_are_asked(welded_and_round: None) -> None:
-    """What contacts need to know comes from the kind."""
     b = ModelBuilder()
     for _ in range(3):
         b.add_shape_box(b.add_body(), (0.1, 0.1, 0.1))
@@ -114,7 +109,6 @@ def test_kinds_of_a_users_own_are_asked(welded_and_round: None) -> None:
 
 
 def test_a_ball_shows_three_coordinates_and_a_rod_sets_no_pose() -> None:
-    """Declared by the joints' kinds."""
     b = ModelBuilder()
     for _ in range(2):
         b.add_body(1.0, (0.1, 0.1, 0.1), com=(0.5, 0.0, 0.0))

@@ -1,5 +1,3 @@
-"""A bushing closes no loop: it holds back no joint that returns from beyond its limit."""
-
 from __future__ import annotations
 
 import numpy as np

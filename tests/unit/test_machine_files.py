@@ -1,5 +1,3 @@
-"""Machine files: YAML that composes model files, calls of the builder and diagrams."""
-
 from __future__ import annotations
 
 import importlib.util
@@ -287,7 +285,6 @@ def test_deep_nesting_and_diagram_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_long_loops_are_refused_before_they_run(tmp_path: Path) -> None:
-    """The first repetition would fail."""
     with pytest.raises(ModelError, match=naming("for calls loops")):
         loaded(tmp_path, "add:\n  - {for: {k: 1000000000}, add: [{bodies: {}}]}\n")
 

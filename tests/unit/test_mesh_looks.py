@@ -1,5 +1,3 @@
-"""What mesh files say about their surfaces: textures, colors, transparency, finish and normals."""
-
 from __future__ import annotations
 
 import math
@@ -154,7 +152,6 @@ def test_arrays_with_texture_coordinates_and_normals() -> None:
 
 
 def test_normals_of_closed_meshes_point_outward(tmp_path: Path) -> None:
-    """A ball whose file has inward normals and an inward order of corners."""
     trimesh = pytest.importorskip("trimesh")
     ball = trimesh.creation.icosphere(2)
     inside_out = trimesh.Trimesh(ball.vertices, ball.faces[:, ::-1], vertex_normals=-ball.vertex_normals, process=False)

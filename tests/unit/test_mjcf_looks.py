@@ -1,5 +1,3 @@
-"""Looks of MJCF models: textures, transparency, normals, cameras and lights, against MuJoCo's compiled model."""
-
 from __future__ import annotations
 
 import io

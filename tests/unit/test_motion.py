@@ -1,5 +1,3 @@
-"""Recorded motions: files that survive whatever ends the program, and poses between frames."""
-
 from __future__ import annotations
 
 import json
@@ -277,7 +275,6 @@ def test_no_write_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_wires_of_diagrams_are_recorded_and_played(tmp_path: Path) -> None:
-    """Those of the chosen worlds, vectors too, from the growing file as from the finished one."""
     b = gpusim.ModelBuilder(gravity=(0, 0, 0))
     body = b.add_body(2.0, (1, 1, 1), label="cart")
     b.add_servo(b.add_joint_prismatic(-1, body, axis=(1, 0, 0), label="rail"), stiffness=5.0, label="push")
@@ -306,7 +303,6 @@ def test_wires_of_diagrams_are_recorded_and_played(tmp_path: Path) -> None:
 
 
 def test_motions_without_diagrams_are_as_they_were(tmp_path: Path) -> None:
-    """Older versions read their headers."""
     b = gpusim.ModelBuilder()
     b.add_body(1.0, (1, 1, 1), label="ball")
     sim = Simulation(b.finalize(), backend="numpy")

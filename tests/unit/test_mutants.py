@@ -35,7 +35,6 @@ def test_every_text_stands_once(mutants: ModuleType) -> None:
     ([0, 1], "killed", 0), ([0, 0], "SURVIVED", 1), ([0, 4], "NOT TRIED", 2), ([1], "NOT TRIED", 2),
 ])  # fmt: skip
 def test_exit_code_reports_survivors(mutants: ModuleType, monkeypatch, capsys, codes, verdict, end) -> None:
-    """The second run sees the mutant; the checkout never does."""
     seen: list[str] = []
     (name, old, _), *_ = mutants.MUTANTS[0].changes
     whole = (ROOT / name).read_text("utf-8")

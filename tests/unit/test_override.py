@@ -31,7 +31,6 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def machine(backend: str, diagram: bool = True) -> Simulation:
-    """A cart pushed by a diagram's wish, a second one by a program, and a position servo."""
     b = ModelBuilder(gravity=(0, 0, 0))
     for name in ("driven", "free", "held"):
         body = b.add_body(2.0, (1, 1, 1), label=name)
@@ -120,7 +119,6 @@ def test_native_has_the_bits_of_numpy() -> None:
 
 
 def test_some_commands_at_given_values(backend: str) -> None:
-    """The others go on. A wildcard selects several, and a value may differ by world."""
     sim = machine(backend)
     sim.override({"driven": [1.0, -1.0]}, worlds=[0, 2])
     sim.control["free"] = 5.0
@@ -153,7 +151,6 @@ def test_wrong_overrides(values: object, words: str) -> None:
 
 
 def test_writes_to_held_commands_are_never_seen(backend: str) -> None:
-    """Not even before the next step, and not after the release."""
     sim = machine(backend, diagram=False)
     sim.override({"free": 0.5}, worlds=[0, 2])
     for write in (lambda: sim.control.update(free=5.0), lambda: sim.command(["free"]).write(np.full((3, 1), 5.0))):
@@ -177,7 +174,6 @@ def test_a_stop_replaces_other_overrides(backend: str) -> None:
 
 
 def test_it_stays_when_a_joint_gets_a_row(backend: str) -> None:
-    """A first write of damping changes the backend, which takes the override along."""
     sim = machine(backend)
     sim.override({"free": 2.0})
     sim.step(3)

@@ -11,7 +11,6 @@ BACKENDS = ("numpy", "native")
 
 
 def _arm():
-    """Return a free base that carries an arm of two hinges and a wrist on a ball joint, with a servo."""
     b = ModelBuilder()
     base = b.add_body(2.0, (0.1, 0.1, 0.1), label="base")
     b.add_joint_free(-1, base, label="root")

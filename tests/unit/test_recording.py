@@ -40,8 +40,6 @@ class Seen:
 
 
 class Clock:
-    """The part of a simulation that a recorder sees: signals that are known functions of time. World 0 has stopped."""
-
     num_worlds = 3
 
     def __init__(self) -> None:

@@ -1,5 +1,3 @@
-"""Recordings in all formats: their numbers, steps that feed them, what other readers see, kills."""
-
 from __future__ import annotations
 
 import os
@@ -148,7 +146,6 @@ def test_steps_of_other_sizes_keep_the_rate(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("suffix", "most"), [("npz", 3.8), ("parquet", 3.2)])
 def test_compressed_numbers_are_small(tmp_path: Path, suffix: str, most: float) -> None:
-    """A number in single precision has 4 bytes. Compression without loss removes some of them."""
     sim, path = pendulum(32), tmp_path / f"a.{suffix}"
     with gpusim.record(sim, path, ["joint.hinge.position", "joint.hinge.velocity"], dtype="float32") as recorder:
         sim.step(400)
@@ -205,7 +202,6 @@ def test_parquet_is_a_plain_table(tmp_path: Path, monkeypatch) -> None:
 
 
 def test_mcap_messages_decode_by_their_schemas(tmp_path: Path) -> None:
-    """Decoded by mcap's own reader and the descriptions in the file, as Foxglove does."""
     from mcap.reader import make_reader
     from mcap_protobuf.decoder import DecoderFactory
 
@@ -237,7 +233,6 @@ def test_mcap_messages_decode_by_their_schemas(tmp_path: Path) -> None:
 
 
 def test_poses_of_mcap_have_the_precision_of_the_signals(tmp_path: Path) -> None:
-    """With float32, they are multiples of 2^-24, and the file of a machine with many bodies is much smaller."""
     from mcap.reader import make_reader
     from mcap_protobuf.decoder import DecoderFactory
 
@@ -293,7 +288,6 @@ def scene_chunk(path: Path, entity: str, column: str) -> Any:
 
 
 def on_a_spring() -> gpusim.Simulation:
-    """A weight on a spring from (0, 0, 2) to 0.1 m above its middle, which lies 0.2 m off the origin of its body."""
     b = gpusim.ModelBuilder()
     body = b.add_body(1.0, (0.1,) * 3, com=(0.0, 0.0, 0.2), xform=gpusim.Transform((0.0, 0.0, 1.0)), label="weight")
     b.add_spring(-1, body, (0.0, 0.0, 2.0), (0.0, 0.0, 0.3), stiffness=40.0, rest_length=0.7, label="spring")

@@ -1,5 +1,3 @@
-"""A run that is streamed to a Rerun viewer: here its server, which keeps what it gets in a file."""
-
 from __future__ import annotations
 
 import importlib.util

@@ -1,5 +1,3 @@
-"""The bridge to ROS 2, heard by a second Zenoh session that decodes the messages with rosbags. No ROS runs here."""
-
 from __future__ import annotations
 
 import queue
@@ -104,7 +102,6 @@ def cart() -> gpusim.Simulation:
 
 
 def test_keys_and_tokens_are_those_of_rmw_zenoh() -> None:
-    """The examples of its design page."""
     topic = Topic("/chatter", "std_msgs/msg/String", TYPES.hash_rihs01("std_msgs/msg/String"))
     assert topic.key(0) == f"0/chatter/std_msgs::msg::dds_::String_/{STRING}"
     assert topic.key(7, any_hash=True) == "7/chatter/std_msgs::msg::dds_::String_/*"

@@ -1,5 +1,3 @@
-"""Where a step's time goes: the routines that are clocked, and that steps are the same meanwhile."""
-
 from __future__ import annotations
 
 import sys
@@ -28,7 +26,6 @@ from tests.unit import fake_cupy
 
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU's backend without one; what is told of its time is of so many steps as are asked for."""
     monkeypatch.setattr(routine_clock, "LEAST_SECONDS", 0.0)
     monkeypatch.setattr(phases, "BUSY_BYTES", 1)
 

@@ -1,5 +1,3 @@
-"""Ranges that scenes ask of their parameters are told where a user looks: ``gpusim list SCENE``."""
-
 from __future__ import annotations
 
 import importlib

@@ -1,5 +1,3 @@
-"""SDF import: joints, springs, gears and forces against closed forms, bodies, labels and the report."""
-
 from __future__ import annotations
 
 import math
@@ -34,7 +32,6 @@ def read(sim, signal):
 
 
 def test_a_pendulum_swings_with_its_period():
-    """2 kg at 0.5 m with 0.1 kg m2 about its center: small swings, one quarter of a period."""
     text = hanging("revolute", axis("0 1 0"), inertial(2.0, (0.1, 0.1, 0.1), "0 0 -0.5 0 0 0"), "0 0 -9.81")
     sim, report = simulate(text)
     assert report.exact and report.joints["j"].load_inertia == pytest.approx(0.6)
@@ -75,7 +72,6 @@ def test_springs_pull_to_their_reference(kind):
 
 
 def test_axes_are_in_the_frame_that_the_file_says():
-    """The joint's frame is turned by 90 degrees about x against the model's."""
     turned = "1.5707963267948966 0 0"
     parts = [link("base"), link("tip", pose=f"0 0 0 {turned}")]
 
@@ -134,7 +130,7 @@ def test_a_screw_moves_with_its_angle(pitch, travel):
 
 
 def test_a_gearbox_couples_two_hinges():
-    """theta_2 = -ratio * theta_1, from the reference body."""
+    """Closed form: theta_2 = -ratio theta_1."""
     gear = "<gearbox_ratio>3</gearbox_ratio><gearbox_reference_body>base</gearbox_reference_body>"
     parts = (
         link("base"), link("a"), link("b"), joint("fix", "fixed", "world", "base"),
@@ -363,7 +359,6 @@ def test_pose_is_unknown():
 
 
 def test_a_closed_loop_and_a_start_outside_of_its_limits():
-    """A parallelogram: all joints turn by the same angle. The limit at the start pushes it back to 0.2 rad."""
     inside = "<limit><lower>0.2</lower><upper>1</upper></limit>"
     text = sdf(model(
         link("base"), link("crank"), link("rod", pose="0 0 1 0 0 0"), link("rocker", pose="2 0 0 0 0 0"),

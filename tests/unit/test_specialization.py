@@ -1,5 +1,3 @@
-"""Native kernels with a model's sizes as constants, which follow those for all models in long runs."""
-
 from __future__ import annotations
 
 import math
@@ -21,7 +19,6 @@ pytestmark = pytest.mark.native
 
 @pytest.fixture
 def queue(monkeypatch: pytest.MonkeyPatch) -> list[BackgroundBuild]:
-    """Builds that wait: each is made here when the test says so, and not found before."""
     waiting: list[BackgroundBuild] = []
 
     class Queue:

@@ -1,5 +1,3 @@
-"""Kinds of actuators tell people how to steer, stop and gauge them; the viewer knows none of them by name."""
-
 from __future__ import annotations
 
 import re
@@ -129,7 +127,6 @@ def test_steering_has_its_values_in_its_range() -> None:
 
 
 def test_a_servo_offers_the_range_that_it_is_given() -> None:
-    """Sticks go to its ends; ranges that fall, or that leave out standing still, are refused with the mend."""
     b = ModelBuilder()
     slide = b.add_joint_prismatic(-1, b.add_body(1.0, (1, 1, 1)), axis=(0, 0, 1))
     b.add_servo(slide, "velocity", damping=1.0, label="lift", command_range=(-0.2, 7.0))

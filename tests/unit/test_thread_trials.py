@@ -1,5 +1,3 @@
-"""The number of threads of a staged step follows the time that steps take, and never changes the bits."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -55,7 +53,6 @@ def test_threads_leave_a_busy_computer_and_return() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_trials_keep_the_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every step has another number of threads."""
     make_room(monkeypatch, 8, coupled=True)  # the build of parity/test_bits_heaps.py
     monkeypatch.setattr(trials, "TRIAL", 1)
     monkeypatch.setattr(trials, "FIRST", 0.0)

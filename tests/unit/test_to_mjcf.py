@@ -1,5 +1,3 @@
-"""MJCF export, compared with MuJoCo: masses, kinematics, mass matrices, motion, contacts' filters, and the report."""
-
 from __future__ import annotations
 
 import math
@@ -58,7 +56,6 @@ def after(builder, model, data, seconds=0.1):
 
 
 def link(b, parent, kind, at=(0.3, 0, 0), **more):
-    """Add a body that a joint of some kind carries, in a turned posture that the joint allows."""
     base = b.bodies[parent].xform if parent >= 0 else Transform()
     inertia, pose = np.diag([0.02, 0.03, 0.04]) + 0.002, base * Transform(at) * TURN * more.pop("moved") * BACK
     body = b.add_body(1.5, inertia, com=(0.05, 0.02, -0.1), xform=pose)

@@ -1,5 +1,3 @@
-"""USD export, read back: masses, kinematics, joints, drives, colliders, filters, and the report."""
-
 from __future__ import annotations
 
 import math

@@ -1,5 +1,3 @@
-"""URDF import: slips in XML, xacro, SRDF, the search for meshes, files in memory, and starts within limits."""
-
 from __future__ import annotations
 
 import math
@@ -201,7 +199,6 @@ def test_srdf_gives_poses_and_pairs_that_do_not_collide(tmp_path):
 
 
 def test_a_posture_places_a_floating_base():
-    """Position and quaternion of the joint of the root, which the URDF does not have."""
     root = '<joint name="root_joint" value="0 0 0.5 0 0 0.6 0.8"/><joint name="ab" value="0.3"/>'
     srdf = f'<robot name="bot"><group_state name="stand" group="all">{root}</group_state></robot>'
     up = gpusim.Transform((0, 0, 2))
@@ -291,7 +288,6 @@ def test_xacro_errors(monkeypatch):
 
 
 def test_merged_links_are_sites_that_carry_models():
-    """A gripper is mounted on a tool frame that a fixed joint merged into the wrist."""
     arm = """<robot name="arm"><link name="base"/><link name="wrist"><inertial><mass value="2"/>
     <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link><link name="tool0"/>
     <joint name="turn" type="continuous"><parent link="base"/><child link="wrist"/><axis xyz="0 0 1"/></joint>

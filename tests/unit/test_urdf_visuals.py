@@ -1,5 +1,3 @@
-"""Looks of URDF files: visuals, their places and colors, meshes, and what is drawn where one cannot be read."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -140,7 +138,6 @@ def test_a_missing_mesh_is_reported_once_and_no_error() -> None:
 
 
 def test_a_merged_link_whose_mesh_is_missing_is_drawn_by_its_shapes() -> None:
-    """Its body has visuals of other links, which take the place of all of its shapes."""
     lid = collision('<box size="0.2 0.4 0.6"/>', '<origin xyz="0 0 1"/>') + MISSING
     text = robot(
         link("base", SOLID + collision('<sphere radius="0.5"/>') + visual(BALL)) + link("lid", lid),
@@ -191,7 +188,6 @@ def test_robots_of_others_have_their_colors() -> None:
 
 
 def test_huge_textures_are_skipped_quietly(tmp_path, monkeypatch, recwarn) -> None:
-    """The piece keeps its shape, and Pillow's warning is not shown."""
     image = pytest.importorskip("PIL.Image")
     image.new("RGB", (12, 12), (255, 0, 0)).save(tmp_path / "paint.png")
     monkeypatch.setattr(image, "MAX_IMAGE_PIXELS", 100)

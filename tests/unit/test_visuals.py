@@ -1,5 +1,3 @@
-"""What bodies look like: kept in the model, checked as shapes are, and no business of physics."""
-
 from __future__ import annotations
 
 import copy

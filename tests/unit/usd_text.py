@@ -22,7 +22,7 @@ def prim(kind: str, name: str, *lines: str, apis: str = "", at=None, scale=None,
 
 
 def body(name: str, *lines: str, mass=None, apis: str = "", inertia=None, **where) -> str:
-    """Return a rigid body, with its mass and inertia if given."""
+    """Return a rigid body with optional mass and inertia."""
     given = [] if mass is None else [f"float physics:mass = {mass}", "point3f physics:centerOfMass = (0, 0, 0)"]
     if inertia is not None:
         given.append(f"float3 physics:diagonalInertia = {tuple(inertia)}")

@@ -39,7 +39,6 @@ def add_floor(
     count: int = 6,
     half: float = 0.25,
 ) -> None:
-    """Tiles side by side along x, of ``kinds`` in turn; seams at -half, half, and so on."""
     turn, names = Transform.from_axis_angle((0, 0, 0), (0, 0, 1), yaw), kinds.split()
     for y in rows:
         for k in range(count):
@@ -59,7 +58,6 @@ ADD: dict[str, Callable[[ModelBuilder, int, Material], int]] = {
 
 
 def mover(b: ModelBuilder, shape: str, speed: float, material: Material = SMOOTH, x: float = 0.0) -> None:
-    """A body of one shape that slides, or rolls, along x."""
     rolls = shape in ("sphere", "wheel", "roller")
     spin = (0.0, speed / R if rolls else 0.0, 0.0)
     body = b.add_body(xform=Transform((x, 0, R)), linear_velocity=(speed, 0, 0), angular_velocity=spin, label="mover")

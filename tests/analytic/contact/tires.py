@@ -1,5 +1,3 @@
-"""Wheels with tires: on a rig that carries one, rolling freely, and four under a vehicle; the brush's closed form."""
-
 from __future__ import annotations
 
 import math
@@ -29,7 +27,6 @@ def brush(slip: tuple[float, float], load: float, friction: tuple[float, float])
 def rig(
     tire: Tire, speed: float, steer: float = 0.0, camber: float = 0.0, turning: float = 1e7, ground_last: bool = False
 ) -> ModelBuilder:
-    """A wheel under LOAD on a carriage that goes along x at a speed (m/s), free to rise; its spin hardly changes."""
     b, material = ModelBuilder(gravity=(0.0, 0.0, -G)), Material(friction=1.0, law=tire)
     if not ground_last:
         b.add_shape_plane(-1, material=material)
@@ -50,7 +47,6 @@ def rig(
 
 
 def free_wheel(tire: Tire, speed: float, spin: float, mass: float = 20.0, turning: float = 0.9) -> ModelBuilder:
-    """A wheel alone that rolls along x."""
     b = ModelBuilder(gravity=(0.0, 0.0, -G))
     b.add_shape_plane(-1, material=Material(friction=1.0))
     height = RADIUS - mass * G / RADIAL
@@ -63,8 +59,6 @@ def free_wheel(tire: Tire, speed: float, spin: float, mass: float = 20.0, turnin
 
 
 class Car:
-    """Four wheels on hinges under a stiff chassis, the front ones steered after Ackermann; numbers of its design."""
-
     wheelbase, track, mass, height = 2.6, 1.5, 1200.0, 0.25
 
     def __init__(self, front: float, rear: float, friction: float = 1.0) -> None:
@@ -80,7 +74,7 @@ class Car:
         return speed * steer / (self.wheelbase + self.understeer * speed * speed)
 
     def build(self, speed: float = 0.0, steer: float = 0.0, slope: float = 0.0, brake: str = "none") -> ModelBuilder:
-        """On a plane that falls towards +x by ``slope`` (rad), turning as the bicycle model does.
+        """Build the car on a plane with the angle ``slope`` (rad) about y.
 
         Args:
             speed: m/s.

@@ -1,5 +1,3 @@
-"""Blocks that switch, limit and remember, against what one reckons by hand."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -77,7 +75,6 @@ def test_counter() -> None:
 
 
 def test_state_machine() -> None:
-    """rest -go-> run, which ends after 0.3 s or at once by stop; done stays."""
     transitions = [["rest", "run", "go"], ["run", "rest", "stop"], ["run", "done", 0.3]]
     machine = {"states": ["rest", "run", "done"], "transitions": transitions}
     go, stop = np.array([0, 1, 0, 0, 1, 0, 0, 0, 0.0]), np.array([0, 0, 0, 1, 0, 0, 0, 0, 0.0])

@@ -10,11 +10,10 @@ The equations (Merritt, Hydraulic Control Systems, 1967; Jelali and Kroll, Hydra
     s'' + 2 z w s' + w^2 s = w^2 u                  spool
     T y' = y_target - y                             poppets and the load-sensing line
 
-Cases that ``cavitate`` have a void V of each node as well (Hopsan, Simscape): p' = 0 and V' = -(sum of inflows) at the
-vapor pressure 0, from where p falls to it until V falls to 0. Radau begins again at both events.
+Cases with ``cavitate`` also have a void V in each node (Hopsan, Simscape). At the vapor pressure 0, p' = 0 and V' =
+-(sum of inflows), until V is 0 again.
 
-Solved by SciPy's Radau with a relative tolerance of 1e-9; events of signs (check valves, stops of ranges) are smooth
-enough in the unknowns for its step control. Every case stands in ``cases()`` with all of its numbers.
+The solver is SciPy's Radau with a relative tolerance of 1e-9.
 """
 
 from __future__ import annotations
@@ -43,8 +42,6 @@ def drain(x: float, c2: float) -> float:
 
 
 class Case:
-    """A circuit as lists of functions; ``y`` holds pressures, then (x, v) of consumers, (s, s') of spools, lags."""
-
     def __init__(self) -> None:
         self.nodes: list[tuple[str, Callable[[np.ndarray], float], float]] = []
         self.consumers: list[dict[str, Any]] = []
@@ -81,7 +78,6 @@ class Case:
         return at, at + 1
 
     def flow(self, i: int, j: int, law: Callable) -> None:
-        """``law(p, lags, spools, flows)`` from node i to node j; -1: the tank, or the pump's suction."""
         self.flows.append((i, j, law))
 
     def spool(self, command: Callable[[float], float], frequency: float = 100.0, damping: float = 0.8) -> int:

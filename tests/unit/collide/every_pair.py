@@ -1,5 +1,3 @@
-"""Every pair of shape kinds side by side in one model, each pair in both orders, for the test of all of them."""
-
 from __future__ import annotations
 
 import itertools
@@ -71,7 +69,6 @@ class Case:
 
 
 def _add(b: ModelBuilder, kind: str, place: Array, turn: Rotation, upper: bool, label: str) -> int:
-    """A shape that touches downwards (``upper``) or upwards; capsules and wheels lie with their axes level."""
     add: Callable[..., int] = getattr(b, f"add_shape_{kind}")
     if kind in FIXED:
         return add(-1, **_SIZES[kind], xform=Transform(place, turn.as_quat()), label=label, mask=0)

@@ -1,8 +1,3 @@
-"""The narrow phase of the kernels, built by the system's C++ compiler: each of its routines as a function of shapes.
-
-All of them are called as ``collide`` is: shapes, margin, then with ``guess`` where they take one.
-"""
-
 from __future__ import annotations
 
 import ctypes
@@ -136,7 +131,6 @@ def find_all_manifolds(
     shapes: Any, position: Array, rotation: Array, world: Array, pair: Array, margin: Array, guess: Array, count: Array,
     normal: Array, points_a: Array, points_b: Array, feature: Array,
 ) -> None:  # fmt: skip
-    """As that of gpusim/reference/collide/pairs.py, by the kernels."""
     count[:] = 0
     for first, most in runs(world, pair):
         sides = [of_reference(shapes[i], position[w, i], rotation[w, i]) for w in world[[first]] for i in pair[first]]
@@ -151,7 +145,6 @@ def find_all_manifolds(
 
 @pytest.fixture
 def kernel_manifolds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reference is given the kernels' manifolds, so that all that follows must be the same to rounding."""
     monkeypatch.setattr(narrow_phase, "find_all_manifolds", find_all_manifolds)
     monkeypatch.setattr(contact_follow, "find_all_manifolds", find_all_manifolds)
 
@@ -163,7 +156,7 @@ def support(s: Shape, direction: Array, point: Array) -> int:
 
 
 def face_polygon(s: Shape, direction: Array) -> tuple[Array, list[int]]:
-    """Corners (n, 3) of what the core shows, world frame, and their numbers."""
+    """Return the visible corners of the core (n, 3) in the world frame, and their numbers."""
     polygon, ids = np.full((FACE_CORNERS, 3), np.nan), np.full(FACE_CORNERS, -1, dtype=np.int32)
     d = np.ascontiguousarray(direction, dtype=np.float64)
     count = library().test_facing(ctypes.byref(_given(s)), _pointer(d), _pointer(polygon), _pointer(ids))

@@ -1,5 +1,3 @@
-"""What the tests of special pairs share: calling a routine, random poses, the box's distance by other means."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -70,7 +68,7 @@ def small_turn(rng: np.random.Generator, size: float) -> Array:
 
 
 def box_distance(a: Shape, b: Shape) -> float:
-    """Distance of two boxes that are apart: bounded least squares."""
+    """Return the distance of two boxes by bounded least squares."""
     ta, tb = a.turn.reshape(3, 3), b.turn.reshape(3, 3)
     bound = np.concatenate([a.size[:3], b.size[:3]])
     found = lsq_linear(np.hstack([-ta, tb]), a.center - b.center, (-bound, bound), method="bvls", tol=1e-15)

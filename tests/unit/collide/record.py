@@ -1,5 +1,3 @@
-"""A shape in its pose as the kernels' narrow phase takes it (struct Shape of cuda_kernels/collide/shape.cuh)."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -92,7 +90,6 @@ def make_shape(
     faces: Sequence[Sequence[int]] = (),
     normals: Array | None = None,
 ) -> Shape:
-    """A shape: up to 8 sizes (the rest are zeros), the identity where ``turn`` is None, faces with their normals."""
     sizes = np.zeros(8)
     sizes[: len(size)] = size
     first = np.cumsum([0, *(len(face) for face in faces)]).astype(np.int32)

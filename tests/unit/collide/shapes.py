@@ -1,5 +1,3 @@
-"""Shapes for the tests of general routines: random ones, and their surfaces by other means than the library's."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -95,12 +93,10 @@ def _shape(kind: int, number: int) -> Shape:
 
 
 def _barrel(radius: float, bow: float, share: float) -> tuple[float, float, float]:
-    """Sizes of one that is cut off at a share of the way to its tip."""
     return radius, share * float(np.sqrt(radius * (2.0 * bow - radius))), bow
 
 
 def surface(s: Shape, steps: int = 120) -> Array:
-    """Points (n, 3) on the surface in the world, densely; those that are farthest out somewhere at least."""
     z = s.size
     u = np.linspace(0.0, 2.0 * np.pi, 2 * steps, endpoint=False)
     v = np.linspace(-0.5 * np.pi, 0.5 * np.pi, steps + 1)
@@ -138,7 +134,6 @@ def _superellipsoid(size: Array, ball: Array) -> Array:
 
 
 def outside(s: Shape, points: Array) -> float:
-    """How far the outmost of some points (n, 3) in the world lies outside of a shape, m; about, but 0 exactly on it."""
     z = s.size
     local = (points - s.center) @ s.turn.reshape(3, 3)
     radial = np.linalg.norm(local[:, :2], axis=1)

@@ -1,5 +1,3 @@
-"""Box against box: faces, edges, corners, resting, deep."""
-
 from __future__ import annotations
 
 import numpy as np

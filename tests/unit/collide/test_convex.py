@@ -1,5 +1,3 @@
-"""Any convex shape against any: exact cases, certificates of exactness for random poses, invariants, deep overlaps."""
-
 from __future__ import annotations
 
 from itertools import combinations_with_replacement
@@ -49,7 +47,6 @@ def separation(a: Shape, b: Shape, n: Array) -> float:
 
 
 def random_pair(kind_a: int, kind_b: int, rng: np.random.Generator, depths: tuple[float, ...]) -> tuple[Shape, Shape]:
-    """Two shapes that are apart by at least one of these numbers, or overlap by at most minus it."""
     a, b = random_shape(kind_a, rng), random_shape(kind_b, rng)
     if rng.random() < 0.1:
         b = b._replace(turn=a.turn.copy())  # parallel faces, edges and axes
@@ -60,7 +57,6 @@ def random_pair(kind_a: int, kind_b: int, rng: np.random.Generator, depths: tupl
 
 
 def slack(kinds: tuple[int, int], count: int = 4) -> float:
-    """Error of the least gap: none but where points were chosen among near ties or where a rim shows corners."""
     if {SHAPE_CYLINDER, SHAPE_CONE, SHAPE_BARREL} & set(kinds):
         return 2e-5 if count > 1 else 1e-7
     return 2e-6 if count == 4 else 1e-9
@@ -311,7 +307,6 @@ def test_every_pair_of_kinds_goes_through_one_door(kind):
 
 
 def test_points_of_slivers_lie_on_the_shapes() -> None:
-    """The rim of a cylinder next to the side of a hull, flush with its upper face: GJK ends with a sliver."""
     b = ModelBuilder()
     b.add_shape_hull(-1, [(x, y, z) for x in (-0.25, 0.25) for y in (-1, 1) for z in (-0.2, 0)])
     b.add_shape_cylinder(b.add_body(), 0.2, 0.2)

@@ -1,5 +1,3 @@
-"""Every pair of shape kinds collides, in both orders, on each backend, as the reference page lists them."""
-
 from __future__ import annotations
 
 import itertools
@@ -192,7 +190,6 @@ def shape(sim: Simulation, number: int, world: int) -> Shape:
 @pytest.mark.native
 @each_pair
 def test_the_routine_that_the_document_names_serves_the_pair(pair) -> None:
-    """The same bits as through the door for all."""
     sim, name = forward(), documented_routines()[documented_pairs()[pair][0]][0]
     for case in of(pair, model()[1]):
         a, b = (shape(sim, number, OVERLAPPING) for number in (case.shape_a, case.shape_b))

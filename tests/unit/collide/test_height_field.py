@@ -1,5 +1,3 @@
-"""Height field against convex shapes: flat, tilted, ridges, peaks, grooves, deep, sliding and rolling."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -81,7 +79,6 @@ def lowest(s: Shape, n: Array) -> float:
 
 
 def _barrel(z: Array, d: Array) -> float:
-    """The arc's own reach where its normal is on it, else that of the rim, by its corner."""
     end = np.array([np.sqrt(z[2] ** 2 - z[1] ** 2) - (z[2] - z[0]), z[1]])
     return float(z[2] - (z[2] - z[0]) * d[0] if d[1] * z[2] <= z[1] else d @ end)
 

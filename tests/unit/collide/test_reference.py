@@ -1,7 +1,6 @@
 """The kernels' special routines against the reference's narrow phase, which knows no pair of kinds.
 
-Gap and normal must agree, each point must be one of the part that both shapes show each other, and the points must
-span it. For overlaps and gaps of a few shares of the size, parallel faces and edges included.
+For overlaps and gaps of a few shares of the size, parallel faces and edges included.
 """
 
 from __future__ import annotations
@@ -85,7 +84,6 @@ def compared(a: Shape, b: Shape, margin: float = MARGIN) -> Case:
 
 
 def random_pair(kinds: tuple[int, int], rng: np.random.Generator, aligned: bool, gap: float) -> tuple[Shape, Shape]:
-    """Two shapes with a gap along some direction: an axis of A that faces, edges and sides of B lie along too."""
     a, b = random_shape(kinds[0], rng), random_shape(kinds[1], rng)
     direction = rng.normal(size=3)
     if aligned:
@@ -167,7 +165,6 @@ def beyond(points: Array, hull: Array) -> float:
 
 
 def test_thin_simplices_do_not_hide_a_gap() -> None:
-    """Two cones 15 cm apart, whose last simplex is so thin that it seems to hold the origin."""
     rng = np.random.default_rng(777 + 1000 * SHAPE_CONE + SHAPE_CONE)
     pairs = [random_pair((SHAPE_CONE,) * 2, rng, k % 3 == 0, SHALLOW[k % len(SHALLOW)]) for k in range(34)]
     case = compared(*pairs[-1])
@@ -202,7 +199,6 @@ def test_points_span_the_part_that_touches(kinds) -> None:
 @pytest.mark.nightly
 @each_pair
 def test_deep_overlaps_are_never_reported_shallower_than_they_are(kinds) -> None:
-    """The reference's depth is the least of all directions; what the kernels take instead is told in DEEPER."""
     rng = np.random.default_rng(2000 + 1000 * kinds[0] + kinds[1])
     for k in range(9):
         case = compared(*random_pair(kinds, rng, k % 3 == 0, (-0.05, -0.1, -0.2)[k // 3]))
@@ -252,7 +248,6 @@ def rough(rng: np.random.Generator, height: float) -> Shape:
 @kind_of
 @pytest.mark.parametrize("height", [0.0, 0.02])
 def test_height_fields_do_as_those_of_the_reference(kind, height) -> None:
-    """Slopes of up to 10 degrees, gaps of up to two centimeters and overlaps."""
     rng = np.random.default_rng(kind)
     met = 0
     for _ in range(5):
@@ -268,7 +263,6 @@ def test_height_fields_do_as_those_of_the_reference(kind, height) -> None:
 
 
 def over_field(kind: int, height: float, rng: np.random.Generator) -> tuple[Shape, Shape]:
-    """A field with heights of about this size, m, and a shape a little over or in it."""
     field, b = rough(rng, height), random_shape(kind, rng)
     up = field.turn.reshape(3, 3)
     posed = Posed(b.reference(), b.center, b.turn.reshape(3, 3))
@@ -302,6 +296,5 @@ def test_the_reference_is_right_over_steep_ridges(kind, number, gap) -> None:
 
 @pytest.mark.parametrize(("kind", "number", "gap"), STEEP)
 def test_the_kernels_are_right_over_steep_ridges(kind, number, gap) -> None:
-    """They gave 0.0934, 0.0810, 0.0643 and 0.00701, of what is straight over a triangle, its foot past a ridge."""
     kernel, _ = on_field(*steep(kind, number))
     assert kernel.least == pytest.approx(gap, abs=1e-5)

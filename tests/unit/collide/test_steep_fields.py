@@ -1,9 +1,3 @@
-"""Convex shapes over and in steep height fields: the least gap is that of all triangles, ridges and peaks included.
-
-Each triangle is made a prism, and the reference's distance of two convex shapes tells the gap of each: what is over the
-field is as far from it as the nearest of them. Overlaps are compared with the reference's own.
-"""
-
 from __future__ import annotations
 
 import numpy as np
@@ -61,7 +55,6 @@ def steep_field(rng: np.random.Generator, degrees: float, cell: tuple[float, flo
 def placed(
     kind: int, rng: np.random.Generator, degrees: float, cell: tuple[float, float], gap: float
 ) -> tuple[Shape, Shape]:
-    """A field, and a shape let down onto it until the kernels' gap is about this one, m."""
     field, b = steep_field(rng, degrees, cell), random_shape(kind, rng)
     up = field.turn.reshape(3, 3)
     b = b._replace(center=field.center + up @ [*rng.uniform(-0.3, 0.3, 2), 3.0])

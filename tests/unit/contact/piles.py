@@ -29,7 +29,6 @@ def add_shape(b: ModelBuilder, body: int, k: int, **options: Any) -> int:
 
 
 def pile(bodies: int, seed: int = 1) -> ModelBuilder:
-    """Bodies with one or two shapes on a plane and a long beam, some in groups, hinged, left out or let in."""
     rng = np.random.default_rng(seed)
     b = ModelBuilder()
     b.add_shape_plane(-1)

@@ -1,5 +1,3 @@
-"""Which pairs of shapes are close: listed and swept models against brute force, and what happens without places."""
-
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Colors of manifolds: no two of one color share a moving body, every touching pair is listed once."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -103,10 +101,6 @@ def test_colors_are_the_same_again_and_alone() -> None:
 
 
 def test_neighbors_in_the_list_do_not_wait_for_each_other() -> None:
-    """A thousand touching balls in a row: manifolds are colored in an order in which few wait for one another.
-
-    In the order of the list each would wait for the one before it, through all of them (and two colors would do).
-    """
     count = 1000
     bodies, bits = np.stack([np.arange(count), np.arange(1, count + 1)], axis=1), bits_for(count)
     used, chosen = np.zeros((count + 1, 2), np.uint32), np.zeros(count, np.int32)

@@ -1,5 +1,3 @@
-"""The pages on contacts: the table of laws is that of gpusim/contact/law.py, and all shapes are named."""
-
 from __future__ import annotations
 
 import itertools

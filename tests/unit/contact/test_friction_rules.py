@@ -1,5 +1,3 @@
-"""Rules by which the frictions of two materials combine, and materials of pairs, in every world."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -111,7 +109,6 @@ def test_materials_of_pairs_may_differ_per_world(backend) -> None:
 
 @pytest.mark.parametrize("backend", ["native", "numpy"])
 def test_a_pair_alone_may_bounce(backend) -> None:
-    """Its restitution held only where a shape bounced too."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     ball = b.add_body(xform=Transform((0, 0, 0.11)), linear_velocity=(0, 0, -1.0), label="ball")

@@ -29,7 +29,6 @@ def robot() -> ModelBuilder:
 @pytest.mark.nightly
 @each_backend
 def test_robot_on_its_feet_converges(backend: str) -> None:
-    """Contacts feel the trunk through the joints, so that 50 kg on feet of 1 kg converge within some sweeps."""
     config = SolverConfig(dt=1e-3, iterations=30)
     steps = 200 if backend == "native" else 20
     sim = Simulation(robot().finalize(), backend=backend, config=config)
@@ -45,7 +44,6 @@ def test_robot_on_its_feet_converges(backend: str) -> None:
 
 @pytest.mark.native
 def test_a_tower_converges_from_nothing_within_some_sweeps() -> None:
-    """Ten boxes need 37 sweeps for all digits; without conjugate gradients 50 leave a thousandth of the weight."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     for k in range(10):
@@ -59,7 +57,6 @@ def test_a_tower_converges_from_nothing_within_some_sweeps() -> None:
 
 @each_backend
 def test_force_acts_on_a_body_weighed_by_its_shape(backend: str) -> None:
-    """The point of a force is known from the center of mass only when the model is finalized."""
     b = ModelBuilder(gravity=(0, 0, 0))
     body = b.add_body(label="body")
     b.add_shape_box(body, (0.1, 0.1, 0.1), xform=Transform((0.5, 0, 0)), density=1000.0)

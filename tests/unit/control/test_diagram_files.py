@@ -1,5 +1,3 @@
-"""Files of diagrams: what is saved loads as the same program; what is wrong is told in one sentence with its line."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -104,7 +102,6 @@ def test_names_and_texts_that_look_like_numbers_stay_texts(tmp_path: Path) -> No
 
 
 def test_what_a_person_writes(tmp_path: Path) -> None:
-    """Numbers as in YAML 1.2, ``on`` as text, signals, commands and numbers in wires, anchors for what is alike."""
     d = load(tmp_path, """
 label: d
 blocks:
@@ -224,7 +221,6 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 def test_any_value_of_any_parameter_loads_or_is_reported(tmp_path: Path) -> None:
-    """No value that YAML can hold ends in another error than ModelError, here or when the diagram is checked."""
     values = ["fast", "''", "[]", "[1]", "[[1, 2], [3]]", "{a: 1}", "null", "true", "-1", "0", "1.5", "9" * 400, ".inf"]
     tried = 0
     for kind, cls in block_kinds().items():

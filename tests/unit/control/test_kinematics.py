@@ -1,5 +1,3 @@
-"""Blocks of kinematics: places against the simulation's, inverse kinematics that reaches, or comes nearest."""
-
 from __future__ import annotations
 
 import math
@@ -73,7 +71,6 @@ def test_inverse_kinematics_reaches() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("gain", [0.1, 0.5])
 def test_a_posture_costs_the_target_nothing(gain: float) -> None:
-    """The tip comes to rounding; the posture is the nearest one that leaves it there."""
     sim = reading()
     sim.write("diagram.d.ik.posture_gain", gain)
     sim.step(200)
@@ -128,7 +125,6 @@ def test_inverse_kinematics_turns_the_tip_too(lever: float) -> None:
 
 
 def test_the_error_of_a_turn_counts_its_lever() -> None:
-    """Before the first step: the way there, and the lever times the sine of the angle, together."""
     start, ways = turning(1e-9, Transform()), {}
     start.write("diagram.d.ik.max_way", 1e-12)  # it stays
     start.step()
@@ -155,7 +151,6 @@ def test_native_turns_by_the_bits_of_numpy() -> None:
 
 
 def test_what_is_out_of_reach_is_come_near_to_along_its_direction() -> None:
-    """A planar arm of three links of 0.3 m stretches out towards a point 2 m away."""
     b = ModelBuilder(gravity=(0, 0, 0))
     before = b.add_body(1.0, (1, 1, 1), label="base", kinematic=True)
     base = before
@@ -180,7 +175,6 @@ def test_what_is_out_of_reach_is_come_near_to_along_its_direction() -> None:
 
 
 def test_inverse_kinematics_starts_in_the_start_pose() -> None:
-    """The target is the tip of the start pose, so the first iteration leaves the joints where they start."""
     b = arm()
     for x, joint in zip(TURNS, b.joints, strict=True):
         axis = joint.params["columns"][:, 2]

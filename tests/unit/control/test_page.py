@@ -34,7 +34,6 @@ def table() -> list[str]:
 
 
 def test_the_table_is_that_of_the_kinds() -> None:
-    """Where it is not, its lines are: "\\n".join(table())."""
     found = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
     assert found == table()
 

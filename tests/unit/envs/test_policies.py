@@ -1,5 +1,3 @@
-"""Policies: networks in files, as schedules of scenes, with an operator who sets the goals, and on the command line."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -86,7 +86,6 @@ BAD: dict[str, tuple[Callable[[ModelBuilder], Any], str]] = {
 
 
 def test_meshes_in_archives_are_refused(tmp_path: Path) -> None:
-    """2 MB of zip may hold 2 GB of mesh."""
     path = tmp_path / "cube.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("cube.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n")

@@ -1,5 +1,3 @@
-"""Rays against every kind of shape: by their implicit functions, sampled and bisected, and by closed forms."""
-
 from __future__ import annotations
 
 import math
@@ -128,7 +126,6 @@ def cast(spec: Any, origin: np.ndarray, direction: np.ndarray) -> tuple[np.ndarr
 
 
 def _rays(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Towards the middle and past it, from without and, a third of them, from within."""
     rng = np.random.default_rng(seed)
     origin = rng.normal(size=(RAYS, 3))
     origin *= (np.where(rng.random(RAYS) < 0.3, 0.3, 2.5) / np.linalg.norm(origin, axis=1))[:, None]
@@ -190,7 +187,6 @@ def test_normals_are_gradients(case: str) -> None:
 
 
 def test_rays_from_far_away_lose_no_digits() -> None:
-    """1000 km off: what is lost is the last digits of the origin alone."""
     for case in ("sphere", "cylinder", "cone", "ellipsoid", "superellipsoid", "wheel", "barrel", "hull", "capsule"):
         kind, params, _ = CASES[case]
         spec = _shape(kind, **params)
@@ -201,7 +197,6 @@ def test_rays_from_far_away_lose_no_digits() -> None:
 
 
 def test_grazing_rays() -> None:
-    """A hair within the surface they hit, a hair beside it they miss."""
     turned = np.array([[1.0, 0.0, 0.0]])
     for case, top in {"sphere": 0.7, "capsule": 0.9, "box": 0.5, "cylinder": 0.6, "ellipsoid": 0.5, "cone": 0.7,
                       "superellipsoid": 0.5, "wheel": 0.15, "barrel": 0.5}.items():  # fmt: skip
@@ -237,7 +232,6 @@ def test_closed_forms() -> None:
 
 
 def test_a_height_field_has_walls_a_bottom_and_no_seams() -> None:
-    """From the side, from below, and down onto every corner and diagonal of the grid."""
     field = _shape("height_field", heights=HEIGHTS, spacing=(0.4, 0.5), base=-1.5)
     side, normal = cast(field, np.array([[-5.0, 0.1, -1.0]]), np.array([[1.0, 0.0, 0.0]]))
     assert side[0] == pytest.approx(5.0 - 1.6, abs=1e-14) and normal[0] == pytest.approx([-1, 0, 0])
@@ -259,7 +253,6 @@ def test_a_height_field_has_walls_a_bottom_and_no_seams() -> None:
 
 
 def test_a_kind_without_a_cast_of_its_own_is_reported() -> None:
-    """The default; sensors refuse kinds without a ray_file before."""
     line = Line(np.zeros((1, 3)), np.zeros((1, 3)), np.zeros(1))
     with pytest.raises(ModelError, match=naming("'sphere' ray_file")):
         ShapeType.cast(shape_type("sphere"), {}, line)

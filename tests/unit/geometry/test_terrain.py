@@ -70,7 +70,6 @@ def test_holes_stay_open_or_are_filled(tmp_path: Path) -> None:
 
 @pytest.mark.native
 def test_materials_of_cells_have_their_own_friction_and_no_seams() -> None:
-    """A box slides over a smooth checkerboard of two materials at full speed, then brakes on a rough one."""
     smooth, rough = Material(friction=0.0), Material(friction=0.5)
     index = np.add.outer(np.arange(20), np.arange(60)) % 2
     index[:, 40:] = 2

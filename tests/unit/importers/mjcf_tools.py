@@ -1,5 +1,3 @@
-"""What the tests of the MJCF importer share: models as text, and a comparison with MuJoCo."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -41,7 +41,6 @@ def add_carrier(b: ModelBuilder, xform: Transform | None = None, **change: Any) 
 
 
 def ground(b: ModelBuilder, slope: float = 0.0, step: float = 0.0, friction: float = 0.8) -> Transform:
-    """A plane that rises along x, or level with a step at x = 1.6 m; returns where it begins."""
     rock = Material(friction=friction)
     pose = Transform.from_axis_angle((0, 0, 0), (0, 1, 0), -slope)
     b.add_shape_plane(-1, xform=pose, material=rock, label="ground")
@@ -75,7 +74,6 @@ def weight(sim: Simulation) -> float:
 
 
 def small(scatter: float = 0.0) -> tuple[Tracks, Model]:
-    """A cart of 60 kg on one track of short shoes, kept upright by a planar joint; shoes displaced by ``scatter`` m."""
     b = ModelBuilder()
     b.add_shape_plane(-1, label="ground")
     chassis = b.add_body(60.0, (2.0, 5.0, 5.0), com=(0, 0, 0.2), label="chassis")

@@ -1,5 +1,3 @@
-"""An excavator's arm on one pump: boom, stick and bucket with its linkage, for the tests of arms."""
-
 from __future__ import annotations
 
 from dataclasses import replace

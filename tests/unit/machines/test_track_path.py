@@ -1,5 +1,3 @@
-"""The closed polygon of links: equal links that touch the wheels and cut none."""
-
 from __future__ import annotations
 
 import math
@@ -52,7 +50,6 @@ def test_links_close_and_touch_without_cutting(side: float, roller: bool, lift: 
 @pytest.mark.parametrize("roller", [False, True])
 @pytest.mark.parametrize("side", [-1.0, 1.0])
 def test_the_taut_loop_has_its_idler_farther_out(side: float, roller: bool, lift: float) -> None:
-    """Equal links that cut no wheel, from the same number; one pin stays where a tooth holds it."""
     given = wheels(side, lift, roller)
     start = close("track", given, 42)
     path = tighten(given, start)
@@ -73,7 +70,6 @@ def area(path: Path) -> float:
 
 
 def test_pins_lie_on_the_corners_of_the_sprocket() -> None:
-    """A polygon of as many sides as teeth, on more than a third of the way round."""
     path = close("track", wheels(), None)
     corner = 0.5 * PITCH / math.sin(math.pi / TEETH)
     away = path.pins[:-1] - (-0.9, 0.36)
@@ -86,7 +82,6 @@ def test_pins_lie_on_the_corners_of_the_sprocket() -> None:
 
 
 def test_length_is_that_of_a_belt_to_second_order() -> None:
-    """Two wheels: longer than a belt, 2 D + 2 pi R, by less than unequal tangents are than their arcs at worst."""
     for pitch, teeth in ((0.12, 11), (0.06, 22), (0.03, 44)):
         apothem = 0.5 * pitch / math.tan(math.pi / teeth)
         path = close("track", Wheels(Circle(0, 0, apothem), Circle(1.5, 0, apothem), (), pitch, teeth), None)
@@ -98,7 +93,6 @@ def test_length_is_that_of_a_belt_to_second_order() -> None:
 
 @pytest.mark.parametrize("side", [-1.0, 1.0])
 def test_strands_pull_the_idler_to_the_sprocket(side: float) -> None:
-    """Of two equal wheels along their line; a lower run that rises to the idler pulls less."""
     given = Wheels(Circle(0, 0, APOTHEM), Circle(1.5 * side, 0, APOTHEM), (), PITCH, TEETH)
     path = close("track", given, None)
     assert path.strands @ given.axis == pytest.approx([1.0, -1.0], abs=1e-3)

@@ -1,5 +1,3 @@
-"""Tracked carriers: gaps, grip, steering, steps, tension, energy and worlds."""
-
 from __future__ import annotations
 
 import math
@@ -61,7 +59,6 @@ class Run:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_straight_on_level_ground() -> None:
-    """The way of teeth and pitch, the ground carries the weight, the audit closes, and both runs are equally tight."""
     run = Run()
     assert max(track.gap(run.sim)[0] for track in run.tracks) < 1e-12
     audit = EnergyAudit(run.sim)
@@ -83,11 +80,6 @@ def test_straight_on_level_ground() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_grip_on_thirty_degrees() -> None:
-    """Friction 0.8: slip below 1 % while it climbs at 0.3 m/s, with the torque that weight and losses ask for.
-
-    A taut track loses what it does on level ground, where its pins bend as much, and more under the pull F of a track:
-    each pin slips from tooth to tooth by the play of both sides, and turns on the tooth by the angle of a link.
-    """
     level = Run()
     level.go(1.2, 0.3)
     lost = np.mean([level.torque(0.3) for _ in range(120)])
@@ -110,7 +102,6 @@ def test_grip_on_thirty_degrees() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_pivots_and_goes_back() -> None:
-    """On the spot, slower than without slip (the shoes scrub); then backward, where the sprocket pushes the slack."""
     run = Run()
     run.go(2.0, -0.6, 0.6)
     turn = run.read("body.chassis.angular_velocity")[2]
@@ -124,7 +115,6 @@ def test_pivots_and_goes_back() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_climbs_a_step() -> None:
-    """0.2 m high; the audit closes over the edge too, and impacts bring nothing in."""
     run = Run(where={"step": 0.2})
     run.go(1.4, 1.0)
     audit = EnergyAudit(run.sim)
@@ -140,7 +130,6 @@ def test_climbs_a_step() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_a_parked_carrier_is_still() -> None:
-    """Its upper runs fall from the line that they are built on, and have stopped swinging after five seconds."""
     run = Run()
     run.go(4.5, 0.0)
     for _ in range(25):
@@ -156,7 +145,6 @@ def test_a_parked_carrier_is_still() -> None:
     ("pitch", "wheels"), [(0.12, True), (0.12, False), pytest.param(0.06, True, marks=pytest.mark.nightly)]
 )
 def test_a_track_keeps_the_tension_that_was_asked_for(pitch: float, wheels: bool) -> None:
-    """Hung up without gravity, its sprocket braked: the loop is built taut, with road wheels too."""
     b = ModelBuilder(gravity=(0, 0, 0))
     track = m.add_track(
         b, -1, pitch=pitch, sprocket=m.Sprocket((-0.9, 0.36), teeth=round(1.32 / pitch)),
@@ -174,7 +162,6 @@ def test_a_track_keeps_the_tension_that_was_asked_for(pitch: float, wheels: bool
 
 @pytest.mark.native
 def test_tension_is_that_of_the_pins() -> None:
-    """Hung up without gravity: both runs' pins pull together as the spring pushes, each about as was asked for."""
     b = ModelBuilder(gravity=(0, 0, 0))
     idler = m.Idler((0.9, 0.36), tension=3000.0, stiffness=1e5)
     track = m.add_track(b, -1, pitch=PITCH, sprocket=m.Sprocket((-0.9, 0.36)), idler=idler, label="left")
@@ -197,7 +184,6 @@ def test_tension_is_that_of_the_pins() -> None:
 @pytest.mark.nightly
 @pytest.mark.native
 def test_surface_speed_moves_like_the_track() -> None:
-    """No shoes, the same record: straight, up 30 degrees and on the spot."""
     run = Run(dt=5e-3, surface_speed=True)
     assert not run.tracks[0].shoes and len(run.sim.model.bodies) == 25
     run.go(1.6, 1.0)

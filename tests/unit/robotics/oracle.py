@@ -1,5 +1,3 @@
-"""A model's tree as a MuJoCo model, made of the same numbers; an oracle that shares no line with robotics/."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -20,11 +18,6 @@ def _wxyz(q: np.ndarray) -> np.ndarray:
 
 
 class Oracle:
-    """MuJoCo's model of a tree in which no joint is walked backwards.
-
-    MuJoCo keeps a free body's angular velocity and a ball's in the child's axes, quaternions as wxyz.
-    """
-
     def __init__(self, tree: Tree) -> None:
         import mujoco
 
@@ -94,7 +87,7 @@ class Oracle:
         self.mujoco.mj_forward(self.mj, self.data)
 
     def jacobian(self, body: str, place: np.ndarray) -> np.ndarray:
-        """(6, freedoms) of the point of a body that is at a world place."""
+        """Return the Jacobian (6, freedoms) of a point in the world frame."""
         rows = np.zeros((6, self.mj.nv))
         number = self.mj.body(body).id
         self.mujoco.mj_jac(self.mj, self.data, rows[:3], rows[3:], place, number)

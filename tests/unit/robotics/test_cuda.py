@@ -1,5 +1,3 @@
-"""Inverse kinematics on cuda: the call over a stand-in for CuPy, and the GPU's own code on the PTX executor."""
-
 from __future__ import annotations
 
 import sys
@@ -42,7 +40,6 @@ def assert_same(ik, start, targets, iterations):
 
 
 def loop():
-    """A four-bar linkage, whose loop comes before the task."""
     tree = Tree(four_bar().finalize())
     return IK(tree, [PostureTask(tree.start + 0.1)]), tree.start
 
@@ -72,7 +69,6 @@ def test_without_cupy_it_is_reported(monkeypatch):
 @pytest.mark.nightly
 @pytest.mark.skipif(bool(why_not()), reason=why_not())
 def test_the_code_of_the_gpu_has_the_bits_of_native():
-    """Priorities, limits, every task, and a loop; nobody reads what nobody has written, no thread another's work."""
     tree = Tree(humanoid().finalize(), "pelvis")
     tasks = [
         PoseTask("l_sole"), PoseTask("r_sole"), ComTask((2.0, 1.0, 0.0), priority=2),

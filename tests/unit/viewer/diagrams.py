@@ -1,5 +1,3 @@
-"""What tests of diagrams in the viewer share: a cart that a diagram drives, in a session with a panel."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -15,7 +13,6 @@ from gpusim.viewer.window.sources import Live
 
 
 def follower() -> Diagram:
-    """A cart goes where a stick says; a lamp tells that it is far away, in a subsystem."""
     d = Diagram("cart", rate=50.0)
     d.add("input", "wish", lower=-0.5, upper=0.5, unit="m", keys=("J", "L"), axis="left_x", dead_zone=0.2)
     d.add("input", "hold", lower=0.0, upper=1.0, switch=True, keys=("H",))

@@ -1,5 +1,3 @@
-"""What tests that draw share: the reason to skip them, and the comparison of pictures."""
-
 from __future__ import annotations
 
 import os
@@ -36,7 +34,7 @@ def require_egl() -> None:
 
 
 def compare(picture: np.ndarray, name: str) -> None:
-    """Compare with the kept picture ``name``, or keep it if the variable says so."""
+    """Compare with the stored picture ``name``, or store it if the variable is set."""
     from gpusim.viewer.pictures import load_picture, save_picture
 
     path = PICTURES / f"{name}.png"

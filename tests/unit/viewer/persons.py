@@ -1,5 +1,3 @@
-"""What tests of the panel share: a state with everything on it, and somebody in front of the panel, off screen."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -26,7 +24,7 @@ needs_imgui = pytest.mark.skipif(
 
 
 def panel_state_of(name: str, tmp_path: Path | None = None, dt: float = 0.01, num_worlds: int = 1) -> PanelState:
-    """A paused session of a scene, with everything that a window would give the panel."""
+    """Return a paused session of a scene with a complete panel."""
     made: list[Operator] = []
 
     def make(changes: Any) -> Live:

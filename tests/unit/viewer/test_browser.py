@@ -1,5 +1,3 @@
-"""The page of the browser view in a real browser without a screen, whose WebGL runs on the processor."""
-
 from __future__ import annotations
 
 import os
@@ -64,7 +62,6 @@ def red(picture: np.ndarray) -> np.ndarray:
 
 
 def middle(browser: Browser) -> float:
-    """Height of the box in the picture, pixels from the upper edge; nan where there is none."""
     rows = np.flatnonzero(red(browser.picture()[:, :280]).any(axis=1))
     return float(rows.mean()) if len(rows) > 10 else float("nan")
 

@@ -43,7 +43,6 @@ def test_the_operator_moves_the_machine_through_the_diagram() -> None:
 
 
 def test_keys_and_sticks_are_those_of_the_diagram() -> None:
-    """The generated ones keep off them; a stick's dead zone is the diagram's own, not a second one."""
     pad = Pad()
     operator = Operator(cart(), gamepad=pad)
     bound = {binding.command: binding for binding in operator.mapping.bindings}

@@ -1,5 +1,3 @@
-"""Cameras of a model in pictures, in the window and on the command line, and lights in pictures."""
-
 from __future__ import annotations
 
 import math
@@ -25,7 +23,7 @@ MIDDLE = (60, 80)
 
 
 def flyer(**camera: Any) -> ModelBuilder:
-    """A body that flies along x with a camera at its side, over a red ball at x = 0 and a blue one at x = 2."""
+    """A body with a camera flies along x over a red ball at x = 0 and a blue one at x = 2."""
     b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
     xform = Transform((0.0, -3.0, 1.0))
     body = b.add_body(1.0, (1, 1, 1), com=(0.1, 0.2, 0.3), xform=xform, linear_velocity=(2.0, 0.0, 0.0))
@@ -156,7 +154,6 @@ ABOVE = PinholeCamera((0.0, 0.0, 8.0), (0.0, 0.0, 0.0), (0.0, 1.0, 0.0))
 
 
 def lit(*lights: dict[str, Any], ball: bool = False, num_worlds: int = 1) -> np.ndarray:
-    """A gray plane from above under these lights, as gray values."""
     b = ModelBuilder()
     body = b.add_body(1.0, (1, 1, 1), xform=Transform((0.0, 0.0, 1.0)))
     b.add_visual(body, "sphere", 0.3 if ball else 0.01, color=(0.2, 0.2, 0.2))

@@ -1,5 +1,3 @@
-"""Pictures as arrays: depth and segmentation of known things, the same bits twice, errors."""
-
 from __future__ import annotations
 
 import math
@@ -222,7 +220,6 @@ def test_decoration_can_be_left_out() -> None:
 
 
 def test_ropes_are_no_decoration() -> None:
-    """A rope is a part of the machine, as a tendon in MuJoCo."""
     b = ModelBuilder()
     load = b.add_body(1.0, (1, 1, 1))
     b.add_shape_box(load, (0.3, 0.3, 0.3))

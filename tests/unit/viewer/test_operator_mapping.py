@@ -186,7 +186,6 @@ def test_two_arms_are_no_excavator() -> None:
 
 
 def test_valves_and_brakes_of_a_drive_leave_its_lever_the_name() -> None:
-    """Parts of a circuit bear the drive's name too; they have no command, or one from 0 up."""
     words = ("swing", "boom", "stick", "bucket")
     inputs = {name: Input(-1.0, 1.0, name=name) for name in words}
     inputs |= {f"{name}_relief": Input(0.0, 1.0, idle=True, name=f"{name}_relief") for name in words}

@@ -47,7 +47,6 @@ def bits(sim: Simulation) -> dict[str, bytes]:
 
 
 def drive(operator: Operator) -> dict[int, Any]:
-    """A busy operator: keys that ramp, sliders, schedule again, brake, stop."""
     return {
         30: lambda: operator.key(KEYS["1"], True),
         70: lambda: operator.key(KEYS["1"], False),

@@ -1,5 +1,3 @@
-"""What overlays compute before anything is drawn: support polygons, arrows, places of labels, letters, colors."""
-
 from __future__ import annotations
 
 import math

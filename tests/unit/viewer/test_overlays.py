@@ -1,9 +1,3 @@
-"""Overlays in pictures: each against a kept one, sharp letters, nothing done for what is off, errors.
-
-Simulations stand at their start, so that work on the solver changes little of them. See
-docs/develop/viewer_internals.md.
-"""
-
 from __future__ import annotations
 
 import math

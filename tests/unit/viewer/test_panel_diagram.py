@@ -1,5 +1,3 @@
-"""The block diagram in the panel: live values, lamps, parameters to type, pan and zoom, and recordings."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""The panel over a recorded motion, over a run that is recorded, and over many worlds."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Recordings of the operator at the panel_state: no file is lost, the newest is replayed, errors are sentences."""
-
 from __future__ import annotations
 
 import errno
@@ -38,7 +36,6 @@ def record(panel_state: PanelState, value: float, steps: int = 3) -> str:
 
 
 def replayed(panel_state: PanelState) -> tuple[str, float]:
-    """The file that Replay takes, and what it sets."""
     panel_state.toggle_replay()
     name = operator_of(panel_state).log
     panel_state.session.single_step()

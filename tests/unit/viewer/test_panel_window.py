@@ -1,5 +1,3 @@
-"""The panel and the operator in a true window, moved by the events that glfw would send."""
-
 from __future__ import annotations
 
 import sys

@@ -1,5 +1,3 @@
-"""The stage: where instances are, floors, worlds side by side, what stands in the way, light."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -218,7 +216,6 @@ def test_grid_lines_suit_the_distance(distance: float, spacing: float) -> None:
 
 
 def test_a_wrapped_rope_is_drawn_along_its_arc() -> None:
-    """Its pieces join end to end from one weight over the sheave to the other, and the sheave is drawn too."""
     b, across = ModelBuilder(), Transform.from_axis_angle((0, 0, 3), (1, 0, 0), 0.5 * np.pi)
     ends = [(b.add_body(1.0, (1, 1, 1), xform=Transform((x, 0, 1))), (0, 0, 0)) for x in (-0.5, 0.5)]
     b.add_spatial_tendon([ends[0], Wrap(-1, 0.5, across, side=(0, 0, 9)), ends[1]], label="rope")

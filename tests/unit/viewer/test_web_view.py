@@ -1,5 +1,3 @@
-"""The browser view: poses that browsers get, controls of the page, several browsers, errors. No browser runs here."""
-
 from __future__ import annotations
 
 import contextlib
@@ -49,8 +47,6 @@ def state_of(sim: Simulation, plots: tuple[Plot, ...] = (), **options: Any) -> P
 
 
 class Page:
-    """A view without its loop, and somebody who uses the page."""
-
     def __init__(self, state: PanelState, **options: Any) -> None:
         self.view = WebView(state, port=0, **options)
         self.state, self.now = state, 0.0
@@ -197,7 +193,6 @@ def test_a_view_moves_the_camera_of_its_browser(page) -> None:
 
 
 def test_grounds_lie_in_their_planes(page) -> None:
-    """A level plane that extends to the horizon, a tilted one, and one on a body, which moves."""
     b = ModelBuilder()
     b.add_shape_plane(-1, xform=Transform((0.0, 0.0, 0.2)))
     b.add_shape_plane(-1, xform=Transform.from_axis_angle((0.0, 3.0, 0.0), (1.0, 0.0, 0.0), 0.5))

@@ -1,5 +1,3 @@
-"""A true window on a display without a screen, moved by the events that glfw would send."""
-
 from __future__ import annotations
 
 import os
@@ -232,8 +230,6 @@ def test_the_keys_are_listed(panel_state: PanelState) -> None:
 
 
 class Panel:
-    """A client that takes all keys, and the mouse on the left half."""
-
     def __init__(self) -> None:
         self.events: list[str] = []
         self.drawn = self.closed = 0

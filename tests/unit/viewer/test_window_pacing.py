@@ -8,8 +8,6 @@ from gpusim.viewer.window.pacing import Pacer
 
 
 class Clock:
-    """Time that passes only when somebody sleeps or works; sleeping takes ``over`` longer than asked."""
-
     def __init__(self, over: float = 0.0) -> None:
         self.now, self.over = 100.0, over
         self.slept = 0.0

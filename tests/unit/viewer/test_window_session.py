@@ -1,5 +1,3 @@
-"""Sessions: time against the clock, commands, slow motion, recordings that are played."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -23,8 +21,6 @@ from tests.unit.viewer.persons import played_pendulum
 
 
 class Fake:
-    """A source whose steps take ``cost`` of their length in real time: 1.2 is too slow by a fifth."""
-
     def __init__(self, length: float | None = None, cost: float = 0.0) -> None:
         self.model: Any = None
         self.num_worlds = 1
@@ -316,7 +312,6 @@ def total_energy(sim: gpusim.Simulation) -> float:
 
 @pytest.mark.nightly
 def test_the_step_grows_with_the_load_and_keeps_pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps of 2 ms cost 0.5, then 6, then 0.5 ms: time goes on as fast as the clock, and steps get small again."""
     scene = load_scene("double_pendulum")
     sim = gpusim.Simulation(scene.builder.finalize(), backend=FASTEST, config=gpusim.SolverConfig(dt=2e-3))
     now, cost, sizes = [0.0], [5e-4], []

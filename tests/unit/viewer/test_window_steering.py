@@ -1,5 +1,3 @@
-"""Camera, picking, pulling and keys, without a window."""
-
 from __future__ import annotations
 
 import math
