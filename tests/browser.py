@@ -40,9 +40,9 @@ class Browser:
     """A page of a headless Chromium. Use it in a ``with`` statement.
 
     Args:
-        url: of the page.
-        folder: for the browser's profile.
-        width, height: of the page, pixels.
+        url: address of the page.
+        folder: folder of the browser's profile.
+        width, height: size of the page, pixels.
     """
 
     def __init__(self, url: str, folder: Path, width: int = 960, height: int = 540) -> None:
@@ -129,7 +129,6 @@ class Browser:
         self.drag(x, y, x, y)
 
     def close(self) -> None:
-        """Close the browser."""
         try:
             self.call("Browser.close")
             self._process.wait(timeout=10)

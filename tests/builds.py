@@ -24,7 +24,6 @@ _ONE_BY_ONE = threading.Lock()
 
 
 def optimize_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Builds that follow compile in a third of the time."""
     shipped = SHIPPED["FLAGS"]
     assert "-O2" in shipped
     flags = [QUICK if flag == "-O2" else (flag,) for flag in shipped]

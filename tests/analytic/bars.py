@@ -11,13 +11,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Bar:
-    """Greatest allowed figures; None where a row has no such bar.
+    """Limits of the errors. None means no limit.
 
     Attributes:
-        error: of the listed output, in the case's unit.
-        energy: |E - E0|, J.
-        gap: between joint halves, m.
-        extra: bars on ``Result.extra`` by name.
+        error: limit of the output's error, in the case's unit.
+        energy: limit of |E - E0|, J.
+        gap: limit of joint gaps, m.
+        extra: limits of ``Result.extra`` by name.
     """
 
     error: float | None = None

@@ -30,7 +30,6 @@ def distance(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 
 def first_column(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Error of the first output; the others only serve ``Trajectory.steady``."""
     return np.abs(found - expected)[:, 0]
 
 
@@ -41,7 +40,6 @@ def wrapped_angle(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 
 def attitude(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Angle between attitudes; found is xyzw, expected wxyz. The sine keeps small angles exact."""
     v, w = found[:, :3], found[:, 3:]
     v0, w0 = expected[:, 1:], expected[:, :1]
     vector = w0 * v - w * v0 - np.cross(v0, v)
@@ -51,15 +49,15 @@ def attitude(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """A case that compares an output with the reference at the reference's own times.
+    """A case whose output is compared with the reference at the reference's times.
 
     Attributes:
-        columns: of the reference's CSV, one for each output.
-        scene: builds the model for a setup.
-        observe: reads the outputs.
-        unit: of the error.
-        errors: from outputs and reference, per sample.
-        horizon: compared time, s; None for the whole file.
+        columns: names of the output columns in the reference's CSV.
+        scene: function that builds the model for a setup.
+        observe: function that reads the outputs.
+        unit: unit of the error.
+        errors: function that returns the errors of the outputs, per sample.
+        horizon: compared time, s. None means the whole file.
         conserves: whether the model keeps its energy.
         steady: time spans (s) of the relative comparison.
     """

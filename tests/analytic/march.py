@@ -16,14 +16,14 @@ from .setups import Setup, read, total_energy
 
 @dataclass
 class March:
-    """Samples of one run.
+    """Samples of a run.
 
     Attributes:
         rows: indices of the compared samples of the reference.
         found: the output at these samples, (len(rows), outputs).
         energy_error: greatest |E - E0| over the samples, J.
-        joint_gap: greatest over the samples, m.
-        failure: what stopped the world; empty if nothing did.
+        joint_gap: greatest joint gap, m.
+        failure: why the world stopped, or an empty string.
     """
 
     rows: np.ndarray

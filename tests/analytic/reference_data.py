@@ -15,15 +15,12 @@ ROOT = Path(__file__).resolve().parents[1] / "reference"
 
 @dataclass(frozen=True)
 class Reference:
-    """One case: its full name, the JSON record and the columns of the CSV (SI units, rad)."""
-
     name: str
     record: dict[str, Any]
     columns: dict[str, np.ndarray]
 
     @property
     def times(self) -> np.ndarray:
-        """Sample times, s."""
         return next(iter(self.columns.values()))
 
     def table(self, *names: str) -> np.ndarray:

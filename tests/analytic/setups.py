@@ -23,7 +23,6 @@ class Setup:
     backend: str = "numpy"
 
     def config(self) -> gpusim.SolverConfig:
-        """The same as a solver configuration."""
         return gpusim.SolverConfig(
             dt=self.dt,
             substeps=self.substeps,
@@ -42,19 +41,19 @@ class Setup:
 
 @dataclass
 class Result:
-    """What one run yields.
+    """Results of a run.
 
     Attributes:
         case: short name ("A01").
-        unit: of the errors ("m" or "rad").
-        max_error: greatest error of the listed output at the reference's own times.
-        final_error: error at the last of them.
-        energy_error: greatest |E - E0|, J; None where the case loses energy by itself.
-        joint_gap: greatest distance between joint halves, m.
-        wall_time: of the run, s.
-        finished: the world was not stopped.
-        failure: why it was.
-        extra: further figures by name.
+        unit: unit of the errors ("m" or "rad").
+        max_error: greatest error of the output at the reference's times.
+        final_error: error at the last of these times.
+        energy_error: greatest |E - E0|, J. None if the case loses energy.
+        joint_gap: greatest joint gap, m.
+        wall_time: wall time of the run, s.
+        finished: whether the world ran to the end.
+        failure: why it stopped.
+        extra: other results by name.
     """
 
     case: str

@@ -1,5 +1,3 @@
-"""The audit of energy: works against closed forms, and what is left falls with the step."""
-
 from __future__ import annotations
 
 import numpy as np

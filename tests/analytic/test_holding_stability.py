@@ -111,7 +111,6 @@ def test_poles_lie_to_the_left_with_the_valve_as_it_is() -> None:
 def lowering(
     lift: Lift, valve: m.HoldingValve, command: float, dt: float, spool: m.Spool = SPOOL, pump: float = 2e7
 ) -> Simulation:
-    """The lift on a guide behind a power pack; the command stands from 0.1 s on."""
     b = ModelBuilder()
     body = load(b, "load", lift.mass, 0.0)
     b.add_force(body, (0.0, 0.0, lift.mass * G - lift.push), label="lighter")

@@ -20,7 +20,6 @@ _SHELL = ("gpusim ", "pip ", "pytest", "python", "ci/", "GPUSIM_")
 
 
 def text_of(page: str) -> str:
-    """The whole page."""
     return (ROOT / page).read_text(encoding="utf-8")
 
 
@@ -62,7 +61,6 @@ def gallery_commands() -> list[str]:
 
 
 def arguments(command: str) -> list[str]:
-    """Words behind ``gpusim``."""
     return shlex.split(command)[1:]
 
 

@@ -23,14 +23,11 @@ LIFT = partial(workloads.scene_builder, "hydraulic_lift")
 
 
 class Quickest(Options):
-    """Options for runs whose figures nobody reads."""
-
     seconds = 0.001
 
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One workload of one small case, for a moment."""
     case = Case("many_worlds", "lift", LIFT, 2)
     monkeypatch.setattr(workloads, "WORKLOADS", {"many_worlds": Workload("a test", lambda quick: iter([case]))})
     monkeypatch.setattr(Options, "seconds", 0.001)

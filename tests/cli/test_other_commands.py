@@ -83,7 +83,6 @@ def test_doctor_finds_a_working_backend(cli) -> None:
 
 @pytest.fixture
 def no_viewer(monkeypatch) -> None:
-    """Leaves the viewer and the readers of files out."""
     monkeypatch.setattr(doctor_module, "probe_viewer", lambda: [])
     monkeypatch.setattr(doctor_module, "probe_readers", lambda: [])
 

@@ -78,7 +78,6 @@ PICTURES = ("Offscreen(", "gpusim render")
 
 @pytest.fixture
 def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder but for the files that the pages call the reader's own."""
     monkeypatch.chdir(tmp_path)
     Path("robot.urdf").write_text(SWINGING_ARM)
     Path("cover.stl").write_text(

@@ -14,8 +14,6 @@ from tests.unit.viewer.drawing import require_egl
 
 
 class Clock:
-    """Goes on by so many seconds with each look."""
-
     def __init__(self, tick: float = 0.0) -> None:
         self.now, self.tick = 100.0, tick
 
@@ -44,7 +42,6 @@ def test_lines_come_first_after_10_s_and_then_every_30(monkeypatch: pytest.Monke
 
 @pytest.fixture
 def fast_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half a second passes from one look at the clock to the next."""
     monkeypatch.setattr(progress, "clock", Clock(0.5))
 
 
@@ -76,8 +73,6 @@ def test_films_report_their_frames(cli, fast_clock, tmp_path, monkeypatch) -> No
 
 
 class Slow:
-    """A simulation of which a step takes 10 ms by the clock."""
-
     def __init__(self, clock: Clock) -> None:
         self.clock, self.config = clock, SimpleNamespace(dt=0.001)
         self.calls: list[int] = []

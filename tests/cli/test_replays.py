@@ -1,5 +1,3 @@
-"""``--replay``: what an operator did, again."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -30,7 +28,6 @@ STEPS = 200
 
 
 def record(path: Path, steps: int = STEPS, **parameters: Any) -> gpusim.Simulation:
-    """An operator drives the lift, with the keys between its own schedule."""
     scene = load_scene("hydraulic_lift", **{"command_time": 0.02, **parameters})
     sim = gpusim.Simulation(scene.builder.finalize(), backend=FASTEST, config=scene.config)
     operator = Operator(sim, scene, parameters={"command_time": 0.02, **parameters})

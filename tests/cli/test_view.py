@@ -49,7 +49,6 @@ def nowhere(cli, tmp_path, monkeypatch):
 
 
 def started(*arguments: str, folder: Path) -> subprocess.Popen[str]:
-    """``gpusim view`` in a process of its own."""
     command = [sys.executable, "-c", "from gpusim.cli.main import main; main()", "view", *arguments, *SMALL]
     environment = {**os.environ, **display_variables()}
     environment["PYTHONPATH"] = str(Path(__file__).parents[2])
@@ -62,7 +61,6 @@ def hear_interrupts() -> None:
 
 
 def wait_for(part: Path, size: int) -> None:
-    """Until a growing file has so many bytes."""
     for _ in range(4800):
         if part.is_file() and part.stat().st_size > size:
             return

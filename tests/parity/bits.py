@@ -83,7 +83,6 @@ class Runner:
         return sim
 
     def run(self, sim: Simulation, worlds: np.ndarray, steps: int = STEPS) -> State:
-        """The state after ``steps``; the scene's commands are set once in a piece of 50 steps."""
         for k in range(0, steps, PIECE):
             if self.scene.schedule is not None:
                 self.scene.schedule(sim, k * self.config.dt)
@@ -98,7 +97,6 @@ class Runner:
         return {k: np.delete(v, 1, axis=1) if k.startswith("diagram.") else v for k, v in found.items()}
 
     def state(self, worlds: np.ndarray, steps: int = STEPS, **options: object) -> State:
-        """The same of a new simulation."""
         return self.run(self.make(worlds, **options), worlds, steps)
 
 
@@ -109,7 +107,6 @@ def differing(a: State, b: State, at_a: np.ndarray, at_b: np.ndarray) -> list[st
 
 
 def apart(state: State) -> bool:
-    """Whether worlds 0 and 1 went different ways."""
     return any(not np.array_equal(state[name][0], state[name][1]) for name in ("position", "orientation"))
 
 
@@ -130,7 +127,6 @@ def check_neighbors(name: str, dtype: str, solver: str) -> None:
 
 
 def check_64_worlds(name: str) -> None:
-    """64 worlds on two threads = 1 world = staged; twice the same. Combinations that the scene keeps take turns."""
     kept = cases([name])
     runner, order = Runner(*kept[SCENES.index(name) % len(kept)]), np.arange(64)
     sim, early_steps = runner.make(order, threads=2), min(20, runner.many_steps // 3)

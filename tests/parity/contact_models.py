@@ -18,7 +18,6 @@ def _turn(axis: int, angle: float) -> tuple[float, float, float, float]:
 
 
 def _swing(rate: float) -> dict[str, Any]:
-    """Velocities of a pendulum that hangs half a meter below its hinge, rad/s."""
     return {"linear_velocity": (0.5 * rate, 0.0, 0.0), "angular_velocity": (0.0, -rate, 0.0)}
 
 
@@ -27,7 +26,6 @@ def _ground(b: ModelBuilder, material: Material, slope: float = 0.0) -> None:
 
 
 def ball(restitution: float) -> Case:
-    """A ball that turns and drops on a plane; lands within a few steps."""
     b, m = ModelBuilder(), Material(restitution=restitution)
     _ground(b, m)
     body = b.add_body(
@@ -211,7 +209,6 @@ def cart(**config: Any) -> Case:
 
 
 def tiled(**config: Any) -> Case:
-    """A floor of boxes, hulls and height fields; a crate, a ball, a soft box and a tire move over its seams."""
     b = ModelBuilder()
     road = Material(friction=0.3)
     for k, kind in enumerate(("box", "height_field", "hull", "box", "height_field")):
@@ -262,7 +259,6 @@ def valleys(**config: Any) -> Case:
 
 
 def rock_mesh(seed: int, columns: int = 15, size: float = 3.0) -> tuple[np.ndarray, np.ndarray]:
-    """Triangles of hilly ground about the origin; corners and diagonals are random."""
     rng = np.random.default_rng(seed)
     x, y = np.meshgrid(*[np.linspace(-0.5, 0.5, columns) * size] * 2)
     x, y = (c + rng.uniform(-0.25, 0.25, x.shape) * size / (columns - 1) for c in (x, y))

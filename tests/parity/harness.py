@@ -1,5 +1,3 @@
-"""Runs one stage after another on the reference and on the kernels, each from the reference's numbers."""
-
 from __future__ import annotations
 
 import copy
@@ -57,8 +55,6 @@ def make_pair(seed: int, dtype: str, **config: Any) -> tuple[Simulation, Simulat
 
 
 class Walk:
-    """Steps both simulations through the stages of one substep."""
-
     def __init__(self, reference: Simulation, native: Simulation, h: float) -> None:
         assert isinstance(native.backend, NativeBackend)
         self.reference, self.native, self.kernels, self.h = Reference(reference), native, native.backend, h
@@ -74,7 +70,6 @@ class Walk:
         return [s for s in STAGES if s != skipped]
 
     def start(self) -> Iterator[Outcome]:
-        """Stage start: poisoned slabs take the state and clear the rows."""
         names = list(self.kernels.layout.places)
         self._poison(names)
         self.kernels.run_stage("start", self.h)
@@ -86,7 +81,6 @@ class Walk:
             yield self._outcome("start", name, np.zeros_like(view), None)
 
     def stage(self, stage: str) -> Iterator[Outcome]:
-        """One stage on both."""
         self._load()
         writes = written(self.kernels, stage)
         self._poison(writes - set(UPDATES.get(stage, ())))
@@ -102,7 +96,6 @@ class Walk:
             yield self._outcome(stage, name, array, mask, inputs)
 
     def end(self) -> Iterator[Outcome]:
-        """Stage end: a healthy state goes back to the simulation's own arrays."""
         self._load()
         for array in self.native.state.variables().values():
             array[...] = POISON[array.dtype.kind]

@@ -22,7 +22,6 @@ SEEDS = (*range(20), *SEVERAL_AXES)
 
 
 def random_frame(rng: np.random.Generator) -> Transform:
-    """A frame about 0.3 m away, turned anyhow."""
     return Transform.from_axis_angle(rng.normal(size=3) * 0.2, rng.normal(size=3), rng.uniform(-2.0, 2.0))
 
 
@@ -171,7 +170,6 @@ class _Maker:
                 return a, b, points[0], points[1], length
 
     def lines(self) -> None:
-        """Cylinders and springs."""
         rng = self.rng
         a, b, pin_a, pin_b, length = self.ends()
         stroke = float(rng.uniform(0.001, 0.08))
@@ -301,7 +299,6 @@ def random_machine(seed: int) -> ModelBuilder:
 
 @cache
 def machine_model(seed: int) -> Model:
-    """The finalized machine of a seed; simulations never change their model."""
     return random_machine(seed).finalize()
 
 

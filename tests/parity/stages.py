@@ -79,7 +79,6 @@ def written(kernels: NativeBackend, stage: str) -> set[str]:
 
 
 def planned(plan: Plan, sizes: Sizes) -> Iterator[str]:
-    """Phases of a plan. One launch may run all phases of a stage."""
     for part in plan:
         if isinstance(part, Repeat):
             yield from planned(part.body, sizes)
@@ -130,7 +129,6 @@ class Reference:
         return {name: (getattr(self.w, name), masks.get(name)) for name in names & NAMED}
 
     def prepare(self) -> dict[str, Made]:
-        """What no array of the same name holds."""
         return {"element_vectors": self._element_vectors()}
 
     def _element_vectors(self) -> Made:
@@ -258,7 +256,6 @@ class Reference:
         }  # fmt: skip
 
     def forward(self) -> dict[str, Made]:
-        """stage forward."""
         w = self.w
         kinds = [kind for kind in kinds_of(self.sim.model) if "evaluate" in kind.kernel and kind.name in w.groups]
         shares = [w.term_forces.get(k.name, np.zeros((self.n, len(w.groups[k.name].specs)))) for k in kinds]
@@ -266,7 +263,6 @@ class Reference:
         return {"actuator_term_force": (force, None)}
 
     def split_impulses(self) -> dict[str, Made]:
-        """Stage positions of the papers' scheme."""
         return {"displacement": (self.w.displacement, None)}
 
     def state_of(self, names: set[str]) -> dict[str, Made]:

@@ -1,5 +1,3 @@
-"""Check at compile time that each phase writes only the arrays listed in its table."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""Stages collide and color: NumPy and the kernels find the same pairs, points and features from the same state."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -24,7 +22,6 @@ CLOSE = ("pair_normal", "contact_anchor", "pair_guess")
 
 
 def make(backend: str, bodies: int, dtype: str, worlds: int = WORLDS, **config: object) -> Simulation:
-    """A moving pile."""
     sim = Simulation(
         pile(bodies).finalize(),
         worlds,
@@ -44,7 +41,6 @@ def in_use(state: dict[str, Array]) -> tuple[Array, Array]:
 
 
 def used(name: str, array: Array, listed: Array, touching: Array) -> Array:
-    """What an array holds in the places in use."""
     if name.startswith("contact_"):
         return np.asarray(array[touching])
     # Far apart the search stops at any direction that parts the two, which may differ by rounding.
@@ -80,7 +76,6 @@ def test_pairs_and_points(bodies: int, max_pairs: int | None, dtype: str) -> Non
 
 
 def least_gaps(sim: Simulation, state: dict[str, Array], listed: Array) -> Array:
-    """The least gap of each listed pair, m; infinite where nothing touches."""
     shapes, position = sim.model.contact, state["position"]
     rotation = matrix_from_quaternion(state["orientation"])
     world, _ = np.nonzero(listed)

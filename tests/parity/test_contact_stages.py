@@ -85,17 +85,13 @@ def make_pair(name: str, dtype: str) -> tuple[Simulation, Simulation]:
 
 
 class Touching(Reference):
-    """Reads the arrays of contacts too."""
-
     def found(self) -> dict[str, Made]:
-        """What the search for contacts leaves."""
         c = self.w.contacts
         assert c is not None
         made = self.state() | {name: (c.arrays[name], None) for name in ("pair_bend", "forward_only", "substep")}
         return made | {"rotation": (self.w.rotation, None)}
 
     def color_contacts(self) -> dict[str, Made]:
-        """Stage color_contacts."""
         c, s = self.w.contacts, self.sim.state.arrays
         assert c is not None
         listed = np.arange(c.num_pairs) < s["pair_count"][:, None]
@@ -106,7 +102,6 @@ class Touching(Reference):
         }
 
     def work_of(self, names: set[str]) -> dict[str, Made]:
-        """The kernels' midpoint is also that of the kicked velocities."""
         return super().work_of(names - {"midpoint"})
 
     def solve(self) -> dict[str, Made]:
@@ -116,12 +111,10 @@ class Touching(Reference):
         return made | (super().solve() if self.t.num_constraints else {})
 
     def relax(self) -> dict[str, Made]:
-        """Stage relax."""
         assert self.w.contacts is not None
         return {"relaxing": (self.w.contacts.relaxing, None)}
 
     def store_contacts(self) -> dict[str, Made]:
-        """Stage store_contacts."""
         s = self.sim.state.arrays
         pairs = np.arange(s["pair_points"].shape[1]) < s["pair_count"][:, None]
         held = pairs[..., None] & (np.arange(4) < s["pair_points"][..., None])
@@ -147,8 +140,6 @@ class Touching(Reference):
 
 
 class ContactWalk(Walk):
-    """Steps both through a step with contacts."""
-
     reference: Touching
 
     def __init__(self, reference: Simulation, native: Simulation, h: float) -> None:
@@ -165,7 +156,6 @@ class ContactWalk(Walk):
         self.known = {name: (np.array(a), mask) for name, (a, mask) in self.reference.found().items()}
 
     def stage(self, stage: str) -> Iterator[Outcome]:
-        """One stage on both; parts of records are outcomes like arrays."""
         self._load()
         for name, values in self.parts.items():
             self._put(name, values)
@@ -207,7 +197,6 @@ class ContactWalk(Walk):
 
 
 def check(outcome: Outcome, dtype: str) -> str:
-    """What is wrong with an array, or nothing."""
     apart, own = difference(outcome).max(initial=0.0), greatest(outcome.expected).max(initial=0.0)
     if outcome.name == "contact_left":  # a difference of loads, as a share of them; nobody reads what relax leaves
         own = np.inf if outcome.stage == "relax" else 1.0

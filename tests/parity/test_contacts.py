@@ -1,5 +1,3 @@
-"""Contacts of the NumPy reference against the kernels, side by side from the same state and the same manifolds."""
-
 from __future__ import annotations
 
 import warnings

@@ -13,7 +13,6 @@ STICKS = np.linspace(-1.0, 1.5, WORLDS)
 def simulation(
     backend: str, sticks: np.ndarray = STICKS, threads: int = 1, rate: float | None = None
 ) -> gpusim.Simulation:
-    """With a command of its own in each world."""
     diagram = mixed_diagram(200)
     assert len(diagram.blocks) == 200
     diagram.rate = rate
@@ -25,14 +24,12 @@ def simulation(
 
 
 def after(sim: gpusim.Simulation, steps: int = STEPS) -> dict[str, np.ndarray]:
-    """Numbers of the diagram, and what it has moved."""
     sim.step(steps)
     arrays = sim.read_state()
     return {name: np.array(arrays[name]) for name in (NAME, "position", "linear_velocity")}
 
 
 def assert_same(a: dict[str, np.ndarray], b: dict[str, np.ndarray]) -> None:
-    """Every bit."""
     for name, values in a.items():
         np.testing.assert_array_equal(values, b[name], err_msg=name)
 
@@ -43,7 +40,6 @@ def but_numbers(found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def native() -> dict[str, np.ndarray]:
-    """What native comes to."""
     return after(simulation("native"))
 
 

@@ -20,7 +20,6 @@ BACKENDS = [("numpy", "auto"), ("native", "fused"), ("native", "staged")]
 def add_ring(
     builder: ModelBuilder, links: int, solver: str | None, shapes: bool = True, drop: float = 0.02
 ) -> list[int]:
-    """A closed ring of plates hinged to each other, upright above the ground; the joints."""
     side, joints = 0.1, []
     radius = side / (2 * math.sin(math.pi / links))
     inner, bodies = radius * math.cos(math.pi / links), []

@@ -1,5 +1,3 @@
-"""Seams of tiles: NumPy and the kernels change the same contacts, and launches and worlds give the same bits."""
-
 from __future__ import annotations
 
 import numpy as np

@@ -36,7 +36,6 @@ def four_bar(name: str) -> Model:
 
 
 def simulate(model: Model, name: str, backend: str, worlds: int = WORLDS, **options: Any) -> Simulation:
-    """All worlds but the first one fall a little faster."""
     config = SolverConfig(dt=STEPS[name])
     sim = Simulation(model, worlds, backend=backend, config=config, **options)  # type: ignore[arg-type]
     gravity = np.zeros((worlds, 3))
@@ -46,7 +45,6 @@ def simulate(model: Model, name: str, backend: str, worlds: int = WORLDS, **opti
 
 
 def damping(sim: Simulation) -> Array:
-    """Of every world in the last substep."""
     backend = sim.backend
     if isinstance(backend, NativeBackend):
         return np.array(backend.slab_array("factor_damping"))

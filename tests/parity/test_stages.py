@@ -63,7 +63,6 @@ def greatest(array: Array) -> Array:
 
 
 def scale(outcome: Outcome) -> Array:
-    """What a difference is measured by, (num_worlds,)."""
     own, inputs = greatest(outcome.expected), outcome.inputs
     if outcome.name in _BY_VELOCITY and "twist_kicked" in inputs:
         return np.maximum(own, greatest(inputs["twist_kicked"][0]))
@@ -89,7 +88,6 @@ def difference(outcome: Outcome) -> Array:
 
 
 def check(outcome: Outcome, walk: Walk, dtype: str) -> str:
-    """What is wrong with an array, or nothing."""
     if outcome.name in UNCOMPARED:
         return ""
     apart, by = difference(outcome), scale(outcome)

@@ -1,5 +1,3 @@
-"""Run the items of a phase in another order, and in threads with barriers, as on a GPU."""
-
 from __future__ import annotations
 
 import ctypes
@@ -98,7 +96,6 @@ def start(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, **config: ob
 
 
 def add_defines(defines: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """To all builds that follow."""
     plain = native_backend.model_variant
 
     def with_defines(*args: object) -> object:

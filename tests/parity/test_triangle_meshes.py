@@ -50,7 +50,6 @@ def manifolds(sim: Simulation, state: dict[str, Array]) -> dict[tuple[int, int],
 
 
 def same(mine: list[tuple[Array, float]], theirs: list[tuple[Array, float]]) -> bool:
-    """Whether each normal has its like, with the same gap. Of normals with equal gaps either may come first."""
     if len(mine) != len(theirs):
         return False
     for normal, gap in mine:

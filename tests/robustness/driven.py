@@ -14,7 +14,6 @@ def servo_kp_1e9() -> ModelBuilder:
 
 @setup(9e3)
 def servo_kp_1e15() -> ModelBuilder:
-    """Servos of 1e15 N m/rad, damped likewise, half a radian off."""
     return _servos(1e15, 0.5, damping=1e15)
 
 

@@ -46,7 +46,6 @@ def _wheels(b: ModelBuilder) -> tuple[int, int]:
 
 @setup(1.0, end_speed=1e-3)
 def gears_contradict() -> ModelBuilder:
-    """Two gears of different ratios on the same wheels: they can't turn, whatever turns them."""
     b = ModelBuilder(gravity=DOWN)
     first, second = _wheels(b)
     b.add_gear(first, second, 2.0)

@@ -1,5 +1,3 @@
-"""Random machines with closed loops: redundant and nearly redundant rows, friction, limits, couplings and contacts."""
-
 from __future__ import annotations
 
 import math
@@ -19,8 +17,6 @@ GAP = 1e-4
 
 @dataclass
 class Machine:
-    """A model under construction in a frame that lies at random in the world."""
-
     rng: np.random.Generator
     b: ModelBuilder
     frame: Transform
@@ -38,7 +34,6 @@ class Machine:
         return body
 
     def hinge(self, parent: int, child: int, at: Vector, axis: Vector) -> int:
-        """Add a hinge with friction and limits; its axis is off by up to ``skew`` rad."""
         rng = self.rng
         bend = Transform.from_axis_angle((0, 0, 0), tuple(rng.normal(size=3)), self.skew * rng.uniform(-1.0, 1.0))
         options: dict[str, float] = {}

@@ -88,7 +88,6 @@ def chain(
 
 
 def box(b: ModelBuilder, place: Vector, half: Vector, mass: float = 1.0, label: str | None = None) -> int:
-    """A free box with its own inertia."""
     x, y, z = half
     moments = (mass * (y * y + z * z) / 3.0, mass * (x * x + z * z) / 3.0, mass * (x * x + y * y) / 3.0)
     body = b.add_body(mass=mass, inertia=moments, xform=Transform(place), label=label)
@@ -97,7 +96,6 @@ def box(b: ModelBuilder, place: Vector, half: Vector, mass: float = 1.0, label: 
 
 
 def ball(b: ModelBuilder, place: Vector, radius: float, mass: float = 1.0, label: str | None = None) -> int:
-    """A free sphere with its own inertia."""
     body = b.add_body(mass=mass, inertia=(0.4 * mass * radius**2,) * 3, xform=Transform(place), label=label)
     b.add_shape_sphere(body, radius)
     return body

@@ -1,5 +1,3 @@
-"""Extreme models with extreme settings: no NaN, no excessive speed, no open joint without a warning."""
-
 from __future__ import annotations
 
 import pytest
@@ -17,7 +15,6 @@ LONG = (
 
 
 def cases() -> list[object]:
-    """Every set-up at every setting; what is known to break is expected to."""
     params = []
     for setting in SETTINGS:
         for name in SETUPS:

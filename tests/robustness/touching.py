@@ -16,7 +16,6 @@ def turned(place: Vector, axis: Vector, angle: float) -> Transform:
 
 @setup(2.0, overlap=inf, end_speed=0.1)
 def jam_between_walls() -> ModelBuilder:
-    """A box of 1 m between walls that stand 0.9 m apart."""
     b = ground()
     for side in (-1.0, 1.0):
         b.add_shape_box(-1, (0.5, 2.0, 2.0), xform=Transform((side * 0.95, 0.0, 2.0)))
@@ -59,7 +58,6 @@ def selfoverlap_spheres_free() -> ModelBuilder:
 
 @setup(3.0, overlap=inf)
 def selfoverlap_arm_fixed() -> ModelBuilder:
-    """The same on a stand."""
     b = ModelBuilder(gravity=DOWN)
     _knuckle(b, (0.0, 0.0, 1.0), weld=False, fixed=True)
     return b
@@ -140,7 +138,6 @@ def gravity_1000_pile() -> ModelBuilder:
 
 @setup(6.0)
 def big_chain_on_ground() -> ModelBuilder:
-    """Thirty hinged capsules dropped flat."""
     b = ground()
     chain(b, 30, start=(0.0, 0.0, 0.3), radius=0.04, free=True)
     return b
@@ -234,7 +231,6 @@ def spin_1e4_ground() -> ModelBuilder:
 
 
 def _rods(b: ModelBuilder, seed: int) -> list[int]:
-    """Eight bodies turned at random above each other."""
     r = np.random.default_rng(seed)
     bodies = []
     for k in range(8):
@@ -253,7 +249,6 @@ def thin_rods() -> ModelBuilder:
 
 @setup(20.0, overlap=2.0, seconds=2.0)
 def thin_rod_boxes() -> ModelBuilder:
-    """Eight such rods with square cuts; 1.8 m."""
     b = ground()
     for body in _rods(b, 2):
         b.add_shape_box(body, (2e-3, 2e-3, 2.5))

@@ -27,7 +27,6 @@ def _simulated(scene: Scene, backend: str) -> gpusim.Simulation:
 
 @cache
 def whole_run(name: str) -> Recording:
-    """The recording of a scene over its duration, by the kernels; made once."""
     scene = load_scene(name)
     return recorded(scene, _simulated(scene, "native"), STRIDE)
 

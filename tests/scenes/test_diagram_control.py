@@ -34,7 +34,6 @@ def scene_of(case: str) -> Scene:
 
 @cache
 def recording(case: str) -> dict[str, np.ndarray]:
-    """A run of the scene over its duration, native; made once."""
     scene = scene_of(case)
     sim = gpusim.Simulation(scene.builder.finalize(), backend="native", config=scene.config)
     return recorded(scene, sim, STRIDE)

@@ -38,7 +38,6 @@ def simulation(scene: Scene, worlds: int = 1) -> gpusim.Simulation:
 
 @cache
 def recording(case: str) -> dict[str, np.ndarray]:
-    """Of a whole run; made once."""
     scene = load_scene("robot_arm", **CASES[case])
     sim = simulation(scene)
     return recorded(scene, sim, STRIDE)
@@ -134,7 +133,6 @@ def test_numpy_runs_it_alike(control: str) -> None:
 
 
 def load_home(control: str) -> np.ndarray:
-    """Where the tool starts."""
     return np.array(simulation(load_scene("robot_arm", control=control)).read("site.tool.position"))
 
 

@@ -21,7 +21,6 @@ class FakeArray(np.ndarray):
         return SimpleNamespace(ptr=self.ctypes.data)
 
     def get(self, out: Any = None) -> Any:
-        """Copy to the host."""
         host = np.array(self)
         if out is None:
             return host
@@ -29,12 +28,10 @@ class FakeArray(np.ndarray):
         return out
 
     def set(self, host: np.ndarray) -> None:
-        """Copy from the host."""
         assert host.shape == self.shape and host.dtype == self.dtype
         np.copyto(np.asarray(self), host)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """A GPU's."""
         return (2, 0)
 
 
@@ -78,14 +75,11 @@ class Function:
 
 
 class Module:
-    """``RawModule(path=)``."""
-
     def __init__(self, path: str) -> None:
         self._path, self._library = path, ctypes.CDLL(path)
         self._functions: dict[str, Function] = {}
 
     def get_function(self, name: str) -> Function:
-        """One object a kernel."""
         return self._functions.setdefault(name, Function(self._path, name, getattr(self._library, name)))
 
     def get_global(self, name: str) -> int:
@@ -94,13 +88,10 @@ class Module:
 
 
 class Graph:
-    """Recorded launches."""
-
     def __init__(self, launches: list[Any]) -> None:
         self._launches = launches
 
     def launch(self, stream: Any) -> None:
-        """Run them again."""
         for function, *rest in self._launches:
             function(*rest)
 
@@ -130,11 +121,9 @@ class Stream:
         pass
 
     def begin_capture(self) -> None:
-        """Record instead of launching."""
         Function.recording = []
 
     def end_capture(self) -> Graph:
-        """What was recorded."""
         launches, Function.recording = Function.recording, None
         assert launches
         return Graph(launches)
@@ -155,10 +144,7 @@ class ExternalStream(contextlib.nullcontext[None]):
 
 
 class Event:
-    """A moment between launches."""
-
     def record(self) -> None:
-        """The moment."""
         self.seconds = time.perf_counter()
 
     def synchronize(self) -> None:
@@ -166,13 +152,10 @@ class Event:
 
 
 def get_elapsed_time(begin: Event, end: Event) -> float:
-    """Milliseconds."""
     return 1e3 * (end.seconds - begin.seconds)
 
 
 class Device(contextlib.nullcontext[None]):
-    """GPU 0 or 1."""
-
     compute_capability = "90"
     # The names that CuPy 14.2 has, no others; those that matter with numbers of a small H100.
     attributes = dict.fromkeys(Path(__file__).with_name("cupy_attributes.txt").read_text().split(), 1) | {
@@ -193,7 +176,6 @@ asarray = ascontiguousarray = fake
 
 
 def zeros(shape: Any, dtype: Any) -> FakeArray:
-    """Zeroed device array."""
     return fake(np.zeros(shape, dtype))
 
 
@@ -202,7 +184,6 @@ def empty(shape: Any) -> FakeArray:
 
 
 def from_dlpack(array: Any) -> FakeArray:
-    """The same memory."""
     return np.asarray(array).view(FakeArray)
 
 
@@ -213,22 +194,18 @@ def ndarray(shape: tuple[int], dtype: Any, pointer: int) -> FakeArray:
 
 
 def arange(stop: int, dtype: Any) -> FakeArray:
-    """Whole numbers from 0."""
     return fake(np.arange(stop, dtype=dtype))
 
 
 def broadcast_to(array: Any, shape: tuple[int, ...]) -> FakeArray:
-    """The same numbers for several worlds."""
     return np.broadcast_to(array, shape).view(FakeArray)
 
 
 def concatenate(arrays: list[Any], axis: int) -> FakeArray:
-    """Arrays after each other."""
     return fake(np.concatenate(arrays, axis))
 
 
 def get_default_memory_pool() -> Any:
-    """Pool without blocks."""
     return SimpleNamespace(free_all_blocks=lambda: None)
 
 

@@ -1,5 +1,3 @@
-"""What the tests of the core share: small builders, frames off every axis, and comparisons of bits."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -25,7 +23,6 @@ FRAME_B = Transform.from_rpy((-0.07, 0.12, 0.2), (1.2, 0.1, -0.6))
 def simulate(
     builder: ModelBuilder, num_worlds: int | None = None, dtype: str = "float64", backend: str = "auto", **config: Any
 ) -> Simulation:
-    """A simulation of the builder's model; keyword arguments go to SolverConfig."""
     return Simulation(builder.finalize(), num_worlds, backend, dtype, SolverConfig(**config))
 
 
@@ -35,7 +32,6 @@ def ball_body(b: ModelBuilder, mass: float = 2.0, inertia: float = 0.05, **kwarg
 
 
 def slider(b: ModelBuilder, mass: float = 2.0, label: str = "slide", y: float = 0.0, **joint: Any) -> int:
-    """A body on a prismatic joint along world x; returns the joint."""
     place = Transform((0.0, y, 0.0))
     body = ball_body(b, mass, xform=place, label=label)
     return int(b.add_joint_prismatic(-1, body, parent_xform=place, axis=(1, 0, 0), label=label, **joint))

@@ -42,7 +42,6 @@ def wall(boxes: int = 12, joints: bool = False) -> Model:
 
 
 def run(sim: Simulation, steps: int, piece: int = 50) -> list[str]:
-    """Steps in pieces; the warnings."""
     with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always")
         for _ in range(steps // piece):

@@ -57,7 +57,6 @@ EARLY = {
 
 
 def run(builder: ModelBuilder, steps: int, backend: str, dtype: str = "float64", solver: str = "direct") -> Simulation:
-    """Worlds with gravities, masses and commands of their own."""
     config = SolverConfig(dt=2e-3, joint_solver=solver, iterations=8)
     sim = Simulation(builder.finalize(), WORLDS, backend, dtype, config)
     sim.write("sim.gravity", [(0.1 * k, 0.2, -9.81) for k in range(WORLDS)])

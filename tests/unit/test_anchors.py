@@ -30,7 +30,6 @@ def two_bodies() -> ModelBuilder:
 
 
 def joint(b: ModelBuilder, kind: str, parent: int, **place: Any) -> None:
-    """Of a kind, 'j', between ``parent`` and body b."""
     getattr(b, f"add_joint_{kind}")(parent, 1, label="j", **OPTIONS.get(kind, {"axis": AXIS}), **place)
 
 

@@ -13,7 +13,6 @@ BRICARD_AXES = ((0, 1, 0), (0, 0, 1), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0)
 
 
 def misplaced(pose: Transform, rng: np.random.Generator) -> Transform:
-    """Moved by up to 0.2 m and turned by up to 20 degrees."""
     shift = rng.normal(size=3)
     shift *= 0.2 * rng.uniform() / np.linalg.norm(shift)
     turn = Transform.from_axis_angle((0, 0, 0), rng.normal(size=3), np.deg2rad(20.0) * rng.uniform())
@@ -55,7 +54,6 @@ def bricard(seed: int) -> ModelBuilder:
 
 
 def gaps(sim: Simulation) -> float:
-    """Greatest distance between the joint points, from the signals alone."""
     worst = 0.0
     for joint in sim.model.joints:
         ends = []

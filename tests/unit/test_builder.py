@@ -1,5 +1,3 @@
-"""ModelBuilder: what it checks, and copies of whole builders."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -85,7 +85,6 @@ for _i, _j, _value in ((0, 4, 400.0), (1, 3, -500.0), (0, 1, 2e3), (4, 5, 10.0))
 def mixed(
     solver: str, dt: float, backend: str = "auto", num_worlds: int = 1, share: float = 2e-3, gravity: float = G
 ) -> Simulation:
-    """A body on it."""
     b = ModelBuilder(gravity=(0.0, 0.0, -gravity))
     body = b.add_body(MASS, INERTIA, xform=PLACE, label="x")
     b.add_bushing(-1, body, PLACE, stiffness=MIXED, damping=share * MIXED, label="soft")

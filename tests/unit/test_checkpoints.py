@@ -1,5 +1,3 @@
-"""Checkpoints: a new process continues with the same bits, and what does not fit is refused."""
-
 from __future__ import annotations
 
 import json

@@ -153,7 +153,6 @@ class Law(laws.AxisLaw):
 
     def __init__(self, rng: np.random.Generator, worlds: int, count: int) -> None:
         def some(low: float, high: float, share: float = 1.0) -> Array:
-            """Uniform in the logarithm; zero but for a share."""
             values = 10.0 ** rng.uniform(low, high, (worlds, 1))
             return np.asarray(np.where(rng.random((worlds, 1)) < share, values, 0.0))
 
@@ -179,7 +178,6 @@ class Law(laws.AxisLaw):
 
 
 def root(law: Law, free: Array, response: Array) -> Array:
-    """By bisection: what lies below a falling law is too slow."""
     low, high = np.maximum(law.velocity_lower, -1e9), np.minimum(law.velocity_upper, 1e9)
     for _ in range(200):
         middle = 0.5 * (low + high)
@@ -222,7 +220,6 @@ def train(masses: int, servos: int) -> ModelBuilder:
 
 
 def excited(sim: Simulation, masses: int, servos: int) -> Simulation:
-    """Speeds, limits and gains of each world's own."""
     rng = np.random.default_rng(11)
     for k in range(masses):
         sim.write(f"joint.j{k}.velocity", rng.normal(size=sim.num_worlds) * 2.0)

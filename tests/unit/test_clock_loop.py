@@ -15,8 +15,6 @@ MS = 1_000_000
 
 
 class Time:
-    """Clock in ns: each look takes 1 us, and a sleep wakes up 20 us late."""
-
     def __init__(self) -> None:
         self.now = 5 * MS
 

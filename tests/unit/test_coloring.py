@@ -40,7 +40,6 @@ def star(leaves: int = LEAVES, revolute: bool = False) -> ModelBuilder:
 
 
 def chain(links: int, closed: bool = False) -> ModelBuilder:
-    """Links of 0.1 m on ball joints, hung from the world; closed: a free ring of them."""
     b, length = ModelBuilder(), 0.1
     half = Transform((0.5 * length, 0.0, 0.0)), Transform((-0.5 * length, 0.0, 0.0))
     turn = 2.0 * np.pi / links
@@ -91,7 +90,6 @@ def energy(sim: Simulation) -> float:
 
 
 def residuals(sim: Simulation) -> np.ndarray:
-    """Steps once; residual after every sweep, (sweeps,)."""
     work = sim.backend.work
     work.record_changes, work.residual_history = True, []
     sim.step()

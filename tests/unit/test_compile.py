@@ -348,7 +348,6 @@ def test_an_error_is_not_taken_for_missing_openmp(tmp_path: Path, monkeypatch: p
 
 
 def no_gpu(device: int) -> None:
-    """In place of ``load_cupy``: a computer without one."""
     raise gpusim.ModelError("no GPU in this test; use a CPU")
 
 

@@ -93,8 +93,6 @@ def test_the_library_alone_gives_the_same_cubin() -> None:
 
 
 class Binding:
-    """What CuPy 14.2 makes of a library: ``cupy.cuda.nvrtc``."""
-
     NVRTCError = RuntimeError
 
     def __init__(self, nvrtc: Nvrtc) -> None:

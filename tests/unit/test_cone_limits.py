@@ -16,7 +16,6 @@ X = np.array([1.0, 0.0, 0.0])
 
 
 def bob(b: ModelBuilder, rotation: Transform, inertia: float = 0.02, label: str = "bob", **joint: object) -> int:
-    """A pendulum on a ball joint in the origin: a mass 0.5 m along the x axis of the body; returns the body."""
     body = int(b.add_body(MASS, (inertia,) * 3, com=tuple(LENGTH * X), xform=rotation, label=label))
     # The cone axis is x of both bodies, in skew joint frames.
     turned = Transform((0, 0, 0), FRAME_A.rotation)

@@ -88,7 +88,6 @@ def build(webs: int = 1) -> ModelBuilder:
 
 
 def exact(start: np.ndarray, time: float) -> np.ndarray:
-    """Positions of M q'' + C q' + K q = 0 from rest."""
     inverse = np.diag(1.0 / np.array(MASSES))
     rates = np.block([[np.zeros((3, 3)), np.eye(3)], [-inverse @ K, -inverse @ C]])
     return (expm(rates * time) @ np.concatenate([start, np.zeros(3)]))[:3]

@@ -1,5 +1,3 @@
-"""Gears and mimics: ratios, offsets, torques, and whatever bodies the two joints share."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -18,7 +16,6 @@ I_A, I_B = 0.1, 0.3
 
 
 def tolerance(solver: str) -> float:
-    """Relative, for closed forms."""
     return 1e-9 if solver == "direct" else 1e-5
 
 

@@ -20,7 +20,6 @@ pytestmark = [pytest.mark.native, pytest.mark.usefixtures("stand_in")]
 
 
 def machine(name: str, backend: str, worlds: int = 3, **options: Any) -> Simulation:
-    """A scene's model, each world with gravity of its own."""
     config = SolverConfig(dt=1e-3, joint_solver=options.pop("solver", "direct"))
     model = load_scene(name).builder.finalize()
     sim = Simulation(model, worlds, backend, config=config, **options)

@@ -32,7 +32,6 @@ def sims(monkeypatch: pytest.MonkeyPatch) -> list[Simulation]:
 
 
 def assert_same(sims: list[Simulation]) -> None:
-    """All bits of state and commands."""
     arrays = [sim.state.variables() | {"control": sim.control.array} for sim in sims]
     for name, expected in arrays[1].items():
         assert np.ascontiguousarray(arrays[0][name]).tobytes() == np.ascontiguousarray(expected).tobytes(), name

@@ -30,7 +30,6 @@ AXES = {1: np.eye(3), -1: np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, -1.0
 
 
 def turn(axis: np.ndarray, angle: float) -> np.ndarray:
-    """Rodrigues' formula."""
     k = np.cross(np.eye(3), axis)
     return np.asarray(np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * k @ k)
 
@@ -42,8 +41,6 @@ def rates_to_omega(axes: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def exact(axes: np.ndarray, time: float) -> np.ndarray:
-    """Angles after a time."""
-
     def rate(_: float, y: np.ndarray) -> np.ndarray:
         q, v, eps = y[:3], y[3:], 1e-6
         b = rates_to_omega(axes, q)

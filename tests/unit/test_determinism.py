@@ -39,7 +39,6 @@ def start(worlds: np.ndarray, dtype: str, backend: str, **config: Any) -> Simula
 
 
 def run(worlds: np.ndarray, steps: int, dtype: str, backend: str, **config: Any) -> Simulation:
-    """The same after some steps."""
     sim = start(worlds, dtype, backend, **config)
     sim.step(steps)
     return sim

@@ -55,7 +55,6 @@ class Functions:
         self._library = ctypes.CDLL(str(library))
 
     def __call__(self, name: str, *arguments: np.ndarray, outputs: int = 1) -> np.ndarray:
-        """One function's values, shape (n,), or (outputs, n) for more than one output."""
         arrays = [np.ascontiguousarray(a) for a in np.broadcast_arrays(*arguments)]
         out = np.empty((outputs, arrays[0].size), dtype=arrays[0].dtype)
         pointers = [ctypes.c_void_p(a.ctypes.data) for a in (*arrays, *out)]
@@ -63,7 +62,6 @@ class Functions:
         return out if outputs > 1 else out[0]
 
     def constants(self) -> list[float]:
-        """PI, HALF_PI and TWO_PI."""
         self._library.constant.restype = ctypes.c_double
         return [self._library.constant(i) for i in range(3)]
 
@@ -75,7 +73,6 @@ def det(tmp_path_factory: pytest.TempPathFactory) -> Functions:
 
 
 def ulps(got: np.ndarray, reference: np.ndarray) -> float:
-    """The largest error in units in the last place of got's dtype; reference in extended precision."""
     if np.finfo(np.longdouble).nmant < 60:
         pytest.skip("np.longdouble is no wider than a double here: no reference to count ulps against")
     rounded = np.abs(reference).astype(got.dtype)
@@ -86,7 +83,6 @@ def ulps(got: np.ndarray, reference: np.ndarray) -> float:
 
 
 def wide(x: np.ndarray) -> np.ndarray:
-    """In extended precision."""
     return x.astype(np.longdouble)
 
 
@@ -114,7 +110,6 @@ def angles(dtype: type) -> np.ndarray:
 
 
 def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays agree in every bit, signs of zeros and NaNs included."""
     return a.dtype == b.dtype and a.tobytes() == b.tobytes()
 
 
@@ -263,7 +258,6 @@ def test_constants(det: Functions) -> None:
 
 
 def lattice(low: float, high: float, dtype: type, n: int = 20_000) -> np.ndarray:
-    """Numbers from low to high by a multiplicative congruence: no library's random stream to depend on."""
     steps = (np.arange(1, n + 1, dtype=np.uint64) * np.uint64(2654435761)) % np.uint64(2**32)
     return (low + (high - low) * (steps.astype(float) / 2.0**32)).astype(dtype)
 

@@ -1,5 +1,3 @@
-"""``to_dict`` and ``from_dict``: a builder survives JSON without loss of a bit."""
-
 from __future__ import annotations
 
 import copy

@@ -1,5 +1,3 @@
-"""What is wrong with a name, a value or a choice of worlds is said of the thing itself."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

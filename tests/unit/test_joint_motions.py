@@ -61,7 +61,6 @@ def drive(b: ModelBuilder, body: int, what: str, vector: np.ndarray) -> None:
 
 @pytest.fixture(scope="module", params=SOLVERS)
 def driven(request: pytest.FixtureRequest) -> gpusim.Simulation:
-    """All joints and coordinates side by side, driven for half a second."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     for kind, k in CASES:
         what, direction = JOINTS[kind][2][k]
@@ -123,7 +122,6 @@ def test_rows_of_rod_rope_and_free() -> None:
 
 
 def locked_errors(kind: str, relative: Transform) -> np.ndarray:
-    """What must be zero in the child's joint frame as seen from the parent's."""
     x, r = relative.position, relative.matrix()
     along = np.outer(AXIS, AXIS)
     if kind == "fixed":
@@ -145,7 +143,6 @@ def locked_errors(kind: str, relative: Transform) -> np.ndarray:
 
 @pytest.fixture(scope="module", params=SOLVERS)
 def tumbling(request: pytest.FixtureRequest) -> gpusim.Simulation:
-    """Every joint between two free bodies with different moments of inertia; a torque off all axes on the child."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     for kind in JOINTS:
         parent = b.add_body(MASS_A, (0.05, 0.07, 0.09), com=(0.1, 0.2, -0.1), xform=PLACE, label=f"{kind}_a")

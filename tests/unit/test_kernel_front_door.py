@@ -27,7 +27,6 @@ DT = 2e-3
 
 
 def make(num_worlds: int = 1, backend: str = "native", dtype: str = "float64", **options: Any) -> Simulation:
-    """The machine at work; ``launch`` and ``threads`` go to the simulation, the rest to SolverConfig."""
     given = {k: options.pop(k) for k in ("launch", "threads") if k in options}
     if given.get("launch") == "staged":
         # Threads that share a busy core would wait for each other after every phase.
@@ -222,7 +221,6 @@ BACKENDS = ("native", "numpy")
 
 
 def colored(model: Any, backend: str, launch: str = "auto", num_worlds: int = 1, **config: Any) -> Simulation:
-    """A colored simulation; the warning about the overflow has a test of its own."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         settings = SolverConfig(dt=1e-3, joint_solver="colored", **config)

@@ -1,5 +1,3 @@
-"""Joints, actuators and shapes speak for themselves: outside its own file no kind is known by name."""
-
 from __future__ import annotations
 
 import ast
@@ -29,7 +27,6 @@ OUTSIDE = ("viewer", "scenes", "cuda_kernels", "importers", "exporters", "lint")
 
 
 def homes() -> dict[str, set[str]]:
-    """Files in which each kind's name may stand: its own."""
     kinds = [*JOINTS.all(), *actuator_kinds(), *shape_kinds()]
     files: dict[str, set[str]] = {}
     for kind in kinds:

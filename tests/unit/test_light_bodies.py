@@ -1,5 +1,3 @@
-"""Light bodies between heavy ones (reference/light_bodies.py)."""
-
 import numpy as np
 import pytest
 

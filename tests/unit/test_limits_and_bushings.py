@@ -7,7 +7,6 @@ from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
 
 
 def arm(bushing: bool) -> ModelBuilder:
-    """Return two links. The first joint starts 0.3 rad beyond its limit. A bushing ties the tip to the world."""
     b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
     parent = -1
     for k, name in enumerate(("first", "second")):

@@ -154,7 +154,6 @@ TIME = REPEATS * PATTERN.sum() * 1e-3
 
 
 def changing_steps(b: ModelBuilder, scale: float, solver: str = "direct") -> Simulation:
-    """A run over TIME in steps of the pattern times the scale; the slider starts at x0 = 0.1."""
     sim = simulate(b, joint_solver=solver)
     sim.write("joint.slide.position", 0.1)
     for _ in range(round(REPEATS / scale)):
@@ -165,7 +164,6 @@ def changing_steps(b: ModelBuilder, scale: float, solver: str = "direct") -> Sim
 
 
 def pendulum_and_spring(damping: float) -> ModelBuilder:
-    """Both in one world; mass 2 kg on 300 N/m."""
     b = pendulum()
     slider(b, 2.0, y=3.0)
     b.add_spring(-1, 1, (-1.0, 3.0, 0), stiffness=300.0, damping=damping, rest_length=1.0)

@@ -30,7 +30,6 @@ def tumbling(num_worlds: int = 1) -> Simulation:
 
 
 def record(path: Path, steps: int = 50, rate: float = 25.0, **more: object) -> Simulation:
-    """Half a second, if nothing else is said."""
     sim = tumbling(num_worlds=3)
     sim.write("body.top0.linear_velocity", (0.0, 0.0, 3.0), world=2)
     with MotionRecorder(sim, path, worlds=[0, 2], rate=rate, **more) as recorder:
@@ -185,7 +184,6 @@ HEADER = {
 
 
 def arrays(frames: int = 2, **changes: object) -> dict[str, object]:
-    """What a sound file of one body holds, but for some changes to its header."""
     return {
         "header": np.array(json.dumps({**HEADER, **changes})),
         "time": 0.1 * np.arange(frames),

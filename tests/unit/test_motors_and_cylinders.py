@@ -86,7 +86,6 @@ CYLINDER: dict[str, Any] = dict(
 
 
 def lift(mass: float = 100.0, stroke: float = 0.25, **kwargs: Any) -> ModelBuilder:
-    """A mass on a vertical rail over a cylinder of 0.5 m stroke; x = z."""
     b = ModelBuilder()
     body = ball_body(b, mass, 1.0, xform=Transform((0, 0, stroke)), label="load")
     b.add_joint_prismatic(-1, body, label="rail")

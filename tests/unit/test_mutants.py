@@ -1,5 +1,3 @@
-"""The list of mutants, ci/mutants.py, fits the code, and a survivor is told."""
-
 from __future__ import annotations
 
 import importlib.util

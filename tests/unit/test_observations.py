@@ -16,7 +16,6 @@ BACKENDS = ("numpy", pytest.param("native", marks=pytest.mark.native))
 
 
 def running(backend: str = "native", worlds: int = 3, steps: int = 20) -> Simulation:
-    """The machine with everything, on its way."""
     sim = Simulation(machine().finalize(), worlds, backend=backend, config=SolverConfig(dt=2e-3))
     sim.control["motor"] = np.linspace(0.2, 0.6, worlds)
     sim.control["lift"] = np.linspace(-0.5, 0.9, worlds)
@@ -286,7 +285,6 @@ def test_parameters_of_chosen_worlds() -> None:
 
 
 def oscillator(dt: float) -> tuple[Simulation, float]:
-    """1 kg on 400 N/m, let go at 0.1 m; and its frequency, rad/s."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     slider(b, label="x")
     b.add_torsion_spring(0, stiffness=400.0)

@@ -20,7 +20,6 @@ def simulation(b: ModelBuilder) -> Simulation:
 
 
 def shown(sim: Simulation) -> list[str]:
-    """What a panel shows."""
     return [item.name for item in Operator(sim).inputs.values() if not item.idle]
 
 

@@ -1,5 +1,3 @@
-"""Overrides and the emergency stop: held commands, by world, over programs and diagrams; part of the state."""
-
 from __future__ import annotations
 
 import sys
@@ -21,7 +19,6 @@ WORLDS = 3
     params=["numpy", pytest.param("native", marks=pytest.mark.native), pytest.param("cuda", marks=pytest.mark.native)]
 )
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Each backend; cuda over the stand-in for CuPy."""
     if request.param == "cuda":
         monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
         monkeypatch.setattr(cuda_builds, "compile_cuda", build_plain)

@@ -50,7 +50,6 @@ def known() -> Iterator[Register]:
 
 
 def servo_hinge() -> Simulation:
-    """A position servo on a hinge, on its way to 0.5 rad."""
     b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
     arm = b.add_body(mass=1.0, inertia=(0.1, 0.1, 0.1), label="arm")
     hinge = b.add_joint_revolute(-1, arm, label="hinge")

@@ -16,7 +16,6 @@ PINS = np.array([(0, 0, 0), (0.2, 0, 0.8), (1.3, 0, 1.1), (1.5, 0, 0)], dtype=fl
 
 
 def four_bar(closed_by: str, **closing: Any) -> ModelBuilder:
-    """A general linkage in the x-z plane; centers of mass lie off the links; joint c closes it."""
     b = ModelBuilder()
     for k, label in enumerate(("crank", "coupler", "rocker")):
         place = T.from_axis_angle(PINS[k] if k < 2 else PINS[3], Y, 0.3 * k)

@@ -1,5 +1,3 @@
-"""Tests of named postures: add_pose, add_builder, and reset(pose=)."""
-
 import math
 
 import numpy as np

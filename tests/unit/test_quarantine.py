@@ -14,7 +14,6 @@ from .machine import machine
 
 
 def run(num_worlds: int, solver: str, dtype: str = "float64") -> Simulation:
-    """The machine, a few steps on its way."""
     sim = Simulation(machine().finalize(), num_worlds, dtype=dtype, config=SolverConfig(dt=2e-3, joint_solver=solver))
     sim.control["motor"], sim.control["lift"] = 0.6, 0.3
     sim.step(10)

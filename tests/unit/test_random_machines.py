@@ -14,7 +14,6 @@ BODIES, DT, STEPS = 4, 2e-3, 200
 
 
 def random_frame(rng: np.random.Generator) -> Transform:
-    """A frame about 0.3 m away, turned anyhow."""
     return Transform.from_axis_angle(rng.normal(size=3) * 0.3, rng.normal(size=3), rng.uniform(-3.0, 3.0))
 
 

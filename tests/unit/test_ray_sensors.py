@@ -20,7 +20,6 @@ def _turn(rng: np.random.Generator) -> Any:
 
 
 def zoo(seed: int, rays: int = 400) -> ModelBuilder:
-    """Two of every shape around a sensor, all of them anywhere."""
     rng = np.random.default_rng(seed)
     b = ModelBuilder(gravity=(0, 0, 0))
     b.add_shape_plane(-1, xform=Transform((0, 0, -3), _turn(rng)))
@@ -45,7 +44,6 @@ def zoo(seed: int, rays: int = 400) -> ModelBuilder:
 
 
 def wall(**sensor: Any) -> ModelBuilder:
-    """A body at (0, 0, 1) over the ground, with a wall 3 m ahead and a ball on its own nose."""
     b = ModelBuilder(gravity=(0, 0, 0))
     b.add_shape_plane(-1, group="ground")
     b.add_shape_box(-1, half_extents=(0.5, 5, 5), xform=Transform((3.5, 0, 0)), group="wall", label="wall")

@@ -1,5 +1,3 @@
-"""joint.<label>.reaction: force and torque of the child on the parent, at the parent's joint point, world frame."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +14,6 @@ both_solvers = pytest.mark.parametrize("solver", SOLVERS)
 
 
 def reaction(sim: Simulation, label: str) -> np.ndarray:
-    """Of world 0."""
     return np.asarray(sim.read(f"joint.{label}.reaction")[0])
 
 

@@ -26,7 +26,6 @@ FORMATS = ["npz", "parquet", "mcap", "csv", "rrd"]
 
 
 def pendulum(worlds: int = 1, **options: Any) -> gpusim.Simulation:
-    """A box that swings; the worlds have different masses and start at different angles."""
     b = gpusim.ModelBuilder()
     arm = b.add_body(mass=2.0, inertia=(0.1, 0.1, 0.1), label="arm", com=(0.0, 0.0, -0.5))
     b.add_joint_revolute(-1, arm, axis=(0, 1, 0), label="hinge")

@@ -17,8 +17,6 @@ ENDS = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
 
 
 class Differential(ActuatorType):
-    """Refers to everything that there is; does nothing."""
-
     name: ClassVar[str] = "differential"
     prefix: ClassVar[str] = "differential"
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("teeth", "-", "number of teeth"),)

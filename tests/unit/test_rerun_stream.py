@@ -61,7 +61,6 @@ class Viewer:
         return [value for batch in self.batches(entity, column) for value in batch.column(column).to_pylist()]
 
     def batches(self, entity: str, column: str) -> list[Any]:
-        """What the server has kept of a component."""
         from rerun.chunk import RrdReader
 
         with warnings.catch_warnings():

@@ -25,7 +25,6 @@ def hanging(damping: float = 0.0) -> Model:
 
 
 def length(sim: Simulation) -> float:
-    """Of the rod, by the place of its load, m."""
     return float(np.linalg.norm(sim.read("body.load.position")[0] - (0, 0, 1)))
 
 

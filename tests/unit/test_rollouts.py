@@ -31,7 +31,6 @@ RECORD = [
 
 
 def cart(worlds: int = 1, backend: str = "native", **options: Any) -> Simulation:
-    """Two free bodies without gravity; the command of each is its force in N. The scheme keeps whole steps."""
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, 0.0))
     for label in ("left", "right"):
         body = b.add_body(mass=2.0, inertia=(0.1, 0.1, 0.1), label=label)

@@ -26,7 +26,6 @@ COMMANDS, TICK = "std_msgs/msg/Float64MultiArray", "std_msgs/msg/Empty"
 
 
 def until(done: Callable[[], bool]) -> None:
-    """Wait for another session."""
     pause = threading.Event()
     for _ in range(12000):
         if done():
@@ -41,8 +40,6 @@ def matched(publisher: Any) -> None:
 
 
 class Ros:
-    """Stand-in of a ROS 2 node with rmw_zenoh: a session that hears everything in domain 0."""
-
     def __init__(self, session: Any) -> None:
         self.session, self.samples = session, queue.Queue[Any]()
         self.publishers: dict[str, Any] = {}
@@ -81,7 +78,6 @@ def opened(**endpoints: str) -> Any:
 
 @pytest.fixture
 def sessions() -> Iterator[tuple[Any, Ros]]:
-    """A session for the bridge, and one for the stand-in, connected by TCP."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         endpoint = f"tcp/127.0.0.1:{free.getsockname()[1]}"

@@ -299,7 +299,6 @@ def test_masses_that_cannot_be():
 
 
 def robots(seed):
-    """The same random tree as URDF and as SDF with poses relative to parents."""
     rng = np.random.default_rng(seed)
     kinds = [("revolute", "prismatic", "continuous", "fixed")[k] for k in rng.integers(0, 4, 9)]
     links_u, links_s, joints_u, joints_s = ['<link name="l0"/>'], [link("l0")], [], []

@@ -20,7 +20,6 @@ def half_step_velocity(sim: Simulation, body: str) -> np.ndarray:
 
 
 def kicked(config: SolverConfig, steps: int) -> float:
-    """Time that the kicks of some steps after a start cover."""
     h = config.dt / config.substeps
     return steps * config.dt - (0.0 if config.scheme == "semi_implicit" else 0.5 * h)
 

@@ -15,7 +15,6 @@ from .machine import machine
 
 @pytest.fixture(scope="module")
 def running() -> Simulation:
-    """The machine with everything, three worlds, some steps on its way."""
     sim = Simulation(machine().finalize(), num_worlds=3, config=gpusim.SolverConfig(dt=2e-3))
     sim.control["motor"] = (0.2, 0.5, -0.7)
     sim.control["lift"] = (0.1, -0.5, 0.9)

@@ -50,7 +50,6 @@ def simulation(backend: str, b: ModelBuilder | None = None, worlds: int = WORLDS
 
 
 def drive(sim: Simulation, steps: int) -> Simulation:
-    """Steps with commands by the time."""
     for _ in range(steps):
         time = sim.read("sim.time")
         sim.control["motor"] = np.sin(30.0 * time + np.arange(sim.num_worlds))

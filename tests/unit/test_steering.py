@@ -26,8 +26,6 @@ from tests.message_snapshot import naming
 
 
 class Winch(ActuatorType):
-    """Does nothing, but can be steered."""
-
     name: ClassVar[str] = "winch"
     prefix: ClassVar[str] = "winch"
     commands: ClassVar[tuple[str, ...]] = ("speed", "clutch", "trim")

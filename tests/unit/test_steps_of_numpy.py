@@ -1,5 +1,3 @@
-"""Numbers of NumPy are taken wherever plain ones are."""
-
 from __future__ import annotations
 
 import numpy as np

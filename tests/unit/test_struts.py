@@ -119,7 +119,6 @@ def test_a_spring_with_a_corner_swings_by_its_two_halves(solver: str) -> None:
 
 
 def mass_on_a_joint(solver: str, dt: float, at: float, rest_length: float | None = None, **spring: Any) -> Simulation:
-    """The same with a spring on the coordinate, where most of the inertia is too."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     body = ball_body(b, 0.2 * MASS, label="x")
     joint = b.add_joint_prismatic(-1, body, Transform((-1.0, 0, 0)), axis=(1, 0, 0), armature=0.8 * MASS, label="slide")

@@ -16,7 +16,6 @@ LEFT, RIGHT, SHAFT, RATIO, TORQUE = 0.2, 0.3, 0.05, 4.0, 3.0
 
 
 def within(solver: str) -> float:
-    """Relative, for closed forms."""
     return 1e-9 if solver == "direct" else 1e-5
 
 

@@ -19,7 +19,6 @@ pytest.importorskip("pxr")
 
 
 def again(builder, **options):
-    """Write a builder, and read the file."""
     text, report = to_usd(builder)
     read, read_report = load_usd(text, merge_fixed=False, **options)
     return read, report, read_report

@@ -1,5 +1,3 @@
-"""Ropes around spheres and cylinders: closed forms, order of the steps, and the backends against each other."""
-
 from __future__ import annotations
 
 import json

@@ -79,7 +79,6 @@ def spinning_disk(speed: float, spin: float, radius: float = 0.1, friction: floa
 
 
 def balls_on_a_plate() -> ModelBuilder:
-    """D06 (SimBenchmark rolling): 25 balls of 1 kg on a plate of 10 kg; push the plate with 150 N."""
     plate_material = Material(friction=0.4)
     ball_material = Material(friction=1.6)  # sqrt(0.4 * 1.6) = 0.8 on the plate
     b = on_ground(plate_material)

@@ -18,7 +18,6 @@ __all__ = ["angles", "march", "positions", "read", "simulation", "speeds", "tota
 def simulation(
     builder: ModelBuilder, backend: str, dt: float, dtype: str = "float64", **settings: Any
 ) -> gpusim.Simulation:
-    """One world; ``settings`` are those of SolverConfig."""
     config = gpusim.SolverConfig(dt=dt, **settings)
     return gpusim.Simulation(builder.finalize(), backend=backend, dtype=dtype, config=config)
 

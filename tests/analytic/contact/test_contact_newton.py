@@ -79,7 +79,6 @@ def next_to_a_stack() -> ModelBuilder:
 
 
 def left_of_load(sim: Simulation, steps: int) -> list[float]:
-    """What each step leaves of the contacts, over its greatest impulse."""
     slab: Any = sim.backend
     left = []
     for _ in range(steps):

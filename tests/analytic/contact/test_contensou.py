@@ -1,5 +1,3 @@
-"""D03: friction of a patch that slides and spins; both come to rest at once."""
-
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""D11: a rattleback spun against its liking reverses; one spun the other way does not."""
-
 from __future__ import annotations
 
 from typing import Any

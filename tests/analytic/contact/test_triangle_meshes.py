@@ -17,7 +17,6 @@ ROUGH, SMOOTH = Material(friction=0.5), Material(friction=0.0)
 
 
 def patch(low: tuple[float, float], high: tuple[float, float], cells: tuple[int, int], shake: float = 0.0) -> Mesh:
-    """A flat rectangle of triangles. Corners are shaken by a share of a cell, and diagonals drawn by lot."""
     rng = np.random.default_rng(7)
     grid = np.meshgrid(*(np.linspace(*ends, n + 1) for ends, n in zip(zip(low, high, strict=True), cells, strict=True)))
     x, y = (g + shake * rng.uniform(-1, 1, g.shape) * (b - a) / n
@@ -41,7 +40,6 @@ def turned(mesh: Mesh, order: tuple[int, int, int], at: tuple[float, float, floa
 
 
 def block(half: tuple[float, float, float], cells: int) -> Mesh:
-    """A closed box."""
     sides = []
     for k in range(3):
         i, j = (k + 1) % 3, (k + 2) % 3

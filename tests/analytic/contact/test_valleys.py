@@ -32,7 +32,6 @@ def add_valley(b: ModelBuilder, degrees: float, ground: str, material: Material)
 
 
 def add_shape(b: ModelBuilder, kind: str, place: tuple[float, float, float], m: Material, **motion: Any) -> None:
-    """A body with one shape; capsules and cylinders lie along y."""
     lies = kind in ("capsule", "cylinder")
     xform = Transform.from_axis_angle(place, *LYING) if lies else Transform(place)
     body = b.add_body(xform=xform, label="body", **motion)

@@ -65,5 +65,4 @@ def mover(b: ModelBuilder, shape: str, speed: float, material: Material = SMOOTH
 
 
 def simulate(b: ModelBuilder, backend: str = "native", **settings: Any) -> Simulation:
-    """A simulation."""
     return Simulation(b.finalize(), backend=backend, config=SolverConfig(**settings))

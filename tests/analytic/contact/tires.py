@@ -70,16 +70,15 @@ class Car:
         self.understeer = self.total * self.arm / (2.0 * self.wheelbase) * (1.0 / front - 1.0 / rear)
 
     def yaw_rate(self, speed: float, steer: float) -> float:
-        """Of the bicycle model, rad/s: V delta/(L + K V^2)."""
         return speed * steer / (self.wheelbase + self.understeer * speed * speed)
 
     def build(self, speed: float = 0.0, steer: float = 0.0, slope: float = 0.0, brake: str = "none") -> ModelBuilder:
         """Build the car on a plane with the angle ``slope`` (rad) about y.
 
         Args:
-            speed: m/s.
+            speed: speed, m/s.
             steer: angle of the bicycle model's front wheel, rad.
-            slope: rad.
+            slope: slope of the ground, rad.
             brake: "none", "weld" (wheels fixed to the chassis) or "hinge" (friction of the hinges).
         """
         b = ModelBuilder(gravity=(0.0, 0.0, -G))

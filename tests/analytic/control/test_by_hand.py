@@ -10,7 +10,6 @@ U = np.array([0.0, 0.3, 0.6, 1.4, 0.9, 0.2, -0.4, -1.2, 0.1])
 
 
 def out(kind: str, u: object, **parameters: object) -> np.ndarray:
-    """What a block of one input gives at 10 samples a second."""
     return respond(kind, 10.0, {"in": u}, **parameters)["out"]
 
 

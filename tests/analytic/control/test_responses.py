@@ -27,7 +27,6 @@ def courses(rate: float) -> dict[str, np.ndarray]:
 
 
 def assert_near(found: np.ndarray, wanted: np.ndarray) -> None:
-    """Equal within BAR of the greatest value."""
     scale = max(1.0, float(np.abs(wanted).max()))
     np.testing.assert_allclose(found, wanted, rtol=0.0, atol=BAR * scale)
 

@@ -27,7 +27,6 @@ class Heave:
 
     @classmethod
     def of(cls, rest: m.Static) -> Heave:
-        """Of small motions about a rest."""
         frequency, ratio = 2.0 * math.pi * rest.frequency, rest.damping_ratio
         apart = complex(ratio * ratio - 1.0) ** 0.5 or 1e-6  # two poles in one place have no difference to divide by
         return cls((frequency * (-ratio + apart), frequency * (-ratio - apart)))

@@ -68,7 +68,6 @@ class Case:
         turns: bool = False,
         x: float = 0.0,
     ) -> tuple[int, int]:
-        """Cylinder (chambers change with the stroke) or motor; ``load`` pulls back."""
         k, change = len(self.consumers), 0.0 if turns else 1.0
         self.nodes.append((f"{name}_a", lambda s: (volume_a + change * a * s[k]) / BETA, start[0]))
         self.nodes.append((f"{name}_b", lambda s: (volume_b - change * b * s[k]) / BETA, start[1]))
@@ -214,7 +213,6 @@ def two_on_one_pump() -> Case:
 
 
 def flow_sharing() -> Case:
-    """The same masses behind compensated valves on a load-sensing pump of 40 kW: flows go by commands, not loads."""
     c = Case()
     p = c.node("pump", 2e-3)
     ports = []
@@ -265,7 +263,6 @@ def holding_valve() -> Case:
 
 
 def motor_with_relief() -> Case:
-    """A motor of 100 cm3 spins 8 kg m2 up against 150 N m; the valve closes at 1 s and two relief valves brake it."""
     c = Case()
     p, size = c.node("pump", 2e-3), 1e-4 / (2 * np.pi)
     ratio = 20.0
@@ -282,7 +279,6 @@ def motor_with_relief() -> Case:
 
 
 def pulled_rod() -> Case:
-    """100 kg pull a rod out of a shut chamber with 15 kN and push it back with 5 kN; the other side is open."""
     c = Case()
     c.cavitates, c.until = True, 1.4
     push = lambda t: -15e3 if t < 0.2 else 5e3  # noqa: E731

@@ -1,5 +1,3 @@
-"""ci/ptx/count.py: counts of kernels whose requests, lines and branches are known."""
-
 from __future__ import annotations
 
 import struct

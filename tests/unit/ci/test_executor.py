@@ -30,7 +30,6 @@ def faults() -> Module:
 def run(
     module: Module, name: str, grid: int, block: int, *arrays: Any, shared: int = 0, seed: int = 1
 ) -> list[Finding]:
-    """What the checks find in one launch."""
     executor().configure(seed)
     module.launch(name, grid, block, b"".join(struct.pack("<Q", a.ctypes.data) for a in arrays), shared)
     return executor().findings()
@@ -52,7 +51,6 @@ def numbers(kind: type) -> np.ndarray:
 
 
 def same_bits(got: np.ndarray, expected: np.ndarray) -> None:
-    """Equal bits; one NaN is as good as another."""
     bits = f"u{got.itemsize}"
     assert got.dtype == expected.dtype
     wrong = (got.view(bits) != expected.view(bits)) & ~(np.isnan(got) & np.isnan(expected))
@@ -136,7 +134,6 @@ def test_whole_numbers(arithmetic: Module) -> None:
     )  # fmt: skip
 
     def divide(x: Any, y: Any) -> np.ndarray:
-        """Towards zero; 0 where y is 0."""
         pairs = zip(x.tolist(), y.tolist(), strict=True)
         return np.array([0 if q == 0 else abs(p) // abs(q) * (1 if (p < 0) == (q < 0) else -1) for p, q in pairs])
 

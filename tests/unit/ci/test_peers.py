@@ -188,8 +188,6 @@ class FakeWarp:
 
 
 class FakeCapture:
-    """A graph."""
-
     graph = "graph"
 
     def __enter__(self) -> FakeCapture:
@@ -238,8 +236,6 @@ def test_mujoco_warp_starts_again_and_gets_commands(warp: FakeWarp) -> None:
 
 
 class FakeNewton(FakeWarp):
-    """Newton as well."""
-
     def __init__(self) -> None:
         super().__init__()
         self.solvers = SimpleNamespace(SolverMuJoCo=self.SolverMuJoCo)

@@ -16,7 +16,6 @@ CHAIN = Case("chain", "fused", "direct", "float32")
 
 @pytest.fixture
 def chain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model of joints alone, whose build compiles in a third of the time."""
     monkeypatch.setitem(MODELS, "chain", Run(lambda: load_scene("chain").builder, 2e-3, 4))
 
 

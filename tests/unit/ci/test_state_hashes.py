@@ -1,5 +1,3 @@
-"""ci/state_hashes.py tells what it did not compare; hashes themselves are its own business."""
-
 from __future__ import annotations
 
 import importlib.util

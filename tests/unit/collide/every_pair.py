@@ -55,8 +55,8 @@ class Case:
         kind_a, kind_b: kinds of shapes A and B.
         shape_a, shape_b: their indices.
         axis: unit vector (3,) from A to B.
-        bodies: of A and of B; -1 for the world.
-        upper: which of the two the worlds have at different heights, 0 or 1.
+        bodies: index of the bodies of A and B, or -1 for the world.
+        upper: shape with a different height per world, 0 or 1.
     """
 
     kind_a: str
@@ -80,7 +80,6 @@ def _add(b: ModelBuilder, kind: str, place: Array, turn: Rotation, upper: bool, 
 
 
 def build() -> tuple[ModelBuilder, list[Case]]:
-    """All pairs in both orders, each in a place and a direction of its own; no gravity."""
     rng = np.random.default_rng(4)
     b, cases = ModelBuilder(gravity=(0, 0, 0)), []
     ordered = list(dict.fromkeys(order for pair in PAIRS for order in (pair, pair[::-1])))

@@ -47,8 +47,6 @@ _SOURCE = "\n".join(
 
 
 class _Shape(ctypes.Structure):
-    """As struct Shape of shape.cuh."""
-
     _fields_ = (
         ("kind", ctypes.c_int), ("num_points", ctypes.c_int), ("num_faces", ctypes.c_int),
         ("size", ctypes.c_void_p), ("points", ctypes.c_void_p), ("face_first", ctypes.c_void_p),
@@ -58,8 +56,6 @@ class _Shape(ctypes.Structure):
 
 
 class _Manifold(ctypes.Structure):
-    """As struct Manifold of shape.cuh."""
-
     _fields_ = (
         ("count", ctypes.c_int), ("normal", ctypes.c_double * 3), ("a", ctypes.c_double * 12),
         ("b", ctypes.c_double * 12), ("feature", ctypes.c_int * 4),
@@ -113,7 +109,6 @@ collide, convex_convex, smooth_smooth = (ROUTINES[x] for x in GUESSED)
 
 
 def collide_field(a: Shape, b: Shape, margin: float, most: int) -> list[tuple[Array, Array, Array, Array]]:
-    """As :func:`height_field_manifolds`, of a height field or triangle mesh and a shape in any order."""
     swapped = b.kind in (SHAPE_HEIGHT_FIELD, SHAPE_TRIANGLE_MESH)
     found = height_field_manifolds(*((b, a) if swapped else (a, b)), margin, most)
     return [(-n, on_b, on_a, ids) if swapped else (n, on_a, on_b, ids) for n, on_a, on_b, ids in found]
@@ -150,7 +145,6 @@ def kernel_manifolds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def support(s: Shape, direction: Array, point: Array) -> int:
-    """Fill the farthest point of the core (3,); number of its vertex."""
     d = np.ascontiguousarray(direction, dtype=np.float64)
     return int(library().test_support(ctypes.byref(_given(s)), _pointer(d), _pointer(point)))
 

@@ -30,7 +30,6 @@ class Contact:
 
     @property
     def least(self) -> float:
-        """The least gap; infinity without a point."""
         return float(self.gap.min()) if self.count else np.inf
 
 
@@ -58,7 +57,6 @@ def moved(s: Shape, turn: Array, shift: Array) -> Shape:
 
 
 def random_turn(rng: np.random.Generator) -> Array:
-    """A rotation matrix, uniform."""
     return Rotation.from_quat(rng.normal(size=4)).as_matrix()
 
 
@@ -76,7 +74,6 @@ def box_distance(a: Shape, b: Shape) -> float:
 
 
 def box_separation(a: Shape, b: Shape) -> float:
-    """The greatest gap over all 15 axes; minus the depth for boxes that overlap."""
     ta, tb = a.turn.reshape(3, 3), b.turn.reshape(3, 3)
     axes = [*ta.T, *tb.T, *(np.cross(u, v) for u in ta.T for v in tb.T)]
     best = -np.inf

@@ -22,14 +22,14 @@ FACE_CORNERS, UNBOUNDED = 16, 1e30
 
 
 class Shape(NamedTuple):
-    """Arrays as the kernels read them.
+    """Arrays of a shape, as in the kernels.
 
     Attributes:
-        kind: SHAPE_...
-        size: (8,) float64, m; what the numbers mean depends on the kind.
-        points: float64, flat: a hull's vertices (3 n), m, shape frame; a height field's heights (rows * columns), m.
+        kind: SHAPE_... constant.
+        size: (8,) float64, m. Their meaning depends on the kind.
+        points: float64, flat: vertices of a hull (3 n), or heights of a height field (rows * columns), m.
         face_first: (faces + 1,) int32: face f of a hull has ``face_vertex[face_first[f]:face_first[f + 1]]``.
-        face_vertex: int32, vertex numbers, counterclockwise seen from outside.
+        face_vertex: int32, vertex indices, counterclockwise seen from outside.
         face_normal: (3 faces,) float64, flat: outward unit normals of the hull's faces, shape frame.
         center: (3,) float64, m: origin of the shape frame in the world.
         turn: (9,) float64: rotation matrix, row by row; x_world = center + turn x_shape.
@@ -50,7 +50,6 @@ class Shape(NamedTuple):
         return self.center, self.turn.reshape(3, 3)
 
     def reference(self) -> reference.Shape:
-        """The same shape for the narrow phase of the reference."""
         faces = Faces(self.face_first, self.face_vertex, self.face_normal.reshape(-1, 3))
         return reference.make_shape(self.kind, self.size, self.points, faces)
 
@@ -76,7 +75,6 @@ def of_reference(s: reference.Shape, center: Array, turn: Array) -> Shape:
 
 
 def core_radius(s: Shape) -> float:
-    """By how much the core is inflated, m."""
     place = {SHAPE_SPHERE: 0, SHAPE_CAPSULE: 0, SHAPE_WHEEL: 1}.get(s.kind)
     return 0.0 if place is None else float(s.size[place])
 

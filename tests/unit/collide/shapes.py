@@ -69,7 +69,6 @@ def _counterclockwise(vertices: Array, members: list[int], normal: Array) -> lis
 
 
 def random_shape(kind: int, rng: np.random.Generator) -> Shape:
-    """One of a dozen shapes of 0.2 to 0.6 m, turned and placed at random."""
     return _shape(kind, int(rng.integers(12)))._replace(turn=random_turn(rng).reshape(-1), center=rng.normal(size=3))
 
 

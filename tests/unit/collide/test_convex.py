@@ -39,7 +39,6 @@ def generic(a: Shape, b: Shape, margin: float = FAR) -> Contact:
 
 
 def separation(a: Shape, b: Shape, n: Array) -> float:
-    """Gap of two shapes along a direction; the greatest of all directions is their distance."""
     p, q = np.empty(3), np.empty(3)
     support(a, n, p)
     support(b, -n, q)

@@ -35,15 +35,15 @@ each_pair = pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 
 @dataclass
 class Run:
-    """All pairs before the first step, and the overlapping ones when they have been taken back.
+    """Pairs before the first step, and overlapping pairs after the position correction.
 
     Attributes:
         start: contact points of all worlds.
-        stayed: (worlds, bodies, 3) how far bodies have come after QUIET steps, m.
-        end: contact points of the overlapping world, as are those below.
-        fastest: (bodies,) greatest speed read after any step, m/s.
-        moved: (bodies, 3) from start to end, m.
-        farthest: (bodies,) longest way in one step, m.
+        stayed: (worlds, bodies, 3) displacements of the bodies after QUIET steps, m.
+        end: contact points of the overlapping world.
+        fastest: (bodies,) greatest speed, m/s.
+        moved: (bodies, 3) displacements from start to end, m.
+        farthest: (bodies,) greatest displacement in a step, m.
     """
 
     cases: list[Case]

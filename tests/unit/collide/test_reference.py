@@ -106,7 +106,6 @@ def cases(kinds: tuple[int, int]) -> list[Case]:
 
 
 def gap_error(kinds: tuple[int, int]) -> float:
-    """Of the least gap; where rims are polygons or normals are found by steps, more."""
     if {SHAPE_CYLINDER, SHAPE_CONE, SHAPE_BARREL} & set(kinds):
         return 2e-5
     return 1e-8 if set(kinds) <= set(FLAT) else 1e-6
@@ -145,7 +144,6 @@ def places(case: Case, points_a: Array, points_b: Array) -> Array:
 
 
 def area(points: Array) -> float:
-    """Of the convex hull of points (n, 2)."""
     try:
         return float(ConvexHull(points).volume)
     except (QhullError, ValueError):
@@ -153,7 +151,6 @@ def area(points: Array) -> float:
 
 
 def beyond(points: Array, hull: Array) -> float:
-    """How far the outmost of points (n, 2) is from the convex hull of others."""
     if area(hull) > 1e-6:
         sides = ConvexHull(hull).equations
         return float(max(0.0, (points @ sides[:, :2].T + sides[:, 2]).max()))
@@ -272,7 +269,6 @@ def over_field(kind: int, height: float, rng: np.random.Generator) -> tuple[Shap
 
 
 def on_field(field: Shape, b: Shape) -> tuple[Contact, Manifold | None]:
-    """What the kernels and what the reference find."""
     manifold = meet(field.reference(), field.pose, b.reference(), b.pose, 0.1, np.zeros(3))
     return touch(collide, field, b, 0.1, np.zeros(4)), manifold
 

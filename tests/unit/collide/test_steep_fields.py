@@ -67,7 +67,6 @@ def placed(
 
 
 def least_of_triangles(field: Shape, b: Shape, margin: float) -> float:
-    """The least of a shape's distances to all prisms under triangles, m; infinite beyond a margin."""
     ground, turn = Field(field.reference()), field.turn.reshape(3, 3)
     body = Posed(b.reference(), turn.T @ (b.center - field.center), turn.T @ b.turn.reshape(3, 3))
     (low,), (high,) = bounds(body.shape, body.center[None], body.turn[None])

@@ -13,7 +13,6 @@ DT = 2e-3
 
 
 def random_pose(rng: np.random.Generator, size: float) -> Transform:
-    """Anywhere in a box of half edge ``size`` (m) above the ground, any way around."""
     q = rng.normal(size=4)
     place = rng.uniform(-size, size, 3) + np.array([0.0, 0.0, size])
     return Transform(place, q / np.linalg.norm(q))
@@ -51,7 +50,6 @@ def pile(bodies: int, seed: int = 1) -> ModelBuilder:
 
 
 def simulate(builder: ModelBuilder, num_worlds: int = 1, **config: Any) -> tuple[Simulation, NumpyBackend]:
-    """A NumPy simulation and its backend; keyword arguments go to SolverConfig."""
     sim = Simulation(builder.finalize(), num_worlds, backend="numpy", config=SolverConfig(dt=DT, **config))
     assert isinstance(sim.backend, NumpyBackend)
     return sim, sim.backend

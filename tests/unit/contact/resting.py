@@ -45,7 +45,6 @@ def settled(builder: ModelBuilder, backend: str, steps: int = 240, num_worlds: i
 
 
 def handed_over(fast: Simulation, builder: ModelBuilder, backend: str, **config: Any) -> Simulation:
-    """The same state and parameters in a simulation by another backend."""
     if backend == "native":
         return fast
     sim = simulate(builder, backend, fast.num_worlds, **config)

@@ -29,7 +29,6 @@ def may_touch(model: Model, a: int, b: int) -> bool:
 
 
 def close_pairs(backend: NumpyBackend, world: int) -> list[tuple[int, int]]:
-    """All pairs whose boxes overlap, rising."""
     c, shapes = backend.work.contacts, range(len(backend.work.model.shapes))
     assert c is not None
     low, up = c.shape_lower[world], c.shape_upper[world]

@@ -1,5 +1,3 @@
-"""Collision groups by name: who meets whom, names beside bits, names of copies."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -32,7 +30,6 @@ def meet(b: ModelBuilder) -> set[tuple[int, int]]:
 
 
 def all_but(count: int, *pairs: tuple[int, int]) -> set[tuple[int, int]]:
-    """All pairs of shapes but some."""
     return set(combinations(range(count), 2)) - set(pairs)
 
 
@@ -122,7 +119,6 @@ MANY = tuple(f"g{k}" for k in range(33))
 
 
 def with_rules(b: ModelBuilder, names: tuple[str, ...]) -> ModelBuilder:
-    """Each group does not collide with itself."""
     for name in names:
         b.set_group_collision(name, name, False)
     return b

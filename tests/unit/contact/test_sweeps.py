@@ -1,5 +1,3 @@
-"""How sweeps over contacts converge, and what needs the bodies' centers of mass or round shapes."""
-
 from __future__ import annotations
 
 import numpy as np

@@ -10,7 +10,6 @@ from tests.unit.helpers import both_backends, slider
 
 
 def pushed(backend: str, delay: float = 0.0, diagram: bool = True) -> Simulation:
-    """Two worlds with a cart each; the diagram takes the logarithm of what people give."""
     b = ModelBuilder(gravity=(0.0, 0.0, 0.0))
     late = {"delay": delay, "max_delay": delay} if delay else {}
     b.add_joint_force(slider(b), label="push", **late)

@@ -1,5 +1,3 @@
-"""Units at commands: another one is refused, none fits all."""
-
 from __future__ import annotations
 
 import pytest

@@ -16,7 +16,6 @@ from tests.unit.control.test_diagrams import cart
 
 
 def compiled(d: Diagram) -> tuple[str, str, list[float], list[float], list[str]]:
-    """All of a program that runs."""
     sim = cart([d])
     made = sim.runtime.running[0].program
     wires = [f"{wire.name} {wire.unit} {wire.at}" for wire in made.wires]

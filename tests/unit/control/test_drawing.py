@@ -54,7 +54,6 @@ def nested() -> Diagram:
 
 
 def passed(route: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Points along the Bezier curves of a wire."""
     out = [route[0]]
     for k in range(0, len(route) - 1, 3):
         for t in (0.1 * n for n in range(1, 11)):
@@ -65,7 +64,6 @@ def passed(route: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def inside(point: tuple[float, float], rect: Rect) -> bool:
-    """Whether a point is in a rectangle, by more than rounding."""
     return rect[0] + 0.02 < point[0] < rect[2] - 0.02 and rect[1] + 0.02 < point[1] < rect[3] - 0.02
 
 

@@ -54,7 +54,6 @@ def test_log(det: Functions) -> None:
 
 
 def pairs(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of random bits, of one size, and all pairs of special numbers."""
     crossed = np.array(list(itertools.product(SIGNED, SIGNED))).T
     sizes = spread(-5.0, 5.0, np.float64, seed), np.flip(spread(-5.0, 5.0, np.float64, seed + 1))
     count = min(map(len, sizes))

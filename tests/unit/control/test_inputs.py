@@ -1,5 +1,3 @@
-"""What people give: dead zone and curve about the default, keys and axes."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -18,7 +18,6 @@ Motion = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def somewhere(rng: np.random.Generator) -> Transform:
-    """A random place within half a meter."""
     q = rng.normal(size=4)
     return Transform(rng.uniform(-0.5, 0.5, 3), q / np.linalg.norm(q))
 
@@ -101,7 +100,6 @@ def motions(count: int, worlds: int = 6, seed: int = 5) -> Motion:
 
 
 def by_tree(b: ModelBuilder, motion: Motion, wrench: np.ndarray | None = None) -> np.ndarray:
-    """The same of the tree; the joints' order is the chain's."""
     tree = Tree(b.finalize())
     labels = [joint["label"] for joint in chain(b, "base", "tip")["joints"]]
     columns = [tree.rate_slice(label).start for label in labels]

@@ -86,7 +86,6 @@ def test_a_posture_costs_the_target_nothing(gain: float) -> None:
 
 
 def alone(d: Diagram, backend: str = "numpy") -> Simulation:
-    """A diagram that reads nothing."""
     b = ModelBuilder()
     b.add_body(1.0, (1, 1, 1))
     b.add_diagram(d)
@@ -104,7 +103,6 @@ def turning(lever: float, target: Transform, backend: str = "numpy") -> Simulati
 
 
 def reachable() -> Transform:
-    """Where the tip is in another posture, away from the limits."""
     d, links = Diagram("d"), chain(arm(), "base", "tip")
     d.connect(d.add("constant", "q", value=[0.5, 0.6, 0.3, 0.9, -0.3, 0.15]), d.add("chain", "chain", **links)["q"])
     sim = alone(d)

@@ -1,5 +1,3 @@
-"""The pages on block diagrams: the table has every kind of block as it is."""
-
 from __future__ import annotations
 
 import inspect
@@ -28,7 +26,6 @@ def row(kind: str) -> str:
 
 
 def table() -> list[str]:
-    """Of all kinds."""
     head = ["| kind | inputs | outputs | parameters | what it does |", "| --- | --- | --- | --- | --- |"]
     return head + [row(kind) for kind in block_kinds()]
 

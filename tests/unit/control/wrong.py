@@ -26,8 +26,6 @@ def machine(*diagrams: Diagram) -> Simulation:
 
 class Cases(dict[str, tuple[Callable[[], Any], str]]):
     def wrong(self, named: str) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
-        """Decorator: note a case."""
-
         def noted(case: Callable[[], Any]) -> Callable[[], Any]:
             assert case.__name__ not in self
             self[case.__name__] = case, named

@@ -59,8 +59,6 @@ def transitions(env: VectorEnv, worlds: int, count: int = STEPS, seed: int = 5) 
 
 
 class Hard(Cart):
-    """With everything that is drawn."""
-
     noise = {"joint.rail.position": 0.05}
     delay = (0, 3)
 

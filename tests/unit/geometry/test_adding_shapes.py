@@ -1,5 +1,3 @@
-"""Shapes and pairs in the builder: what it checks, and copies of whole builders."""
-
 from __future__ import annotations
 
 import zipfile
@@ -18,7 +16,6 @@ CORNERS = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
 
 
 def scene() -> ModelBuilder:
-    """Bodies 'a' (two shapes), 'b', kinematic 'lift'; a floor."""
     b = ModelBuilder()
     b.add_body(label="a")
     b.add_body(1.0, (1, 1, 1), label="b")

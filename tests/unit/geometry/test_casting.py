@@ -114,7 +114,6 @@ def _shape(kind: str, **params: Any) -> Any:
 
 
 def cast(spec: Any, origin: np.ndarray, direction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distances and unit normals."""
     kind, start = shape_type(spec.kind), np.zeros(len(origin))
     near = origin
     if np.isfinite(kind.radius(spec.params)):

@@ -1,5 +1,3 @@
-"""Materials and contact laws: what they check, and how two materials combine."""
-
 from __future__ import annotations
 
 import dataclasses

@@ -1,5 +1,3 @@
-"""Shapes: volume, center of mass, inertia and bounding radius against sampling, meshes and closed forms."""
-
 from __future__ import annotations
 
 import math
@@ -22,7 +20,6 @@ TETRAHEDRON = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0,
 
 
 def shape(kind: str, *args: Any, **kwargs: Any) -> ShapeSpec:
-    """One shape on a body."""
     b = ModelBuilder()
     b.add_body()
     getattr(b, f"add_shape_{kind}")(0, *args, **kwargs)

@@ -19,7 +19,6 @@ HEIGHTS = np.add.outer(np.linspace(0.0, 0.5, 5), np.linspace(0.0, 0.25, 7))
 
 
 def write(file: Path, holes: bool = False) -> Path:
-    """HEIGHTS in the format of the file's suffix; images begin in the north."""
     north = HEIGHTS[::-1]
     if file.suffix == ".npy":
         np.save(file, HEIGHTS)

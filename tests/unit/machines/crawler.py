@@ -59,7 +59,6 @@ def crawler(dt: float = 2e-3, where: dict[str, Any] | None = None, **options: An
 
 
 def drive(sim: Simulation, tracks: Tracks, *speeds: float) -> None:
-    """Command the speeds of the tracks, m/s; one serves both."""
     for track, speed in zip(tracks, speeds * (3 - len(speeds)), strict=True):
         sim.control[f"{track.label}_drive"] = track.drive_speed(speed)
 
@@ -69,7 +68,6 @@ def rad(degrees: float) -> float:
 
 
 def weight(sim: Simulation) -> float:
-    """Of all bodies, N."""
     return 9.81 * sum(float(sim.read(f"body.{body.label}.mass")[0]) for body in sim.model.bodies)
 
 

@@ -19,7 +19,6 @@ steered_or_not = pytest.mark.parametrize("steered", [False, True])
 
 
 def travel(sim: Simulation) -> float:
-    """Of the wheel's center against the chassis, m."""
     return -float(sim.read("joint.guide.position")[0])
 
 
@@ -178,7 +177,6 @@ def test_limits_of_a_level_arm_are_those_of_eq_7() -> None:
 
 
 def steering(length: float, wheelbase: float, shift: float) -> tuple[float, float]:
-    """Angles of the left and the right wheel on one rack, half a meter from the middle."""
     angles = []
     rod = m.lateral_tie_rod((0, 0.02, 0.3), length, -0.3, wheelbase, 0.5, angle=0.35)
     for mirror in (False, True):

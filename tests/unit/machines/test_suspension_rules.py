@@ -1,5 +1,3 @@
-"""Bad parameters of the suspensions: one clear sentence, with the rule and the mend."""
-
 from __future__ import annotations
 
 import math

@@ -21,7 +21,6 @@ def wheels(side: float = -1.0, lift: float = 0.0, roller: bool = False) -> Wheel
 
 
 def distances(path: Path, circle: Circle) -> np.ndarray:
-    """From a circle's center to the lines of all links, positive inside."""
     way = np.diff(path.pins, axis=0) / PITCH
     to = np.array([circle.x, circle.z]) - path.pins[:-1]
     return np.asarray(way[:, 0] * to[:, 1] - way[:, 1] * to[:, 0])
@@ -64,7 +63,6 @@ def test_the_taut_loop_has_its_idler_farther_out(side: float, roller: bool, lift
 
 
 def area(path: Path) -> float:
-    """Inside, m2; positive where links go counterclockwise."""
     x, z = path.pins.T
     return float(0.5 * np.sum(x[:-1] * z[1:] - x[1:] * z[:-1]))
 

@@ -1,5 +1,3 @@
-"""Bad parameters of tracks: one clear sentence, with the rule and the mend."""
-
 from __future__ import annotations
 
 from typing import Any

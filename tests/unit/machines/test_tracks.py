@@ -19,15 +19,12 @@ SETTLED = 0.5
 
 
 class Run:
-    """Steps a carrier and watches its tracks every fifth of a tenth of a second."""
-
     def __init__(self, dt: float = 2.5e-3, **options: Any) -> None:
         self.sim, self.tracks = crawler(dt, backend="native", **options)
         self.every = round(0.02 / dt)
         self.gap = self.drift = 0.0
 
     def go(self, time: float, *speeds: float, audit: EnergyAudit | None = None) -> None:
-        """Drive for a time; speeds rise in RAMP after SETTLED."""
         for _ in range(round(time / 0.02)):
             share = min(1.0, max(0.0, (self.sim.time - SETTLED) / RAMP))
             drive(self.sim, self.tracks, *(share * speed for speed in speeds))
@@ -38,7 +35,6 @@ class Run:
                 self.drift = max(self.drift, *(abs(track.length_drift(self.sim)[0]) for track in self.tracks))
 
     def torque(self, speed: float) -> float:
-        """Of both drives, N m, after 20 ms more."""
         self.go(0.02, speed)
         return float(sum(self.read(f"servo.{side}_drive.force") for side in ("left", "right")))
 
@@ -46,7 +42,6 @@ class Run:
         return np.array(self.sim.read(name, numpy=True)[0])
 
     def whole(self) -> None:
-        """The bars: 0.1 mm and 0.1 %; no shoe off the wheels."""
         assert self.sim.health()[0]
         assert self.gap < 1e-4 and self.drift < 1e-3
         chassis = Transform(self.read("body.chassis.position"), self.read("body.chassis.orientation")).inverse()
@@ -202,7 +197,6 @@ def state(sim: Simulation, world: int) -> np.ndarray:
 
 
 def rolled(tracks: Tracks, sim: Simulation, worlds: int, steps: int) -> Simulation:
-    """Each world with a speed of its own."""
     for track in tracks:
         sim.control[f"{track.label}_drive"] = np.linspace(0.2, 1.0, 256)[-worlds:]
     sim.step(steps)

@@ -113,7 +113,6 @@ HANDS_AND_FEET = ("l_grip", "r_grip", "l_sole", "r_sole")
 
 
 def humanoid() -> ModelBuilder:
-    """30 hinges on a pelvis that floats: waist 3, head 1, two legs of 6, two arms of 7; sites at hands and soles."""
     b = ModelBuilder()
     b.add_body(8.0, (0.08, 0.06, 0.08), xform=Transform((0, 0, 0.9)), label="pelvis")
 

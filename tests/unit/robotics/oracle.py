@@ -94,7 +94,6 @@ class Oracle:
         return rows @ self.to
 
     def mass_matrix(self) -> np.ndarray:
-        """(freedoms, freedoms)."""
         columns = np.zeros((self.mj.nv, self.mj.nv))
         self.mujoco.mj_mulM(self.mj, self.data, columns[0], np.zeros(self.mj.nv))
         for k, unit in enumerate(np.eye(self.mj.nv)):
@@ -108,6 +107,5 @@ class Oracle:
         return self.to.T @ self.data.qfrc_inverse
 
     def com(self) -> np.ndarray:
-        """(3,)."""
         total = sum(self.mj.body_mass[1:])
         return np.asarray(self.mj.body_mass[1:] @ self.data.xipos[1:] / total)

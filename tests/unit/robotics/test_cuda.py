@@ -21,7 +21,6 @@ pytestmark = pytest.mark.native
 
 @pytest.fixture
 def stand_in(monkeypatch):
-    """CuPy over host memory; the kernel by the C++ compiler."""
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
     monkeypatch.setattr(
         cuda_builds, "compile_cuda", lambda main, generated, defines, *_, **__: build_native(main, generated, defines)

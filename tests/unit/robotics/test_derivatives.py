@@ -1,5 +1,3 @@
-"""Jacobians, momenta and forces of trees against differences of poses and energies, for every kind of joint."""
-
 from __future__ import annotations
 
 import numpy as np

@@ -31,7 +31,6 @@ def robot() -> Tree:
 
 
 def whole_body(tree: Tree, **options) -> IK:
-    """Hands, feet and center of mass, and the posture with what is left."""
     tasks = [*(PoseTask(f) for f in HANDS_AND_FEET), ComTask(), PostureTask(crouching(tree)[0])]
     return IK(tree, tasks, **options)
 

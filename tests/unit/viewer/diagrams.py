@@ -34,7 +34,6 @@ def follower() -> Diagram:
 
 
 def cart(num_worlds: int = 1, *diagrams: Diagram) -> Simulation:
-    """A cart on a rail with two servos, "push" and "free"; the diagram drives the first."""
     b = ModelBuilder(gravity=(0, 0, 0))
     body = b.add_body(2.0, (1, 1, 1), xform=Transform((0, 0, 0.5)), label="cart")
     b.add_shape_box(body, (0.3, 0.2, 0.2))

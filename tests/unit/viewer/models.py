@@ -40,7 +40,6 @@ SHAPES: dict[str, Callable[[ModelBuilder, int], int]] = {
 
 
 def shape_model(name: str) -> Model:
-    """One shape over a plane; "height_field" with a ball over it."""
     b = ModelBuilder()
     body = b.add_body(mass=1.0, inertia=(1.0, 1.0, 1.0), xform=Transform((0.0, 0.0, 0.3)))
     if name == "height_field":

@@ -46,8 +46,6 @@ def panel_state_of(name: str, tmp_path: Path | None = None, dt: float = 0.01, nu
 
 
 class Person:
-    """Somebody in front of the panel."""
-
     def __init__(self, panel_state: PanelState, **size: Any) -> None:
         from gpusim.viewer.panel import PanelOffscreen
 
@@ -86,7 +84,6 @@ class Person:
         self.wait(2)
 
     def type(self, name: str, text: str) -> None:
-        """Instead of what is there."""
         self.click(name)
         self.panel.events.key(ord("A"), True, 2)
         self.panel.events.key(ord("A"), False)

@@ -56,7 +56,6 @@ def during(view: WebView, job: Callable[[], Found]) -> Found:
 
 
 def red(picture: np.ndarray) -> np.ndarray:
-    """Which pixels show the box, whose shades have the same hue."""
     r, g, b = np.moveaxis(picture.astype(int), 2, 0)
     return (r > 60) & (r > 3 * g) & (r > 3 * b)
 

@@ -1,5 +1,3 @@
-"""Inputs of diagrams are the operator's: sliders, keys and sticks; what diagrams give is nobody else's."""
-
 from __future__ import annotations
 
 import dataclasses

@@ -1,5 +1,3 @@
-"""The operator: ranges and safe values of inputs, who touched them last."""
-
 from __future__ import annotations
 
 import math

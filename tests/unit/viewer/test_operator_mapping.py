@@ -1,5 +1,3 @@
-"""What keys, sticks and patterns of excavators move; mapping files."""
-
 from __future__ import annotations
 
 import math

@@ -26,7 +26,6 @@ def start(**parameters: Any) -> tuple[Scene, Simulation, Operator]:
 
 
 def run(operator: Operator, steps: int = STEPS, actions: dict[int, Any] | None = None) -> list[list[float]]:
-    """Commands before each step."""
     seen = []
     for k in range(steps):
         if actions and k in actions:

@@ -24,7 +24,6 @@ ENTER = 257
 
 @pytest.fixture
 def person(tmp_path: Path) -> Iterator[Person]:
-    """Before an open diagram."""
     require_egl()
     state = panel_state(tmp_path)
     state.diagram_shown = True
@@ -34,7 +33,6 @@ def person(tmp_path: Path) -> Iterator[Person]:
 
 
 def view_of(state: PanelState) -> DiagramView:
-    """Its diagrams."""
     found = state.diagrams()
     assert found is not None
     return found
@@ -182,7 +180,6 @@ def test_dragging_moves_and_the_wheel_zooms(person: Person) -> None:
 
 
 def lamp_color(person: Person, block: str) -> np.ndarray:
-    """Of the point in the middle of the lamp at a block's only output."""
     place = person.panel_state.places[f"diagram block {block}"]
     picture = person.look()
     return picture[round(place.y + 0.5 * place.height), round(place.x + place.width)].astype(int)

@@ -14,7 +14,6 @@ from tests.unit.viewer.persons import Person, needs_imgui, panel_state_of, playe
 
 
 def reddish(picture: np.ndarray) -> int:
-    """How many points of the status line are red."""
     line = picture[-19:].astype(int)
     return int(((line[..., 0] > 150) & (line[..., 1] < 90) & (line[..., 2] < 90)).sum())
 

@@ -29,8 +29,6 @@ SHIFT, CTRL = 1, 2
 
 
 class Driver:
-    """A window with a panel, and hands."""
-
     def __init__(self, panel: bool = True, num_worlds: int = 1, played: Played | None = None) -> None:
         scene = load_scene("hydraulic_lift")
         sim = Simulation(scene.builder.finalize(), num_worlds, backend="numpy", config=scene.config)
@@ -52,7 +50,6 @@ class Driver:
             self.panel: PanelClient = client
 
     def frames(self, count: int = 1) -> np.ndarray:
-        """Pictures of the whole window; the last one."""
         for _ in range(count):
             self.window.frame(self.now)
             self.now += 0.02

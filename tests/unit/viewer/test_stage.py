@@ -80,8 +80,6 @@ def test_the_rod_of_a_cylinder_slides_in_its_barrel() -> None:
 
 
 def strutted(picture: str | None, **more: float) -> Stage:
-    """A body held by a strut, a kind of actuator of the test's own."""
-
     class Strut(ActuatorType):
         name, prefix, references = "gas_strut", "strut", LINE_REFERENCES
 

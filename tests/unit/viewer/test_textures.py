@@ -243,7 +243,6 @@ def test_metal_has_no_color_but_its_reflection() -> None:
 
 
 def checks() -> np.ndarray:
-    """Two by two fields of red and blue."""
     red, blue = [220, 30, 30], [30, 30, 220]
     return np.kron(np.array([[red, blue], [blue, red]]), np.ones((16, 16, 1))).astype(np.uint8)
 

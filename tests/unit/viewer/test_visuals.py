@@ -113,7 +113,6 @@ def test_depth_and_segmentation_of_a_mesh() -> None:
 
 
 def shown(color: np.ndarray) -> str:
-    """Which of red, green and blue a point is."""
     return "rgb"[int(np.argmax(color))]
 
 

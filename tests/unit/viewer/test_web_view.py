@@ -80,8 +80,6 @@ class Page:
 
 
 class Browser:
-    """Camera of a browser."""
-
     def __init__(self) -> None:
         self.camera = type("Camera", (), {})()
 

@@ -30,7 +30,6 @@ def display(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ball_scene(mass: float = 2.0, balls: int = 1) -> Scene:
-    """Balls above a floor."""
     b = gpusim.ModelBuilder()
     b.add_shape_plane(-1)
     for k in range(balls):
@@ -44,8 +43,6 @@ def live_of(scene: Scene, num_worlds: int = 1) -> Live:
 
 
 class PanelState:
-    """A window and hands: each call sends what glfw would send."""
-
     def __init__(self, session: Session, **more: Any) -> None:
         self.session = session
         self.window = Window(session, **{**SIZE, **more})

@@ -49,7 +49,6 @@ class Fake:
 
 
 def run(session: Session, seconds: float, start: float = 0.0, rate: float = 50.0) -> float:
-    """Frames up to a time of the clock; returns it."""
     for k in range(round(seconds * rate) + 1):
         session.frame(start + k / rate)
     return start + seconds
