@@ -2,22 +2,13 @@
 
     python ci/check_kernels.py [--arch sm_90]... [--variant NAME]... [--full] [--limits] [--jobs 2] [--allow-missing]
 
-PTX may only have instructions whose result IEEE 754 defines (``ci/ptx/forms.py``). The check reads the PTX of the last
-architecture in ARCHS. The PTX of the architectures before NEWER differs from this PTX only in the name of the
-architecture. The first architecture is therefore compiled only with the variants that together contain every source and
-every condition of a build. NVRTC writes different PTX for NEWER and later architectures. The PTX of NEWER is checked
-with the same variants, without ptxas. All other architectures are compiled with one variant.
+PTX may only have instructions whose result IEEE 754 defines (``ci/ptx/forms.py``).
 
-The resources of a variant must be within the limits in ``ci/kernel_limits.json``: registers, stack, spills, and
-accesses of its PTX to local memory and by generic addresses. ``--limits`` rewrites this file with the current figures,
-rounded up.
+Registers, stack, spills and memory accesses must be within ``ci/kernel_limits.json``. ``--limits`` rewrites this file
+with the current figures, rounded up.
 
-ptxas runs at its lowest optimization level. With ``--full`` it runs at the level that users get, which takes several
-times as long. The table then has the true resources of each kernel: registers, static shared memory, stack and spills.
-The exit code is 1 if a variant does not compile, contains an instruction that is not allowed, or exceeds its limits. It
-is also 1 if NVRTC 12 is missing, unless ``--allow-missing`` is given. The check uses NVRTC 12 because 13 has dropped
-sm_70. It also looks at the PTX that NVRTC 13.0 makes of NEXT_VARIANTS for NEXT_ARCH. The user's cache folder keeps the
-results, so a build without changes is not compiled again.
+The table has the resources of each kernel. The exit code is 1 if a variant does not compile or exceeds its limits, or
+if its PTX has another instruction. It is also 1 if NVRTC 12 is missing, unless ``--allow-missing`` is given.
 """
 
 from __future__ import annotations
@@ -179,7 +170,7 @@ def read_resources(log: str) -> list[Kernel]:
 
 
 def compile_job(job: Job) -> Result:
-    """Compile a variant for an architecture, unless the cache has its result: the cache keeps those without errors."""
+    """Compile a variant for an architecture, or read the result from the cache."""
     result, begin = Result(job.variant, job.arch), time.perf_counter()
     try:
         sources, nvrtc = gpu_sources(job.main, job.generated), load_nvrtc(job.nvrtc)
@@ -255,9 +246,8 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
     """Compile every variant for every architecture, in this order.
 
     Args:
-        variants: objects with ``name, main, generated, defines``. Variants that are not ``everywhere`` are compiled
-            only for the last architecture. The first variant that is ``everywhere`` is compiled for all architectures.
-            All other variants are compiled for the first, for NEWER, and for the last one.
+        variants: objects with ``name, main, generated, defines``. The first variant that is ``everywhere`` is compiled
+            for all architectures. All other variants are compiled for the first, for NEWER, and for the last one.
         archs: e.g. ``["sm_90"]``.
         jobs: number of processes, at most MAX_JOBS. With 1, the kernels are compiled in this process.
         full: run ptxas at the optimization level that users get.
@@ -296,14 +286,12 @@ def _run(todo: Sequence[Job], jobs: int) -> list[Result]:
 
 
 def _linking(variant: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the options of a part, and the functions that are linked to it."""
+    """Return the options of a part and its linked functions."""
     return tuple(getattr(variant, "options", ())), OUTER if getattr(variant, "linked", ()) else ()
 
 
 def link_all(results: Sequence[Result], variants: Iterable[Any], arch: str) -> list[str]:
     """Link the variants that consist of several parts for an architecture. Return their resources as text.
-
-    If the linker is not installed, return a line that says so.
 
     Raises:
         CompileError: the parts do not fit together.
@@ -436,7 +424,7 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
 
 
 def _reported_next(chosen: Sequence[Any], options: argparse.Namespace) -> int:
-    """Print faults in the PTX of the next NVRTC and return the number of faulty variants, 1 if NVRTC is missing."""
+    """Check the PTX of the next NVRTC, and return the number of faulty variants."""
     try:
         results = look_at_next([v for v in chosen if v.name in NEXT_VARIANTS], options.jobs)
     except NvrtcMissingError as error:

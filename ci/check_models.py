@@ -53,7 +53,7 @@ TESTS = ("mujoco_warp/", "test_data/", "newton/tests/")
 
 
 def files(folders: list[Path], only: str) -> Iterator[tuple[Path, Path]]:
-    """Yield (folder, file) of all models. Copies, and fragments that other files include, are left out."""
+    """Yield (folder, file) of all models."""
     seen: set[str] = set()
     for folder in folders:
         found = sorted(p for p in folder.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
@@ -158,13 +158,12 @@ def _cells(rows: list[dict[str, Any]]) -> list[Any]:
 
 
 def _near(rows: list[dict[str, Any]], reference: str) -> tuple[list[Any], list[Any]]:
-    """Return the rows whose height is that of a reference, and all rows."""
     near = [r for r in rows if abs(r["height"] - r[f"{reference}_height"]) <= max(HEIGHT, FALL * abs(r["height"]))]
     return near, rows
 
 
 def _heights(rows: list[dict[str, Any]]) -> list[str]:
-    """Return a line for each height that is not MuJoCo's, in mm: difference, and how well MuJoCo's repeats."""
+    """Return a line for each height that differs from MuJoCo's."""
     lines = ["| model | to MuJoCo | it repeats within | to rigid MuJoCo | it repeats within |", "|" + " --- |" * 5]
     for r in (r for r in rows if "height" in r):
         cells = []

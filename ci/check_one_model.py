@@ -243,7 +243,7 @@ def compare_heights(m: Any, key: int | None, bodies: list[int], height: float, r
 
 
 def _spread(m: Any, key: int | None, seconds: float, bodies: list[int], level: float) -> float:
-    """Return how far MuJoCo's height moves with half the step, and from two starts that are off by NUDGE, m."""
+    """Return how much MuJoCo's height changes with half the step and with slightly different starts (m)."""
     variants = [mujoco_run(m, key, seconds, split=2), *(mujoco_run(m, key, seconds, seed=seed) for seed in (1, 2))]
     return float(np.max(np.abs([d.xpos[bodies, 2].mean() - level for d in variants])))
 

@@ -1,4 +1,4 @@
-"""Run the benchmarks of ci/gpu_check.py, also in other simulators if these are installed."""
+"""Run the benchmarks of ci/gpu_check.py, also in other simulators."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Builds:
         return SimpleNamespace(get_function=lambda name: SimpleNamespace())
 
     def stop(self, variant: Any) -> None:
-        """Record a requested build and raise InterruptedError, for callers that cannot continue without the build."""
+        """Record a requested build and raise InterruptedError."""
         self.note(variant)
         raise InterruptedError
 
@@ -172,7 +172,7 @@ def bench_builds(quick: bool) -> list[Any]:
 
 
 def models_by_name() -> dict[str, Callable[[], Any]]:
-    """Return the models that are not scenes, by name: a robot on its feet with and without a ball."""
+    """Return the models that are not scenes, by name."""
     from state_hashes import robot
 
     return {"robot": robot, "walker": lambda: robot(ball=False)}

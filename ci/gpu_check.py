@@ -70,7 +70,7 @@ COMMAND_EVERY = 10
 
 
 def step_compile(options: argparse.Namespace, everything: bool = False) -> dict[str, Any]:
-    """Compile builds for this GPU and for the CPU: those of LAUNCHES and of the benchmarks, or of all cases.
+    """Compile builds for this GPU and for the CPU.
 
     The cache keeps the builds for the next steps. The report has the compile time (s), registers and spills of each
     build.
@@ -112,7 +112,7 @@ def step_compile(options: argparse.Namespace, everything: bool = False) -> dict[
 def _wanted(
     options: argparse.Namespace, cases: list[Case], arch: str, bench: bool
 ) -> list[tuple[str, Any, list[Case]]]:
-    """Return architecture, build and its cases in the order of compilation: LAUNCHES, benchmarks, native, the rest."""
+    """Return architecture, build and its cases in the order of compilation."""
     from gpusim.backends import why_not
 
     own = [(arch, *build) for build in builds_of(cases, "cuda")] if arch else []
@@ -176,10 +176,7 @@ def _compute_capability() -> str:
 
 
 def step_launch(options: argparse.Namespace) -> dict[str, Any]:
-    """Run LAUNCHES on the GPU and compare their bits with the native backend.
-
-    Two simulations that share one build and step alternately are compared too.
-    """
+    """Run LAUNCHES on the GPU and compare their bits with the native backend."""
     cases = LAUNCHES[:SANITIZED] if options.few else LAUNCHES
     steps = SANITIZED_STEPS if options.few else LAUNCH_STEPS
     rows, failed, left, end, unready = [], [], [], _end(options), set() if options.few else _unready(options)
@@ -210,7 +207,7 @@ def step_launch(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _two_live(backend: str, steps: int, cases: Sequence[Case]) -> str:
-    """Compare models of one build that step alternately, because they share kernels and their attributes."""
+    """Compare two models that share a build and step alternately."""
     try:
         pairs = [[simulation_of(case, b, WORLDS)[0] for case in cases] for b in ("native", backend)]
         for _ in range(2):
@@ -226,7 +223,7 @@ def _two_live(backend: str, steps: int, cases: Sequence[Case]) -> str:
 
 
 def _linked(steps: int) -> str:
-    """Compare a model with contacts whose build is linked from parts, as on a first start."""
+    """Compare a model with contacts whose build is linked from parts."""
     case = LAUNCHES[0]
     with mock.patch.dict(os.environ, {"GPUSIM_CUDA_BUILD": "quick"}):
         try:

@@ -60,7 +60,7 @@ def profile_case(case: Any, backend: str, quick: bool) -> dict[str, Any]:
 
 
 def nsight(limit: float) -> dict[str, Any]:
-    """Return Nsight Compute's metrics of a launch of lying humanoids, or the reason why it measured none."""
+    """Return Nsight Compute's metrics of a launch, or the reason why it measured none."""
     program = shutil.which(NSIGHT)
     if program is None:
         return {"skipped": f"{NSIGHT} is not installed"}

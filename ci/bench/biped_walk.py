@@ -2,13 +2,10 @@
 
     python ci/bench/biped_walk.py [--only ["40 N back" ...]] [--worlds 20] [--out biped_walk.json]
 
-Each case runs the scene's whole schedule on the native backend with one thread. The table has the process time of each
-case, the final distance of the pelvis from its plan, and the maximum of these figures: delay of a landing, slip of a
-sole on the ground, lean, motor load, and joint gap.
+Each case runs the scene's whole schedule on the native backend with one thread.
 
-In the cases "seeds", each world has its own random seed. The seed changes every mass by up to 2 % and the friction by
-up to 10 % (uniformly distributed). The control does not know these changes. The exit code is 1 if a robot falls in a
-case in which it should not.
+In the cases "seeds", each world has its own random seed. The control does not know these changes. The exit code is 1 if
+a robot falls in a case in which it should not.
 """
 
 from __future__ import annotations

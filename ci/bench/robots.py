@@ -2,10 +2,9 @@
 
     python ci/bench/robots.py DIR [DIR ...] [--only go2 --only icub] [--seconds 10] [--limit 60] [--out robots.json]
 
-``DIR`` are folders that contain the files of ``ROBOTS`` at any depth, such as a folder into which ``pip install
---target`` has installed the PyPI packages example-robot-data, pybullet_data and icub-models. Each robot falls with self
-collisions on and off, with steps of 1 and 5 ms, and with the direct and the colored solver. Results are added to the
-existing JSON file, and the table is written next to this file. The exit code is 1 if a limit is not met.
+``DIR`` are folders with the files of ``ROBOTS``, at any depth. Each robot falls with self collisions on and off, with
+steps of 1 and 5 ms, and with the direct and the colored solver. Results are added to the existing JSON file, and the
+table is written next to this file. The exit code is 1 if a limit is not met.
 """
 
 from __future__ import annotations

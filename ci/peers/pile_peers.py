@@ -73,7 +73,7 @@ def rapier3d(options: Options, things: Heap) -> Iterator[PeerCase]:
 
 
 def _rapier_stages(world: Any) -> dict[str, float]:
-    """Return the shares of a step that Rapier spends on collisions and on solving, from its own counters."""
+    """Return the shares of a step that Rapier spends on collisions and on solving."""
     spent = np.zeros(3)
     for _ in range(PROFILED):
         world.step()

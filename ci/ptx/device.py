@@ -1,7 +1,6 @@
 """Imitate CuPy for ``backend="cuda"``: device arrays are in the executor's memory, and kernels run from their PTX.
 
-Only arrays and kernels differ from tests/unit/fake_cupy.py. Between two arrays there are bytes that belong to no array,
-so accesses out of bounds are found. Accesses to freed arrays are found too.
+Only arrays and kernels differ from tests/unit/fake_cupy.py. Accesses to freed arrays are found too.
 """
 
 from __future__ import annotations

@@ -118,8 +118,7 @@ def _chooses(s: Instruction) -> bool:
 
 
 def _only_compared(function: Function, s: Instruction) -> bool:
-    """Return whether only comparisons, which treat all zeros as equal, read the result, also through further
-    extremes."""
+    """Return whether only comparisons read the result."""
     waiting, seen, compared = [_written(s)], set(), False
     while waiting:
         register = waiting.pop()
@@ -143,7 +142,7 @@ def _written(s: Instruction) -> str:
 
 
 def _read(s: Instruction) -> list[str]:
-    """Return the registers after the first operand, or all of them for an address, a call or a store."""
+    """Return the registers that an instruction reads."""
     first, _, rest = s.operands.partition(",")
     return re.findall(r"%\w+", s.operands if "[" in first or s.name.startswith(("call", "st", "red")) else rest)
 

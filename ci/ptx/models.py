@@ -1,4 +1,4 @@
-"""Small models that together reach most of the kernels: joints, actuators, contacts, and contacts on jointed bodies."""
+"""Small models that together use most of the kernels."""
 
 from __future__ import annotations
 

@@ -16,9 +16,7 @@ _BRANCHES = ("bra", "ret", "trap")
 def translate(module: Module, counted: bool = False) -> str:
     """Return the C++ source of a module, for executor.hpp.
 
-    The source contains three tables: ``ptx_kernels`` (kernels by name), ``ptx_tables`` (arrays in global memory), and
-    ``ptx_sites`` (function and line of each memory access by its number). With ``counted``, every basic block counts
-    its executions (``basic_blocks``).
+    With ``counted``, every basic block counts its executions (``basic_blocks``).
 
     Raises:
         PtxError: an instruction is not allowed (``forms.py``) or has no translation.

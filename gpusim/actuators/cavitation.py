@@ -93,9 +93,8 @@ def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Arra
 def stiffening(slope: Array, change: Array, less: Array) -> Array:
     """Return an increase of the force slopes D that prevents cycles of the velocity guesses (num_worlds, rows, rows).
 
-    At velocities where voids open, the slopes D are almost zero, so the guesses could cycle. The BFGS update D' = D -
-    (D c)(D c)^T/(c D c) + f f^T/(f c) is positive definite and satisfies D' c = f. The increase is zero unless
-    f c > c D c > 0.
+    The BFGS update D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c) is positive definite and satisfies D' c = f. The
+    increase is zero unless f c > c D c > 0.
 
     Args:
         slope: D at the guess (num_worlds, rows, rows).

@@ -11,8 +11,7 @@ flows Q. For guessed velocities v^, Newton's method finds the pressures p^. The 
 So the forces S^T p+ on the axes of all consumers are linear in the velocities: P - D v+ with D = S^T M. The joint
 solver treats this force law as compliant rows, and refits the law at each better guess of v.
 
-After the solve, the pressures are computed from the row velocities. Each step also corrects a part of the difference
-between the geometric stroke and the integrated stroke of a cylinder. No pressure falls below the vapor pressure
+After the solve, the pressures are computed from the row velocities. No pressure falls below the vapor pressure
 (cavitation.py). Valve spools are integrated exactly. Poppets and load-sensing lines respond to the pressures with a
 lag.
 """
@@ -239,7 +238,7 @@ class CircuitSolve:
         self.before: Any = None
 
     def _filling(self, work: StepBuffers, kind: str, n: int, volume: Array) -> Array:
-        """Return the fraction of a motor's displacement that the oil at its inlet fills in this step."""
+        """Return the fraction of the displacement that oil fills."""
         group = work.groups[kind]
         speed, ends = work.rate[:, group.axis[n]].astype(np.float64), []
         for port in "ab":

@@ -174,9 +174,7 @@ class Flows:
 def poppet_target(work: StepBuffers, group: Group, n: int, place: Array, p: Array, branch: Branch) -> Array:
     """Return the opening (0 to 1) that a poppet approaches.
 
-    For a counterbalance valve, the opening depends on the load pressure and the pilot pressure. A pipe-break valve is
-    open below the pressure drop at which the flow through the open valve is the flow limit. When the poppet is less
-    than half open, it keeps closing until the drop is below ``transition_pressure``.
+    For a counterbalance valve, the opening depends on the load pressure and the pilot pressure.
     """
     q = {name: work.broadcast(array)[:, n] for name, array in group.params.items()}
     a, b = (p[:, place[int(q[f"node_{end}"][0])]] for end in "ab")

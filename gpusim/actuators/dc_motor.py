@@ -12,8 +12,7 @@ the solution of
     s = M_s (u - w/w_idle)
 
 With the weight theta, tau is exact for a constant s. A command that changes at t_n acts only in the second half of the
-velocity update (kick). In this half, the mean torque changes by the fraction 1 - (1 - exp(-z))/z of the change of
-M_s u, with z = h/(2 T_e).
+velocity update (kick).
 """
 
 from __future__ import annotations

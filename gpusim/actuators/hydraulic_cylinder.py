@@ -448,7 +448,7 @@ class Circuit:
         return np.asarray(stored / self.h - (inflow - total * p) + self.area * velocity)
 
     def begin(self, pressure: Array) -> tuple[Array, Array]:
-        """Return the pressures at the start of the step as first guesses, and the slopes b as in :meth:`refit`."""
+        """Return the initial pressure guesses and slopes."""
         return self.refit(pressure, np.full_like(pressure, np.inf), self.speed)
 
     def refit(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:

@@ -142,7 +142,7 @@ def chamber(
 
 
 def compliances(p: dict[str, Array], x: Array) -> Array:
-    """Return V/beta of both chambers with hoses at the stroke x (2, worlds, n), m3/Pa."""
+    """Return V/beta of both chambers with hoses (2, worlds, n), m3/Pa."""
     bulk, hose = p["bulk_modulus"], p["hose_bulk_modulus"]
     return np.stack(
         [

@@ -26,7 +26,7 @@ KINDS = (JOINTS, CONTACTS, MODES, VOIDS, JUMPS, SPINS)
 
 
 class AccuracyWatch:
-    """Watch that warns of worlds that exceeded a limit of gpusim/reference/accuracy.py. These worlds continue."""
+    """Watch that warns of worlds that exceeded an accuracy limit. These worlds continue."""
 
     def __init__(self, backend: Backend, model: Model, config: SolverConfig) -> None:
         self._config, self._warned = config, 0
@@ -46,7 +46,7 @@ class AccuracyWatch:
         return np.asarray(self._backend.read_state().arrays["inexact"])
 
     def check(self) -> None:
-        """Warn of each kind of problem that is new in this simulation. The warning names the worst world."""
+        """Warn of new problems in this simulation. The warning names the worst world."""
         if self._warned == sum(KINDS) or not self._backend.newly_inexact():
             return
         word = self.word

@@ -64,8 +64,7 @@ class Backend(Protocol):
     def step_loop(self, plan: StepPlan) -> Callable[[int, int, float], bool] | None:
         """Return a function that runs many steps in one call, or None if the caller runs the steps one by one.
 
-        The arguments of the function are the number of the first step, the number of steps and the step size (s). The
-        function returns True if a world failed.
+        The function returns True if a world failed.
         """
 
     def run_forward(self, h: float) -> StepBuffers:

@@ -87,8 +87,7 @@ class KernelBackend(ABC):
     Args:
         model, state, parameters, config: the simulation to run.
         real: number type of the computations in a substep. Numbers in the state may have another type.
-        launch: "fused", "staged" or "auto". "auto" chooses "staged" if the work arrays of a world are large, in total
-            and per level of the elimination tree.
+        launch: "fused", "staged" or "auto".
 
     Attributes:
         launch_reason: the launch and the reason for this launch, in words.

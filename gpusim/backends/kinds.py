@@ -1,7 +1,6 @@
 """Kinds of actuators in a build of the kernels, and the source text of custom kinds.
 
-A build contains the common kinds of the package, so that many models share one build. The build also contains the extra
-and custom kinds of the model.
+The build also contains the extra and custom kinds of the model.
 """
 
 from __future__ import annotations

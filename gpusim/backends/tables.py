@@ -303,7 +303,7 @@ def _color_tables(t: Topology, config: SolverConfig, colored: bool) -> dict[str,
 
 
 def _axis_tables(model: Model) -> dict[str, Array]:
-    """Return tables of actuators on each axis, actuators with a separate limit, and actuators that push each body."""
+    """Return the tables of actuators by axis and body."""
     t = model.topology
     axes: list[list[int]] = [[] for _ in range(t.axis_row.size)]
     clamps: list[list[int]] = [[] for _ in axes]
@@ -350,7 +350,7 @@ def _coupled_tables(model: Model) -> dict[str, Array]:
 
 
 def _signal_tables(model: Model) -> dict[str, Array]:
-    """Return the tables for signals: coordinates, centers of mass, sites, sensors, rays, ropes and command ranges."""
+    """Return the tables for signals."""
     read = coordinates(model)
     tables = {f"coordinate_{name}": column for name, column in read.columns.items()}
     center = np.array([b.com for b in model.bodies] + [np.zeros(3)])

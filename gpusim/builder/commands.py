@@ -73,7 +73,7 @@ def operator_commands(model: Elements, ui_hints: Mapping[str, UiHints]) -> list[
 
 
 def mark_operator_commands(model: Elements, names: Iterable[str]) -> None:
-    """Mark the named commands as operator commands, and all other commands of the actuators as internal.
+    """Mark the named commands as operator commands.
 
     Raises:
         ModelError: ``names`` is not a list of names.

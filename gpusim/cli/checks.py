@@ -92,7 +92,7 @@ def find(
 
 
 def _broken(scene: Scene, checked: Sampling, changed: bool) -> tuple[list[str], list[str]]:
-    """Return the statements of the failed checks, and a line for each check that has too few samples."""
+    """Return the statements of the failed checks."""
     assert isinstance(checked.sampler, Recorder)
     recording = checked.sampler.recording()
     samples = {"time": recording.time, **recording.signals}

@@ -202,7 +202,7 @@ class RowCollector:
         return len(self.mixes) - 1
 
     def _wrapped(self, path: WrappedPath, wrap: int) -> int:
-        """Add the line elements of a wrapped path, and return the index of the sum of these elements."""
+        """Add the line elements of a wrapped path."""
         center, terms = path.wrap.xform.position, []
         lines = (
             (path.body_a, path.point_a, path.wrap.body, center),

@@ -2,8 +2,7 @@
 
 A tile (``ShapeType.tile``) is a box, a hull, a height field or a plane. Two tiles of a body are neighbors if their
 bounding boxes touch and a face of each tile continues a face of the other tile. A height field continues every tile
-whose box it touches. The contact code checks the neighbors of a tile to find which edges of the tile lie inside a
-common surface (gpusim/reference/contacts/seams.py).
+whose box it touches.
 """
 
 from __future__ import annotations

@@ -41,11 +41,6 @@ class SpinTable:
 
     ``u`` is an axis that is fixed in body ``owner``. The rate of an element is the component of the relative angular
     velocity along ``u``.
-
-    ``angle`` is the index of the joint angle, or -1. If ``angle`` is -1, the element is a component (0 to 2) or the
-    length (3) of the rotation vector between ``frame_a`` and ``frame_b`` (quaternions in the bodies). The components
-    OUTER and MIDDLE are rotations about gimbal axes (model/euler_angles.py). ``other`` is an axis that is fixed in the
-    body that is not ``owner``.
     """
 
     body_a: Array

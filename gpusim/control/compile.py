@@ -208,7 +208,7 @@ def _wire_values(trace: Trace, flat: Flat, name: str, values: dict[Port, Wire], 
 
 
 def _kept_wire(flat: Flat, trace: Trace, name: str, port: str, kind: Kind, values: Wire) -> WireInfo:
-    """Allocate a state variable for the value of a wire, so that signals can read the value between samples."""
+    """Allocate a state variable for the value of a wire."""
     places = [trace.place(0.0) for _ in values]
     for place, value in zip(places, values, strict=True):
         trace.keep(place, value)

@@ -1,8 +1,7 @@
 """The taut loop: the shape of a track under its tension.
 
-A loop whose links all follow tangents (track_path.py) is slack. The taut loop maximizes the shift of the idler, for
-links of equal pitch that do not penetrate the wheels. The Lagrange multipliers of the link lengths are the tensions of
-the links.
+The taut loop maximizes the shift of the idler, for links of equal pitch that do not penetrate the wheels. The Lagrange
+multipliers of the link lengths are the tensions of the links.
 
 The method is an augmented Lagrangian (Nocedal, Wright 2006, section 17.3) with Newton's method. The unit of length is
 the pitch.
@@ -64,7 +63,7 @@ class _Loop:
         return length - 1.0, np.where(np.abs(far - 0.5) < REACH, side - self.radii, np.inf)
 
     def _frames(self, own: Array) -> tuple[Array, Array, Array]:
-        """Return lengths, directions, and vectors from first pins to centers, for ``own`` = (both pins, shift)."""
+        """Return lengths and directions of the links."""
         way = own[..., 2:4] - own[..., :2]
         length = np.hypot(way[..., 0], way[..., 1])
         to = self.centers - own[..., None, :2]

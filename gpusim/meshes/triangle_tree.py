@@ -36,8 +36,7 @@ class TriangleTree:
             edge, or -1 at a rim.
         fan_start, fan: the triangles around vertex i are ``fan[fan_start[i] : fan_start[i + 1]]``.
         nodes: (n, 4).
-        solid: number of triangles in the tree. These triangles come first in ``triangles``. The remaining triangles
-            belong to shapes that continue this shape, and only serve as neighbors at its edges and corners.
+        solid: number of triangles in the tree. These triangles come first in ``triangles``.
     """
 
     vertices: Array
@@ -54,7 +53,7 @@ class TriangleTree:
         return np.concatenate([np.asarray(part, np.int32).ravel() for part in parts])
 
     def near(self, low: Array, high: Array) -> Array:
-        """Return the indices of triangles whose leaf overlaps the box from ``low`` to ``high`` (3,), ascending."""
+        """Return the indices of triangles whose leaf overlaps a box, ascending."""
         lower, step = self.grid
         first = np.clip(np.floor((low - lower) / step) - 1, 0, GRID)
         last = np.clip(np.ceil((high - lower) / step) + 1, 0, GRID)
@@ -236,7 +235,7 @@ def _sorted_edges(triangles: Array, vertices: int) -> tuple[Array, Array]:
 
 
 def _flattest(vertices: Array, edges: Array, tips: Array) -> Array:
-    """Return for each triangle at an edge the opposite vertex of the neighbor with the smallest bend, (e, n)."""
+    """Return for each edge the opposite vertex of the neighbor with the smallest bend, (e, n)."""
     from_edge = vertices[edges[:, 0]][:, None]
     along = vertices[edges[:, 1]][:, None] - from_edge
     away = vertices[tips] - from_edge

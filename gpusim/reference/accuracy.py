@@ -7,9 +7,6 @@
 * Voids: the value is the greatest void in the oil, m3 (actuators/cavitation.py). Some machines normally have voids.
 * Motions: the value is the greatest distance over which a joint jumped to reach its prescribed path.
 * Rotors: the value is the greatest rotation in a substep of a rotor that is too fast for the step (rotors.py).
-
-The last bits of each maximum contain the index of the constraint or element with this maximum. So the kernels find the
-maximum and the index with one atomic operation. The index changes the value by a relative error of at most 1e-8.
 """
 
 from __future__ import annotations
@@ -104,7 +101,7 @@ def _worst(counts: Array, errors: Array) -> Array:
 
 
 def _tagged(values: Array, first: int = 0) -> Array:
-    """Write the indices ``first``, ``first`` + 1, ... into the last bits of values (num_worlds, n)."""
+    """Write indices into the last bits of values (num_worlds, n)."""
     bits = values.view(np.uint64) & np.uint64(~TAG_MASK & (1 << 64) - 1)
     bits = bits | np.uint64(TAG_MASK - first) - np.arange(values.shape[1], dtype=np.uint64)
     return np.where(values > 0.0, bits.view(np.float64), values)

@@ -33,8 +33,7 @@ class ContactWork:
     Attributes:
         sizes: dimensions by name ("pairs", "shapes", ...).
         shapes: the shapes as objects of the narrow phase.
-        overflowed: number of times that the close pairs of a world exceeded the buffer capacity, over all worlds and
-            steps.
+        overflowed: overflowed: number of pair buffer overflows, over all worlds and steps.
     """
 
     def __init__(self, model: Model, num_worlds: int, config: SolverConfig, real: Any) -> None:

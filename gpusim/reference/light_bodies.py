@@ -1,8 +1,7 @@
 """Constraint rows of bodies that are much lighter than their neighbors, such as links between two imported joints.
 
 The response of a row to an impulse is mostly the response of its light body. But after elimination, only the small
-response of the heavy bodies remains in the pivots. So the threshold for weak pivots and the softening (factor.py) must
-be shares of the response of the heavy bodies.
+response of the heavy bodies remains in the pivots.
 """
 
 from __future__ import annotations

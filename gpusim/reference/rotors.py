@@ -1,12 +1,8 @@
 """Rotors: bodies with an axis of symmetry that only a hinge about this axis holds, such as flywheels and propellers.
 
-The spin of a rotor does not move the axis of the hinge, so the spin causes no curvature in the hinge's rows. Only the
-rotation of the axis counts for ``curvature.FULL_BIAS_BELOW``.
-
 The hinge rotates the angular momentum L of the rotor. The bias of the hinge's rows depends on the velocities after the
 solve. In each pass, the error decreases by the factor n/sqrt(1 + n^2) with n = h |L| / (2 I). I is the moment of
-inertia about an axis perpendicular to the spin axis. In worlds with fast rotors and without contacts, the solver
-therefore starts with the bias that belongs to the impulses of the last substep. It may also take more passes.
+inertia about an axis perpendicular to the spin axis.
 """
 
 from __future__ import annotations

@@ -12,14 +12,7 @@ C contains the rows of the levels above (r = C dq_above, c almost zero) and the 
 
 If a target is unreachable, forces remain, and undamped Gauss-Newton steps oscillate. With D = damping^2 + sum of factor
 |force| |column of J|, steps contract to the nearest pose. For a reachable target, D vanishes with the forces, so
-convergence is quadratic (Levenberg-Marquardt with error-dependent damping, Sugihara 2011; Fan and Yuan 2005). Forces on
-rows of higher levels come from the previous step.
-
-A level keeps the errors of the levels above only to first order. With several priorities, the levels therefore run one
-after the other. Each level handles the joint limits itself and shortens its contribution to the step. The errors of the
-levels above may then differ from their linear prediction by at most ``LEAK`` plus a fraction of their improvement. In
-the last steps of each level, this tolerance is far smaller. The levels above then recover from disturbances by
-unreachable tasks.
+convergence is quadratic (Levenberg-Marquardt with error-dependent damping, Sugihara 2011; Fan and Yuan 2005).
 """
 
 from __future__ import annotations
@@ -151,7 +144,6 @@ class Steps:
             pull: products p d of the posture tasks, (levels, worlds, freedoms).
             low, high: minimum and maximum change of the coordinates, (worlds, freedoms), low <= 0 <= high.
             levels: number of levels to use.
-            late: function that returns the number (from 1) of a level's finishing step, or 0 before these steps.
             tried: function that returns the errors after a step.
         """
         if self.layout.guarded:
@@ -242,7 +234,7 @@ class Steps:
         late: int,
         tried: Callable[[Array], Array],
     ) -> Array:
-        """Shorten a level's addition to a step, so that it hardly disturbs the levels above."""
+        """Shorten a level's step, so that it hardly disturbs the levels above."""
         o, above, leak = self.layout, self.layout.above(level), LEAK
         for _ in range(min(late, FINISHING)):
             leak *= FINER

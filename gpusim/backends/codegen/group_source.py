@@ -88,7 +88,7 @@ class _Writer:
         self.out += [f"GPUSIM_PHASE void {name}(Group& g, unsigned on) {{", *lines, "    (void)g, (void)on;", "}"]
 
     def _kind(self, node: Node) -> str:
-        """Return how a node runs: "wide", "alone" (world by world), "mixed", "own" (alone in some worlds), or ""."""
+        """Return how a node runs: "wide", "alone", "mixed", "own" or ""."""
         if isinstance(node, If) and node.when.build(self.build) is False:
             return ""
         if isinstance(node, Run):
@@ -147,7 +147,7 @@ class _Writer:
         yield "}"
 
     def _needs(self, node: Node) -> Iterator[str]:
-        """Yield lines that collect the arrays which the enabled phases of a run read and write."""
+        """Yield the lines that collect the arrays of a run."""
         for phase, names in self._own(node):
             reads, writes = set(phase.reads.split()), set(phase.writes.split())
             known = set(wide_arrays())

@@ -456,7 +456,7 @@ def size_expression(f: Field, world: str = "w.") -> str:
 
 
 def _copy_state(kinds: Kinds) -> list[str]:
-    """Return the phases that copy the state to the slab and back, restore the state, and check actuator variables."""
+    """Return the phases that copy the state between the slab and the state arrays."""
     out = []
     for name, left, right in (("load_state", "slab", "kept"), ("store_state", "kept", "slab")):
         out.append(f"GPUSIM_PHASE void {name}(const World& w) {{")

@@ -1,4 +1,4 @@
-"""C++ code of the schedule for one build: order of the phases in one world, and kernels of the staged launch."""
+"""C++ code of the schedule for one build."""
 
 from __future__ import annotations
 
@@ -112,7 +112,6 @@ def _block(node: Node, build: Build) -> Iterator[str]:
 
 
 def _sweeps(node: Sweeps, going: str = "") -> str:
-    """Return the head of a loop that ends when ``going`` is false."""
     count = f"w.{node.count}()" if isinstance(node.count, str) else str(node.count)
     return f"for (int sweep = 0; sweep < {count}{going}; ++sweep) {{"
 

@@ -80,7 +80,6 @@ def model_variant(
 ) -> Variant:
     """Return the build for a model.
 
-    The build also works for other models with up to ROOM_BLOCK rows per constraint, or more if this model has more.
     With ``specialize``, the sizes of the model are constants, so that the compiler unrolls loops. The code is faster,
     and the results are the same, bit for bit.
     """
@@ -163,7 +162,7 @@ def make_variant(
         real, stored: number types of the computations and of the stored state.
         direct: whether the direct solver solves the joints. Otherwise, colored sweeps solve the joints.
         block, slots: maximum numbers of rows and bodies of a constraint.
-        fixed: sizes and offsets (``n_...``, ``offset_...``) that become constants.
+        fixed: fixed: sizes and offsets that become constants.
         shapes: kinds of shapes with contacts: none (0), common kinds (1), all kinds except triangle meshes (2), or all
             kinds (3). See compiler/contact_topology.py.
         lanes: number of manifold records that are side by side in memory (lanes.cuh).
@@ -281,10 +280,7 @@ def signals_variant(
 
 
 def rays_variant(kinds: Kinds = COMMON_KINDS) -> Variant:
-    """Return the build of the kernel that casts sensor rays, for every model with these kinds of actuators.
-
-    The kernel reads only poses. Poses are float64 in every model.
-    """
+    """Return the build of the kernel that casts sensor rays."""
     double = np.dtype(np.float64)
     headers = _headers(double, kinds, _declared(kinds))
     generated = {name: headers[name] for name in ("world.cuh", "kept.cuh")}
@@ -298,7 +294,7 @@ EVERYWHERE = {("fused.cu", 2, "float32", True), ("staged.cu", 2, "float32", Fals
 
 
 def kernel_variants() -> Iterator[Variant]:
-    """Yield representative builds for the compile check. They are not specialized, because that adds only constants.
+    """Yield representative builds for the compile check.
 
     The builds with ``everywhere`` contain every value of every preprocessor macro (tests/unit/test_check_kernels.py).
     """

@@ -281,7 +281,7 @@ class CudaBackend(CudaMemory):
             self._kernel(f"staged_{launch.phase}")((blocks,), (_STAGED_THREADS,), arguments, shared_mem=shared)
 
     def _blocks(self, launch: Launch) -> int:
-        """Return the number of blocks: enough for the work, but at most as many as the GPU runs at the same time."""
+        """Return the number of blocks of a launch."""
         most = self._processors * 4
         if launch.items is None:
             return most
@@ -465,7 +465,7 @@ class CudaBackend(CudaMemory):
         return self._seen > seen
 
     def newly_overflowed(self) -> bool:
-        """Return whether the host knows that a pair buffer has overflowed since the last call.
+        """Return whether a pair buffer has overflowed since the last call.
 
         If ``SolverConfig.strict`` is set, the method waits for the device.
         """
@@ -477,7 +477,7 @@ class CudaBackend(CudaMemory):
         return self._seen_overflowed > seen
 
     def newly_inexact(self) -> bool:
-        """Return whether the host knows that a world has exceeded an accuracy limit since the last call."""
+        """Return whether a world has exceeded an accuracy limit since the last call."""
         seen, self._seen_inexact = self._seen_inexact, int(self._reported[2])
         return self._seen_inexact > seen
 

@@ -30,8 +30,7 @@ class LaunchShape:
         lanes: number of threads per world: 4, 8, 16 or 32 threads of a warp, or all threads of a block.
         block: number of threads per block.
         shared: bytes of shared memory per block, or 0 if the work arrays are in slabs of global memory.
-        tiles: number of worlds that run at the same time. Each of these worlds has a slab of global memory, unless the
-            work arrays are in shared memory.
+        tiles: number of worlds that run at the same time.
     """
 
     lanes: int

@@ -207,7 +207,7 @@ class LibraryNvrtc:
 
 
 def _load_builtins(library: Path) -> None:
-    """Load the builtins library from the folder of NVRTC, because NVRTC 13 wheels do not find this library."""
+    """Load the builtins library from NVRTC's folder."""
     for builtins in sorted(library.parent.glob("libnvrtc-builtins.so.*")) if library.parent.name else ():
         with contextlib.suppress(OSError):
             ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)

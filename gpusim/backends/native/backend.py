@@ -74,10 +74,7 @@ _LIBRARIES: dict[str, ctypes.CDLL] = {}
 
 
 def load_library(variant: Variant) -> ctypes.CDLL:
-    """Return the library of a build. Compile and load the library on first use.
-
-    The function first sets the wait policy of OpenMP, so that waiting threads do not block cores.
-    """
+    """Return the library of a build. Compile and load the library on first use."""
     key = variant.digest
     if key not in _LIBRARIES:
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")

@@ -1,11 +1,8 @@
 """Contact points of half spaces and height fields with convex shapes.
 
 The narrow phase handles a height field one triangle at a time, in the field's frame. The gap of a point above or below
-a triangle is measured along the triangle's normal. If a point is above the surface and past a ridge, the gap is the
-distance of the point from the triangle's rim. At ridges and peaks, a contact normal counts only if it is a normal of
-the surface. So edges within a slope or valley cause no ghost collisions. The deepest point gives the normal of the
-first manifold. The next manifold starts at the deepest point with a different normal. So a shape in a valley touches
-both sides.
+a triangle is measured along the triangle's normal. Edges within a slope or valley cause no ghost collisions. A shape in
+a valley touches both sides.
 """
 
 from __future__ import annotations
@@ -217,7 +214,7 @@ class Surface(Protocol):
     """The surface of a height field or of a triangle mesh, in its own frame."""
 
     def rises_at(self, q: Array, x: Found, other: Found, step: float) -> bool:
-        """Return whether the surface at q blocks a shape that slides along the contact ``other``.
+        """Return whether the surface at q blocks a shape that slides along ``other``.
 
         The shape also touches the surface at ``x``.
         """
@@ -262,7 +259,7 @@ def _blocks(ground: Surface, body: Posed, other: Found, x: Found) -> bool:
 
 
 def _deepest_manifold(seeds: list[Found], found: list[Found], b: Posed) -> tuple[Found, list[Found]]:
-    """Return the deepest point of ``seeds``, and the points of ``found`` that form a manifold with this point."""
+    """Return the contact points of one manifold."""
     deepest = min(seeds, key=lambda x: x.gap)
     size = 2.0 * b.shape.extent
     level = min((x.gap for x in seeds if x.own), default=np.inf)

@@ -1,8 +1,8 @@
 """Contact points of two convex shapes, from the faces, edges or corners that the shapes show each other.
 
 Seen along the normal, the two features are polygons in a plane. Each corner of the overlap of these polygons is a
-contact point with a gap. If there are more than four corners, the narrow phase keeps four that span a large area. The
-two edges that cross in a corner give its feature number. So a corner keeps its number from step to step.
+contact point with a gap. If there are more than four corners, the narrow phase keeps four that span a large area. A
+corner keeps its feature number from step to step.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ def manifold(pair: Pair, found: Approach, margin: float) -> Manifold:
 
 
 def _heights_of_a(pair: Pair, found: Approach, place: Array, gap: Array) -> Array:
-    """Return the height of A's surface above A's center, along the normal, at each contact point (n,)."""
+    """Return the height of A's surface at each contact point (n,)."""
     p, _ = _facing(pair, found, 0)
     if len(p) > 1 and len(gap) > 1:
         return _heights(p, place) + pair.a.shape.radius

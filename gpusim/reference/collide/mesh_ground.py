@@ -1,10 +1,8 @@
 """Contact points of triangle meshes with convex shapes.
 
 The narrow phase handles one triangle at a time, in the mesh's frame. The gap of a point is measured along the
-triangle's normal. The normal points to the side of the triangle where most of the shape is. If the shape penetrates a
-triangle, this contact counts only if no shorter motion along an adjacent normal separates the shape from the triangle.
-At an edge or corner, the nearest points count if no adjacent triangle rises above the contact plane. So edges inside a
-plane or a valley cause no ghost collisions. The points form manifolds as on a height field (ground.py).
+triangle's normal. The normal points to the side of the triangle where most of the shape is. Edges inside a plane or a
+valley cause no ghost collisions. The points form manifolds as on a height field (ground.py).
 """
 
 from __future__ import annotations
@@ -138,11 +136,7 @@ class Ground:
         return not np.any(to @ n > LEAN * np.linalg.norm(to, axis=1))
 
     def has_shorter_way(self, t: Triangle, foot: Array, depth: float) -> bool:
-        """Return whether a motion along the normal of an adjacent plane frees the shape and is shorter than ``depth``.
-
-        An adjacent plane contains another triangle at a common corner, or is perpendicular to a triangle at its open
-        edge.
-        """
+        """Return whether a shorter motion than ``depth`` frees the shape."""
         for vertex in self._tree.triangles[t.number]:
             for i in self._fan(vertex):
                 around = self._triangle(int(i))
@@ -165,7 +159,7 @@ class Ground:
         return fan
 
     def _clears(self, t: Triangle, x: Array, n: Array, depth: float) -> bool:
-        """Return whether the shape leaves the triangle if the shape moves out of a plane by less than ``depth``."""
+        """Return whether a motion along n by less than ``depth`` frees the shape from the triangle."""
         to = t.corner - x
         flat = FLAT * float(np.linalg.norm(to, axis=1).max())
         behind, ahead = bool((to @ n).min() < -flat), bool((to @ n).max() > flat)

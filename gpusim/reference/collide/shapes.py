@@ -79,7 +79,7 @@ class Convex(ABC):
         """
 
     def reach(self, d: Array) -> Array:
-        """Return how far the whole shape extends along unit vectors (n, 3), (n,)."""
+        """Return the extents of the shape along unit vectors (n, 3), (n,)."""
         reach: Array = np.vecdot(self.support(d), d) + self.radius
         return reach
 

@@ -151,7 +151,7 @@ def _neighbors(counts: Array) -> Iterator[tuple[Array, Array]]:
 
 
 def _store(w: StepBuffers, c: ContactWork, world: Array, found: Array) -> None:
-    """Store the close pairs of all worlds in the pair buffer, and count the pairs that exceed the buffer capacity."""
+    """Store the close pairs of all worlds in the pair buffer."""
     state, shapes, worlds = w.state.arrays, w.model.contact.num_shapes, np.arange(w.num_worlds)[:, None]
     start = np.searchsorted(world * shapes + found[:, 0], worlds * shapes + np.arange(shapes + 1))
     c.pair_start[:] = start - start[:, :1]

@@ -63,8 +63,6 @@ def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> in
     """Choose the lowest color that no dynamic body of a and b uses, and mark this color as used.
 
     Return OVERFLOW if all colors are taken.
-
-    ``used`` contains two bit masks for each body: the used colors 0 to 31 and 32 to 63, (bodies, 2), uint32.
     """
     low = np.uint32(0)
     high = np.uint32(0)

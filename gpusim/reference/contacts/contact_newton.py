@@ -6,31 +6,20 @@ impulses p:
 
     u(p) = u(p_0) + (R + c) (p - p_0),     R = F^T (C M^-1 C^T - Y^T Z) F
 
-c contains the compliances. See contact_direct.py for C, Y and Z. Y and Z are zero for contacts between bodies without
-joints. u includes the biases, so u = 0 at a sticking point.
+c contains the compliances. See contact_direct.py for C, Y and Z. u includes the biases, so u = 0 at a sticking point.
 
 *Conditions.* The impulses are a solution if they equal their projections (Alart and Curnier 1991). k is the velocity
 that an impulse of unit size causes along itself.
 
     normal: p = max(0, p - u/k)          friction: p_t = projection of p_t - u_t/k on the disc |p_t| <= mu p_n
 
-Torques are projected on discs or intervals. The limit of a torque is an arm times the sum of the manifold's normal
-impulses.
-
-*Newton's method* solves these piecewise smooth equations. If the projection of an impulse is zero, its row of the
-derivative is a row of the identity. If an impulse is inside its limit, its row is a row of (R + c)/k. For sliding
-friction, x is the impulse p_t - u_t/k, and r is the radius of the disc. The rows are then
+*Newton's method* solves these piecewise smooth equations. For sliding friction, x is the impulse p_t - u_t/k, and r is
+the radius of the disc. The rows of the derivative are then
 
     I - r/|x| (I - d d^T) (I - (R + c)/k) - d mu e_n^T,     d = x/|x|.
 
-e_n selects the normal impulse. The method halves a step until the distance from the projections decreases. A small
-damping on the diagonal lets redundant points share their load. The damping grows if no fraction of a step decreases the
-distance (Levenberg-Marquardt). If the method fails, the solver keeps the previous impulses and sweeps.
-
-The method solves a world under these conditions: a contact is on a body with joints, and the world has at most
-MOST_CONDENSED unknowns. All contacts follow Coulomb's law, and there is no overflow. Each pass usually starts with one
-sweep. For machines at rest, this sweep is often enough. The solver skips the sweep if R is already known, or if a point
-is new or slides.
+e_n selects the normal impulse. The method halves a step until the distance from the projections decreases. If the
+method fails, the solver keeps the previous impulses and sweeps.
 """
 
 from __future__ import annotations
@@ -259,7 +248,7 @@ def _scale_torques(s: Space) -> None:
 
 @dataclass
 class Projection:
-    """Distances of impulses from their projections, and data for the derivatives of these distances, (K, N) each."""
+    """Distances of impulses from their projections (K, N), and their derivatives."""
 
     missed: Array
     state: Array

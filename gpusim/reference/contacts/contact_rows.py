@@ -1,29 +1,19 @@
 """Constraint rows of contact manifolds.
 
-Stage prepare_contacts computes the geometry of the rows. The code sets the biases after stage kick, and stage drift
-updates the slip.
+Stage prepare_contacts computes the geometry of the rows.
 
 A contact point has three constraint rows along the axes of the manifold's frame: the normal n from A to B, and two
 tangents. A row is ``u + b + gamma p = 0`` or a friction law. u is the velocity of B's point relative to A's point. b is
-the bias, gamma the compliance, and p the impulse. An arm points from a body's center of mass to the center of the gap.
-The arms of a point are the arms of the manifold's center plus the point's ``offset``. So the code only needs the
-relative twist at this center, and the 6x6 response to a wrench at this center.
+the bias, gamma the compliance, and p the impulse.
 
 Velocities are at half steps, so the code extrapolates arms and normals by half a step: ``arm + h/(2 h_prev) (arm -
-arm_before)``. The bias contains the effect of this extrapolation on the row velocity.
+arm_before)``.
 
-The bias of an open gap is ``gap/h``, so that bodies land on the surface. During the drift, touching points yield a
-little, in proportion to their impulse. The compliance gamma of a point is a share of its response to an impulse. This
-share is larger for fewer sweeps. Under a load, the points sink in until the bias ``-carried`` balances the load:
-carried = min(PUSH_SHARE over/h, gamma p). ``over`` is the penetration beyond the slop. In this equation, p is the
-greatest initial impulse of the manifold's points, but at least the impulse of PUSH_WEIGHTS times the bodies' weight.
-Stage relax then removes the effects of gamma and carried from the velocities. Push-outs correct deeper penetration
-(contact_push.py).
+The bias of an open gap is ``gap/h``, so that bodies land on the surface. The compliance gamma of a touching point is a
+share of its response to an impulse. Loaded points sink in until the bias ``-carried`` balances the load: carried =
+min(PUSH_SHARE over/h, gamma p). ``over`` is the penetration beyond the slop.
 
-At rest, points on bodies with joints act as stiff springs, so that redundant supports share the load. For such points,
-gamma is the share SOFT_JOINED of their response, and carried = min(-gap/h, gamma p). A point above the surface has the
-bias gap/h, so that it lands on the surface. Deep points are rigid. Stage relax solves a point again only if its spring
-pushes the bodies apart.
+Stage relax removes the compliance again.
 
 A sticking point stores its slip along the tangents. The solver corrects the share SLIP_SHARE of the slip in each
 substep, so resting contacts do not creep.
@@ -271,7 +261,7 @@ def velocity_at(twist: Array, offset: Array) -> Array:
 
 
 def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
-    """Return the change of the point velocities until the middle of the drift, due to the bodies' rotation, (n, 3)."""
+    """Return the velocity change of the points due to the rotation until mid-drift, (n, 3)."""
     late = np.where(w.topology.dynamic[:, None], midpoint_rate(w, w.twist_kicked) - w.twist_kicked[..., 3:], 0.0)
     late = late.astype(w.real)
     moved = cross(late[m.world[:, None], m.body], m.arm + offset[:, None])
@@ -356,7 +346,7 @@ def _rest_speed(w: StepBuffers, m: Manifolds) -> Array:
 
 
 def _carried(w: StepBuffers, m: Manifolds, softness: Array) -> Array:
-    """Return the speed with which points yield under the greatest load of each manifold (m/s), (n,)."""
+    """Return the speed at which loaded points yield (m/s), (n,)."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (PUSH_WEIGHTS * w.h)
     most = np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
     load = np.where(m.exists, m.mass[..., 0] * m.impulse[..., 0], w.real.type(0)).max(axis=1)
@@ -364,7 +354,7 @@ def _carried(w: StepBuffers, m: Manifolds, softness: Array) -> Array:
 
 
 def _continues(w: StepBuffers, m: Manifolds, k: int) -> Array:
-    """Return whether a point has a previous arm, from which the code can extrapolate, (n,)."""
+    """Return whether a point has a previous arm, (n,)."""
     goes_on = (w.state.arrays["contact_age"][m.world, m.pair, k] > 0) & (w.h_prev[m.world, 0] > 0.0)
     return np.zeros_like(goes_on) if w.scheme == "semi_implicit" else goes_on
 

@@ -172,9 +172,7 @@ def sweep_torques(m: Manifolds, s: Sweep) -> None:
 def sweep_patch(m: Manifolds, s: Sweep) -> None:
     """Solve sliding and spinning of one patch (gpusim/contact/patch.py).
 
-    The friction impulse of sliding or spinning with the velocity u is -g u. g is mu N f/v for sliding, and mu N a^2
-    t/(a w) for spinning. N is the normal impulse, v the sliding speed, w the spin rate and a the patch radius. f and t
-    come from :func:`contact_laws.patch_factors`. Below the speed PATCH_STICK the patch sticks.
+    Below the speed PATCH_STICK the patch sticks.
     """
     dtype, frame, shear, patch = m.impulse.dtype, m.frame, m.shear, m.patch
     real = dtype.type
@@ -246,11 +244,7 @@ def _some(m: Manifolds, mask: Array, s: Sweep, solve: Callable[[Manifolds, Sweep
 
 
 def move_sides(m: Manifolds, wrench: Array, velocity: Array, shared: bool) -> None:
-    """Apply wrenches (n, 6) to the velocities (num_worlds, bodies, 6) of both bodies.
-
-    If the manifolds are ``shared`` (overflow), the function adds up the velocity changes of each body in ascending
-    order of the pairs.
-    """
+    """Apply wrenches (n, 6) to the velocities (num_worlds, bodies, 6) of both bodies."""
     motion = contact_rows.side_motions(m, wrench)
     world, pair = np.broadcast_to(m.world[:, None], m.body.shape), np.broadcast_to(m.pair[:, None], m.body.shape)
     if not shared:

@@ -6,11 +6,9 @@ changes by E r:
     E = h [omega]x + T,   T = (sin t/t - 1)[theta]x + ((1 - cos t)/t^2) [theta]x^2 + h [omega_mid - omega]x
 
 This closed form needs no difference of poses, so it works in float32. A row dot(u, w) gets the bias ``(dot(Tu, w) +
-dot(u, Tw) + dot(Eu, Dw))/h``, where Dw is the change of w. The bias of a line row contains ``dot(n, Tw)`` and the
-nonlinear change of |w|. The bias of a spin row contains the changes of its axis and of omega in half a step. For a
-wrapped path, the code computes the lengths before and after the step. phi = h max|omega| is the rotation of the faster
-body in the step. If phi exceeds 1/2, the code scales the bias by (0.5/phi)^2. The spin of a rotor does not count
-(rotors.py).
+dot(u, Tw) + dot(Eu, Dw))/h``. Dw is the change of w. The bias of a line row contains ``dot(n, Tw)`` and the nonlinear
+change of |w|. phi = h max|omega| is the rotation of the faster body in the step. If phi exceeds 1/2, the code scales
+the bias by (0.5/phi)^2. The spin of a rotor does not count (rotors.py).
 """
 
 from __future__ import annotations

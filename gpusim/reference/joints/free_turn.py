@@ -3,9 +3,7 @@
 During the drift, the angular momentum L of a body without joints is constant. The body's orientation R follows R' =
 [I(R)^-1 L]x R. One step of the midpoint rule keeps the energy if the body rotates by less than half a radian in the
 step. For faster rotations, the iteration of the midpoint rule does not converge. So the code divides the step into
-parts in which the body rotates by at most FREE_TURN. With ``semi_implicit``, bodies rotate with their angular velocity
-at the start of the step. Such a rotation adds energy, so the code also uses the midpoint rule for small rotations of
-bodies without joints.
+parts in which the body rotates by at most FREE_TURN.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class AxisLaw:
                     target[:, group.axis[pick]] = value[:, pick]
 
     def _push_back(self, w: StepBuffers) -> None:
-        """Add a law that moves axes in loops back to a limit, if they are far beyond this limit."""
+        """Add a law that moves axes in loops back to a limit."""
         self.held_lower, self.held_upper = (np.zeros(self.impulse.shape, bool) for _ in range(2))
         at = w.looped_axes
         if not w.config.direct or not at.size:
@@ -169,12 +169,6 @@ def solve_row(
     law: AxisLaw, free_velocity: Array, response: Array, at: Array | slice = slice(None)
 ) -> tuple[Array, Array]:
     """Solve the law of one row and return the velocity and the mode of the row.
-
-    The function works in rounds. Each round solves for a velocity u'. Clamped terms that are not yet known to be at a
-    bound count as linear. If the true sum of the terms at u' is below the linear sum, the true velocity is at most u'.
-    All terms decrease with u. So every term above its upper bound at u' is also at this bound at the true velocity. If
-    the true sum is above the linear sum, the same holds for lower bounds. Every round except the last one finds at
-    least one more term at its bound. So n terms take at most n + 1 rounds.
 
     Args:
         law: the law, summed over all terms.

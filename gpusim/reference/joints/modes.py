@@ -1,11 +1,8 @@
 """Active-set switching of axis rows in the direct solver. A row moves only to an adjacent piece of its law.
 
-The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER. Without
-friction, FREE replaces SLIDE_DOWN, STICK and SLIDE_UP. The velocity must stay in the range of a free or sliding piece.
-The impulse must stay in the range of a sticking piece or a stop. If the velocity or impulse leaves this range, the row
-moves to the next piece on that side. In each pass, a row moves by at most one piece, because the moves of other rows
-also change its velocity and impulse. Each clamped term of the row moves separately in the same way, between its lower
-bound, its slope and its upper bound.
+The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER. If its
+velocity or impulse leaves its piece, the row moves to the next piece on that side. In each pass, a row moves by at most
+one piece.
 """
 
 from __future__ import annotations

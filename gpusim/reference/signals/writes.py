@@ -1,17 +1,13 @@
 """Writes of poses and velocities in many worlds. A write is a list of operations that every world executes in order.
 
 The operations write the poses of bodies first. They then write joint coordinates (from parent to child), velocities of
-bodies, and joint rates. The subtree of a joint contains its child and all bodies below the child. A write of joint
-coordinates moves this subtree rigidly, and rotates its velocities. A write of joint rates changes the velocities of the
-subtree as if it were one rigid body. The NumPy backend calls :func:`run` for all chosen worlds. The kernels
+bodies, and joint rates. The NumPy backend calls :func:`run` for all chosen worlds. The kernels
 (cuda_kernels/signals/writes.cuh) execute the same operations.
 
 Written values are values at the time t, but the state stores velocities half a step before t. So the operations first
 advance the velocities of written bodies to t. After the write, the operations convert these velocities back to the half
 step: v(t - h'/2) = v - (h'/2) a. h' is the last step, and a is the last acceleration. For a body with a written pose, a
-is the acceleration of free fall. The operations never extrapolate impacts (state_reader.py). The state of all other
-bodies stays the same, bit for bit. There is one exception: if a write sets the poses of all dynamic bodies, the state
-stores the velocities at t for all bodies.
+is the acceleration of free fall. The state of all other bodies stays the same, bit for bit.
 """
 
 from __future__ import annotations

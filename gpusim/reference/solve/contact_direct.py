@@ -10,16 +10,10 @@ does the forward solve x = D^-1 L^-1 S r of the residual r. The solver then swee
 
     t = C_n v + Y_n^T x;  solve the points with the response R_n: wrench f;  v += M^-1 C_n^T f,  x -= Z_n f
 
-The solver then does the backward solve: p += S L^-T x, v += M^-1 J^T S L^-T x. p are the joint impulses. So one sweep
-finds the impulse on a foot that carries the whole robot. In each world, the solver handles manifolds on bodies with
-joints one after another. Y_n and Z_n are nonzero only on the path from the manifold's bodies to the root of the
-elimination tree. The arrays in this file contain all rows. The kernels use only the rows of the path (model/paths.py).
+The solver then does the backward solve: p += S L^-T x, v += M^-1 J^T S L^-T x. p are the joint impulses. In each world,
+the solver handles manifolds on bodies with joints one after another.
 
-If joints lock a contact point, the response of the point is only round-off. So each contact point gets a compliance. It
-is ``max(0, F - W)`` along the normal, and ``max(F - min(W, least eigenvalue of K), TANGENT_FLOOR tr(K)/2)`` along the
-tangents. W is the response along the normal with all joints, and K is the (2, 2) response along the tangents. F is
-min(POINT_FLOOR f, max(m, POINT_LEAST f)). f is the response along the normal without joints. m is the sum of 1/(total
-mass) over the two touching mechanisms. Tires get a compliance only along the normal.
+Locked contact points get a compliance (``_add_floors``).
 """
 
 from __future__ import annotations

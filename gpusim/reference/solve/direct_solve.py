@@ -2,27 +2,13 @@
 
     (J v + b) + (gamma + eps A_ii) p = target,   v = v_kicked + M^-1 J^T p
 
-b is the curvature bias. Limits, friction and saturation use active-set switching: each axis row has a mode (modes.py).
-Each pass recomputes the nonlinear laws at the new velocities. After the modes have settled, it also recomputes b (a
-*refresh*). The pass then corrects p with the same factor. The solver factors a world again if an axis row changes its
-mode, or if a compliance changes by more than 20 %. The results of a world do not depend on other worlds, bit for bit.
+b is the curvature bias. Limits, friction and saturation use active-set switching (modes.py). Each pass recomputes the
+nonlinear laws at the new velocities. Later passes also recompute b (a *refresh*).
 
-Refreshes may diverge. The *guard* stores the result of the first pass, the error of the rigid rows, and the energy E_1
-= r x. r is the residual and x = A^-1 r is the next correction. The guard checks the error and the energy after the next
-refresh.
+The *guard* restores the first solution if refreshes diverge. Near a singular pose of a loop, it restarts with the damped
+factor of A + 20 g lambda diag(A). g is the growth of the error per refresh.
 
-Large rotations: if the second refresh does not reduce the error, the passes end with the result of the first pass. A
-later step then corrects the position errors.
-
-Singular poses: each refresh may multiply errors along weak directions by g > 1. E_2 is the energy after the next
-refresh. If E_2 is not well below E_1, the guard discards the impulses of the joints and restarts with the factor of A +
-20 g lambda diag(A). The equations do not change. g = sqrt(E_2/E_1), and lambda = (r_2 diag(A)^-1 r_2)/E_2 measures how
-weak the directions are. Joints may open along the weak directions in this step. The next step closes these joints.
-Passes that still diverge restart with 20 times the damping. The position correction uses the same factor.
-
-Between the forward and the backward solve, the solver sweeps the contacts (contact_direct.py) and the joints of groups
-with the colored solver (builder/joint_groups.py). Swept joints share no dynamic body with the directly solved joints.
-The curvature bias of swept joints uses the velocities after stage kick.
+Between the forward and the backward solve, the solver sweeps the contacts (contact_direct.py).
 """
 
 from __future__ import annotations
@@ -150,10 +136,7 @@ class Passes:
         return self.left > 0
 
     def end(self, w: StepBuffers, error: Array, change: Array) -> None:
-        """End the passes of worlds whose rows have no residual and whose bias matches the velocities.
-
-        For all other worlds, decide whether the guard stores the solution, restores it, or checks the energy.
-        """
+        """End the passes of worlds whose rows have no residual and whose bias matches the velocities."""
         active, refreshed = self.active, (self.since > 0) & ~self.hold
         self.load_error = np.where(active & (self.since == 0) & (self.switches == 0), error, self.load_error)
         self.keeps = active & (self.since == 1)
@@ -172,7 +155,6 @@ class Passes:
         Args:
             w: work arrays of the substep.
             energy: energy r x of this correction, (num_worlds,).
-            plain: energy with diag(A) instead of A, (num_worlds,).
         """
         now, damping = (w.twist, w.solved, w.bias.copy()), w.factor_damping  # the bias is refreshed in place
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -6,11 +6,8 @@ factor:
 
     A_ij^2 / ((A_ii + gamma_i) (A_jj + gamma_j))
 
-For a heavy arm on a stiff bushing, the factor is close to 1, so convergence is slow. If the factor exceeds
-COUPLED_SHARE, the axis rows join the block of the rigid rows. The inverse of the block is N = (A + gamma)^-1 over all
-these rows. The block solve uses the linear laws of the joined rows. After the block solve, the solver solves each axis
-row by its own law (limits, friction, clamps) as usual. The other rows of the block follow their linear laws: a unit
-impulse of row i causes the impulses N_ri / N_ii of rows r. The response of row i is 1/N_ii - gamma_i.
+If the factor exceeds COUPLED_SHARE, the axis rows join the block of the rigid rows. The inverse of the block is N = (A
++ gamma)^-1 over all these rows. The block solve uses the linear laws of the joined rows.
 """
 
 from __future__ import annotations
