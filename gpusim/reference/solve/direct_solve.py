@@ -5,8 +5,8 @@
 b is the curvature bias. Limits, friction and saturation use active-set switching (modes.py). Each pass recomputes the
 nonlinear laws at the new velocities. Later passes also recompute b (a *refresh*).
 
-The *guard* restores the first solution if refreshes diverge. Near a singular pose of a loop, it restarts with the damped
-factor of A + 20 g lambda diag(A). g is the growth of the error per refresh.
+The *guard* restores the first solution if refreshes diverge. Near a singular pose of a loop, it restarts with a damped
+factor.
 
 Between the forward and the backward solve, the solver sweeps the contacts (contact_direct.py).
 """
@@ -155,6 +155,7 @@ class Passes:
         Args:
             w: work arrays of the substep.
             energy: energy r x of this correction, (num_worlds,).
+            plain: energy with diag(A) instead of A, (num_worlds,).
         """
         now, damping = (w.twist, w.solved, w.bias.copy()), w.factor_damping  # the bias is refreshed in place
         with np.errstate(divide="ignore", invalid="ignore"):
