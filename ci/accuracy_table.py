@@ -40,10 +40,7 @@ QUICK_HORIZON = 1.0
 
 @dataclass
 class Job:
-    """One run: its settings, and the section, row and column of its result in the table.
-
-    ``judged`` marks the runs whose accuracy limit (``bar``) decides the exit code. All other runs are only reported.
-    """
+    """One run: its settings, and the section, row and column of its result in the table."""
 
     section: str
     row: str

@@ -234,7 +234,7 @@ def count_accesses(module: Module, result: Result) -> None:
 
 
 def reported_forms(module: Module, outer: Sequence[str] = ()) -> str:
-    """List the instructions of a PTX module that are not allowed, one per line. Return "" if there are none."""
+    """List the instructions of a PTX module that are not allowed, one per line."""
     faults = check_forms(module, outer)
     lines = [str(fault) for fault in faults[:FAULTS_SHOWN]]
     if len(faults) > FAULTS_SHOWN:
@@ -246,8 +246,7 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
     """Compile every variant for every architecture, in this order.
 
     Args:
-        variants: objects with ``name, main, generated, defines``. The first variant that is ``everywhere`` is compiled
-            for all architectures. All other variants are compiled for the first, for NEWER, and for the last one.
+        variants: objects with ``name, main, generated, defines``.
         archs: e.g. ``["sm_90"]``.
         jobs: number of processes, at most MAX_JOBS. With 1, the kernels are compiled in this process.
         full: run ptxas at the optimization level that users get.

@@ -50,7 +50,7 @@ def plain(text: str) -> str:
 
 
 def table(head: str, rows: Iterable[Iterable[str]]) -> str:
-    """Return a Markdown table. ``head`` is one text whose cells are separated by vertical bars."""
+    """Return a Markdown table."""
     cells = head.split(" | ")
     lines = [f"| {head} |", "|" + " --- |" * len(cells)]
     escaped = ([re.sub(r"(?<!\\)\|", r"\\|", cell) for cell in row] for row in rows)

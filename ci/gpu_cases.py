@@ -89,7 +89,7 @@ Build = tuple[Any, list[Case]]
 
 
 class Builds:
-    """Recorder of the builds that simulations request. It does not compile them."""
+    """Recorder of the builds that simulations request."""
 
     def __init__(self) -> None:
         self.found: dict[Any, Build] = {}
@@ -133,7 +133,7 @@ class Builds:
 def builds_of(cases: Sequence[Case], backend: str) -> list[Build]:
     """Return each build that the cases launch on a backend, with its cases.
 
-    Builds of LAUNCHES come first. All other builds are sorted by their number of cases, the largest first.
+    Builds of LAUNCHES come first.
     """
     from gpusim.backends.codegen.variants import signals_variant
 
@@ -198,7 +198,7 @@ def simulation_of(case: Case, backend: str, worlds: int) -> tuple[Any, Any]:
 
 
 def first_difference(first: Any, second: Any) -> str:
-    """Return the name of the first state array whose bits differ. The result is empty if all arrays are identical."""
+    """Return the name of the first state array whose bits differ."""
     a, b = arrays_of(first), arrays_of(second)
     for name in a:
         if a[name].tobytes() != b[name].tobytes():

@@ -5,8 +5,7 @@ The script ci/gpu_check.sh starts this program.
 Every check step runs in a separate process with a time limit. A failure, a hang or a crash does not affect the next
 steps. A step prints its progress and writes its figures to a JSON file, which this program collects. The program
 imports only the standard library, numpy and gpusim (which needs numba). The builds of the first launches and of the
-benchmarks are compiled first. All other builds are compiled after the benchmarks. Cases whose builds are not ready in
-time are left out and listed.
+benchmarks are compiled first. All other builds are compiled after the benchmarks.
 """
 
 from __future__ import annotations
@@ -268,7 +267,7 @@ def step_sanitize(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def step_tests(options: argparse.Namespace) -> dict[str, Any]:
-    """Run the tests that need a GPU. A rehearsal runs some tests of the same folder that need none."""
+    """Run the tests that need a GPU."""
     marker = "gpu" if options.backend == "cuda" else "not gpu and not nightly"
     # the project's options are for pytest-xdist, which may be missing
     command = [sys.executable, "-m", "pytest", "-o", "addopts=", "--import-mode=importlib", "-q", "-m", marker]
@@ -383,10 +382,7 @@ RUN: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
 
 
 def run_step(name: str, options: argparse.Namespace, limit: float) -> dict[str, Any]:
-    """Run one check step in a separate process and return its figures.
-
-    The figures include ``failed`` (the reason for a failure, or empty) and ``seconds``.
-    """
+    """Run one check step in a separate process and return its figures."""
     file = _step_file(options, name)
     file.unlink(missing_ok=True)
     command = [sys.executable, __file__, "--step", name, "--backend", options.backend, "--out", str(options.out)]

@@ -4,8 +4,7 @@
 
 The times are those of a world-step of the workloads boom and humanoid of ``gpusim bench``. They are measured for
 several numbers of threads per world and of warps per multiprocessor. Each figure is written at once to
-$OUT/preflight.json (default: this folder). If a time limit ends the script, the figures measured before are kept.
-Cached cubins are not compiled again.
+$OUT/preflight.json (default: this folder). Cached cubins are not compiled again.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def read_metrics(lines: Iterable[str]) -> dict[str, str]:
 
 
 def step_profile(options: argparse.Namespace, end: float, leave: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Run the profile step of ci/gpu_check.py. After the time ``end``, it starts no further case."""
+    """Run the profile step of ci/gpu_check.py."""
     report: dict[str, Any] = {"cases": {}, "failed": ""}
     cases = profiled_cases(options.quick)
 

@@ -56,10 +56,7 @@ FALLEN = 0.5
 
 
 def vary(sim: gpusim.Simulation, worlds: int) -> None:
-    """Vary the masses of all bodies, and the friction of all shapes by one common factor.
-
-    World k uses the random seed k, so its values do not depend on the number of worlds.
-    """
+    """Vary the masses of all bodies, and the friction of all shapes by one common factor."""
     bodies, shapes = sim.model.labels("body"), sim.model.labels("shape")
     draws = np.array([np.random.default_rng(seed).uniform(-1.0, 1.0, len(bodies) + 1) for seed in range(worlds)])
     for k, body in enumerate(bodies):

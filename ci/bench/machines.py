@@ -105,7 +105,7 @@ class Operator:
 
 
 def operated(name: str, minutes: float) -> dict[str, Any]:
-    """Run for ``minutes`` of simulated time with random commands. Stop if a world fails."""
+    """Run for ``minutes`` of simulated time with random commands."""
     scene = load_scene(name)
     sim = simulation(scene)
     operator, depth = Operator(sim, 7), 0.0

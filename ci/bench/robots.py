@@ -204,10 +204,7 @@ def table(results: dict[str, dict[str, Any]]) -> str:
 
 
 def cell(result: dict[str, Any] | None) -> str:
-    """Return a cell: maximum speed after the fall, maximum joint gap, and time per step.
-
-    A figure that misses its limit is bold.
-    """
+    """Return a cell: maximum speed after the fall, maximum joint gap, and time per step."""
     if result is None:
         return ""
     reported = [f"{result['late']:.2g}", f"{1e3 * result['gap']:.2g}"]

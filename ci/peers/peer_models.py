@@ -1,8 +1,7 @@
 """The mechanisms of the workloads as MJCF.
 
 The benchmarks compare the time of a step of the same mechanism with the same step size. The accuracy of the simulators
-may differ. MuJoCo does not model hydraulic fluid, so the boom uses MuJoCo's closest element, a first-order pneumatic
-cylinder.
+may differ.
 """
 
 from __future__ import annotations

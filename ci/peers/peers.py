@@ -21,9 +21,7 @@ Enough = Callable[[], bool] | None
 def run_peers(
     options: Options, log: Callable[[str], None], names: Sequence[str] = (), enough: Enough = None
 ) -> list[PeerRecord]:
-    """Time every peer that is installed. For a missing peer, the results have a line that says so.
-
-    ``log`` is called with one line of text before each case.
+    """Time every peer that is installed.
 
     Args:
         options: settings of the benchmarks.

@@ -1,8 +1,7 @@
 """The pile of boxes of :mod:`gpusim.bench.piles` in other simulators: same poses, masses, friction and step size.
 
-Each simulator settles the pile itself with its default settings, and sleeping of bodies is disabled. A less accurate
-pile takes less time. The table therefore reports the remaining penetration and motion next to the times. Both come from
-each simulator's own contacts and velocities.
+A less accurate pile takes less time. The table therefore reports the remaining penetration and motion next to the
+times. Both come from each simulator's own contacts and velocities.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def peer_cells(record: PeerRecord) -> tuple[str, ...]:
 
 
 def pile_rows(records: Sequence[Record], peers: Sequence[PeerRecord]) -> list[tuple[str, ...]]:
-    """Return the lines of the table of piles, for gpusim and for peers. The result is empty if no pile ran."""
+    """Return the lines of the table of piles, for gpusim and for peers."""
     first: dict[str, float] = {}
     for peer in peers:
         if peer.extra:

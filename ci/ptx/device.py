@@ -52,7 +52,7 @@ def _give(address: int, size: int) -> None:
 
 
 def device_array(array: Any, written: bool = True) -> fake_cupy.FakeArray:
-    """Copy an array to the executor's memory. Without ``written``, reading it before a write is a finding."""
+    """Copy an array to the executor's memory."""
     host = np.array(array, order="C")
     address = _take(host.nbytes)
     buffer: Any = (ctypes.c_char * max(host.nbytes, 1)).from_address(address)

@@ -16,8 +16,6 @@ _BRANCHES = ("bra", "ret", "trap")
 def translate(module: Module, counted: bool = False) -> str:
     """Return the C++ source of a module, for executor.hpp.
 
-    With ``counted``, every basic block counts its executions (``basic_blocks``).
-
     Raises:
         PtxError: an instruction is not allowed (``forms.py``) or has no translation.
     """

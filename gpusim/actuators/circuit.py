@@ -81,10 +81,7 @@ class OilCircuit(ActuatorType):
         return [maker.actuator_axis(actuator) for actuator in spec.params["consumers"]]
 
     def check_model(self, specs: list[ActuatorSpec], builder: Elements) -> None:  # type: ignore[override]
-        """Raise ModelError if a circuit has no consumer, is too large, or has an unconnected pump.
-
-        The method also raises ModelError if an initial pressure is below the vapor pressure.
-        """
+        """Raise ModelError if a circuit has no consumer, is too large, or has an unconnected pump."""
         numbers = {id(spec): k for k, spec in enumerate(builder.actuators)}
         for spec in specs:
             own = [a for a in builder.actuators if a.params.get("circuit") == numbers[id(spec)]]

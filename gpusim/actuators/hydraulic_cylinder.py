@@ -413,7 +413,7 @@ class Circuit:
     """Velocity of the last guess (worlds, n)."""
 
     def lines(self, guess: Array, slope: Array) -> tuple[Array, Array]:
-        """Return both pressures after the step as linear functions ``p+ = a - b v``. In chamber B, b is not positive.
+        """Return both pressures after the step as linear functions ``p+ = a - b v``.
 
         Args:
             guess: pressures at which the chord conductances are computed (2, worlds, n).
@@ -452,11 +452,7 @@ class Circuit:
         return self.refit(pressure, np.full_like(pressure, np.inf), self.speed)
 
     def refit(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:
-        """Return better pressure guesses, and the slopes b of chambers whose void stays open (NaN for all others).
-
-        A velocity guess may give a pressure below the vapor pressure although the solution is above. So a void opens
-        only after two such guesses in a row.
-        """
+        """Return better pressure guesses, and the slopes b of chambers whose void stays open (NaN for all others)."""
         low = (self.void != 0.0) | (guess == self.vapor) | ((p < self.vapor) & (guess < self.vapor))
         if not low.any():
             return p, np.full_like(p, np.nan)

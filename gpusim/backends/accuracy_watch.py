@@ -1,7 +1,4 @@
-"""Accuracy warnings: open joints, unconverged contacts or solves, cavitation, jumps and fast rotors.
-
-A simulation warns only once of each kind of problem.
-"""
+"""Accuracy warnings: open joints, unconverged contacts or solves, cavitation, jumps and fast rotors."""
 
 from __future__ import annotations
 

@@ -282,7 +282,7 @@ class KernelBackend(ABC):
         self.failed[0] = self._seen = int(np.count_nonzero(self.health))
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Stop the worlds that failed on another backend. ``words``: health words. ``values``: values that failed."""
+        """Stop the worlds that failed on another backend. ``words``: health words."""
         self.health[:], self.health_value[:] = words, values
         self.failed[0] = self._seen = int(np.count_nonzero(words))
 
@@ -306,13 +306,13 @@ class KernelBackend(ABC):
             group.state = {v.name: self.packed_state[group.type.name][:, k] for k, v in enumerate(group.type.variables)}
 
     def kept_array(self, name: str) -> Array:
-        """Return a state array by field name. The array is empty for actuator kinds that the model does not use."""
+        """Return a state array by field name."""
         if name in self._state.arrays:
             return self._state.arrays[name]
         return self.packed_state.get(name.removesuffix("_state"), np.zeros(0))
 
     def fill_arguments(self, control: Array) -> None:
-        """Fill all kernel arguments. State arrays are not reallocated, so the pointers stay valid."""
+        """Fill all kernel arguments."""
         a = self.arguments
         self.control = control
         for name, value in self.sizes.items():
@@ -424,7 +424,7 @@ class KernelBackend(ABC):
 
     @property
     def work(self) -> StepBuffers:
-        """Return the host arrays of a substep. Assembly and gaps use them, because they have no kernels."""
+        """Return the host arrays of a substep."""
         self.read_state()
         if self._work is None:
             self._work = StepBuffers(self.model, self._state, self._parameters, self.config, self.real)

@@ -42,7 +42,7 @@ def own_file(kind: ActuatorType) -> str:
 
 
 def own_sources(kinds: Kinds) -> dict[str, str]:
-    """Return the kernel texts of custom kinds by file. If several kinds have the same text, only one file contains it.
+    """Return the kernel texts of custom kinds by file.
 
     Raises:
         ModelError: a file in ``kernel_source`` cannot be read.

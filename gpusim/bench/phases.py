@@ -46,8 +46,7 @@ def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
     """Return the time of a step (microseconds) by stage and by kernel. The simulation runs at least ``steps`` steps.
 
     In staged launch, the function times each kernel launch. The stages are those of solver/schedule.py. The additional
-    stages "start" and "store" load and store the state. On a CPU, "calls" is the time of Python between the kernels. In
-    fused launch, :func:`clock_routines` measures the times, and the "kernels" are the routines within the stages.
+    stages "start" and "store" load and store the state. On a CPU, "calls" is the time of Python between the kernels.
 
     Raises:
         ModelError: the simulation runs neither fused nor staged on the native or the cuda backend.

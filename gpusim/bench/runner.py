@@ -103,8 +103,6 @@ def run_cases(
 ) -> list[Record]:
     """Run cases one after another. The record of a failed case contains the reason.
 
-    Before each case, the function calls ``log`` with one line of text.
-
     Args:
         cases: cases to run.
         options: settings of the benchmarks.
@@ -290,7 +288,7 @@ def locked_rows(model: Model) -> int:
 
 
 def add_row_time(records: list[Record]) -> None:
-    """Add the time per constraint row and solver sweep. Compute it from two runs with different numbers of sweeps."""
+    """Add the time per constraint row and solver sweep."""
     runs = [r for r in records if r.workload == "rows" and not r.error]
     if len(runs) < 2:
         return

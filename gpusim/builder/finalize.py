@@ -62,10 +62,7 @@ def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Mode
 
 
 def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
-    """Return the same model with axis rows for more joint coordinates. ``axes``: pairs (joint, coordinate).
-
-    The pair (joint, LENGTH) makes the length of a rod adjustable (JointType.moving).
-    """
+    """Return the same model with axis rows for more joint coordinates."""
     axes = set(axes)
     joints = list(model.joints)
     for index in (joint for joint, coordinate in axes if coordinate == LENGTH):

@@ -40,7 +40,7 @@ _LEAST = 1
 
 @dataclass(frozen=True)
 class RenderOptions:
-    """Options of one ``gpusim render`` command line. ``run`` contains the options that ``gpusim run`` also has."""
+    """Options of one ``gpusim render`` command line."""
 
     run: RunOptions
     out: Path

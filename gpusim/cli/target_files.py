@@ -148,7 +148,7 @@ def add_still_body(scene: Scene) -> None:
 
 
 def show_findings(report: ImportReport, path: str) -> None:
-    """Print at most ten findings of an import on stderr. Findings that affect the motion come first."""
+    """Print at most ten findings of an import on stderr."""
     from gpusim.importers.report import SEVERITIES, one_for_each_fact
 
     lines = [
@@ -195,7 +195,7 @@ def _energy_panel() -> Plot:
 
 
 def machine_scene(path: str, parameters: Mapping[str, str]) -> Scene:
-    """Read a machine file. ``parameters`` contains new values for parameters of the file, as text.
+    """Read a machine file.
 
     Raises:
         ModelError: the file is missing or broken.

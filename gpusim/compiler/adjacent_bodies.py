@@ -16,8 +16,7 @@ def joined_bodies(joints: Sequence[JointSpec], shaped: Collection[int]) -> set[t
     """Return pairs of bodies whose shapes do not collide, lower index first (-1: the world).
 
     * Welded: fixed joints merge bodies into one rigid part. A body welded to the world is part of the world.
-    * Neighbors: a joint connects the two bodies or their welded parts. Two children of a body without shapes are not
-      neighbors.
+    * Neighbors: a joint connects the two bodies or their welded parts.
 
     Args:
         joints: all joints of a model. A joint has no effect if its kind lets the joined bodies collide.

@@ -13,7 +13,6 @@ def constraints_in_loops(bodies: Sequence[Iterable[int]], dynamic: Array) -> Arr
     """Return a mask of the constraints that are on a cycle in the graph of bodies and constraints, (constraints,).
 
     Bodies that impulses do not move form one node, the ground. The function builds a spanning forest breadth first.
-    Every edge outside the forest closes a cycle through the nearest common ancestor of its ends.
 
     Args:
         bodies: bodies that each constraint connects, including the world.

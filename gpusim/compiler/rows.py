@@ -148,10 +148,7 @@ class RowCollector:
     # Methods for finalize.
 
     def collect(self) -> None:
-        """Collect the constraints of all joints, lines and couplings.
-
-        Call this method after all actuators have requested their axes.
-        """
+        """Collect the constraints of all joints, lines and couplings."""
         for index, joint in enumerate(self.builder.joints):
             for k in range(len(self.coordinates[index])):
                 if (index, k) in self._asked or _needs_row(joint, k):
@@ -318,7 +315,7 @@ class RowCollector:
     # Tables.
 
     def tables(self) -> tuple[DotTable, SpinTable, LineTable, AngleTable]:
-        """Return the tables of all elements. The tables contain the world as body ``num_bodies``."""
+        """Return the tables of all elements."""
         world = len(self.builder.bodies)
         dot, spin, line = (_columns(self.elements[k], _SHAPES[k], world) for k in ("dot", "spin", "line"))
         return (

@@ -1,8 +1,7 @@
 """Tiles: adjacent shapes on one body whose flat faces can form a common surface.
 
 A tile (``ShapeType.tile``) is a box, a hull, a height field or a plane. Two tiles of a body are neighbors if their
-bounding boxes touch and a face of each tile continues a face of the other tile. A height field continues every tile
-whose box it touches.
+bounding boxes touch and a face of each tile continues a face of the other tile.
 """
 
 from __future__ import annotations

@@ -84,10 +84,7 @@ class Material:
 
     @property
     def contact_modulus(self) -> float:
-        """Return Hertz's effective modulus E* (Pa) of two bodies of this material, E/(2 (1 - nu^2)).
-
-        For a material from :func:`combine`, this value is the modulus of the pair.
-        """
+        """Return Hertz's effective modulus E* (Pa) of two bodies of this material, E/(2 (1 - nu^2))."""
         return self.young_modulus / (2.0 * (1.0 - self.poisson_ratio**2))
 
 

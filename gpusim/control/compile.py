@@ -49,7 +49,7 @@ def check(flat: Flat) -> None:
 
 
 def ordered(flat: Flat) -> list[str]:
-    """Sort the blocks. Each block comes after all blocks that affect it in the same sample.
+    """Sort the blocks.
 
     Raises:
         ModelError: the diagram has an algebraic loop: no block in the loop delays an input to the next sample.

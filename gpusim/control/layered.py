@@ -21,7 +21,7 @@ SWEEPS = 12
 
 @dataclass(frozen=True)
 class Node:
-    """A box: size and number of ports. ``pin`` sets the column: -1 is the first, 1 the last, and 0 any column."""
+    """A box: size and number of ports."""
 
     width: float
     height: float

@@ -74,7 +74,7 @@ class Box:
 
 @dataclass(frozen=True)
 class WirePath:
-    """A wire from an output to an input. Each end is a pair (path of the box, port).
+    """A wire from an output to an input.
 
     Attributes:
         points: first point of the wire, then three points per cubic Bezier curve.

@@ -59,11 +59,7 @@ JOINT_REFERENCES: Mapping[str, Reference] = {"joint": JOINT, "axis": AS_IS}
 
 @dataclass(frozen=True)
 class Parameter:
-    """A numeric parameter of an actuator. Each world can have its own value.
-
-    If ``references`` declares the parameter as the index of an actuator, finalize converts this index. The new index
-    counts only actuators of the same kind as the referenced actuator.
-    """
+    """A numeric parameter of an actuator. Each world can have its own value."""
 
     name: str
     unit: str
@@ -220,7 +216,7 @@ class AxisMaker(Protocol):
         """Return the axis row of a joint coordinate. All actuators on this coordinate share the row."""
 
     def actuator_axis(self, actuator: int) -> int:
-        """Return the axis row of another actuator. Coupled kinds call this method in ``axes``."""
+        """Return the axis row of another actuator."""
 
     def line_axis(
         self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0

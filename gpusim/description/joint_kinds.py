@@ -3,7 +3,7 @@
 Most rows are *dot rows* ``C = u . w - c0 = 0``. u is fixed in the parent or in the world. If ``linear`` is False, w is
 a vector fixed in the child, and u and w stay perpendicular. If ``linear`` is True, w is the vector from the parent's
 point to the child's point, and the distance along u stays zero. A *line row* ``C = |w| - length = 0`` keeps a distance
-constant. The file of each kind of joint defines the rows of this kind.
+constant.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 Samples are ``period`` apart, counted from a time origin. A sample runs before the first step that begins at or after
 the due time of the sample. After a step longer than the period, the program catches up on at most 1000 missed samples.
 The inputs of these samples are interpolated linearly between the previous and the current values of the signals.
-Therefore latencies, integrals and differences of continuous signals are correct. The period changes when you write the
-rate or restore a state. The new period then applies from the next sample on, and delay buffers are resampled.
 ``cuda_kernels/signals/diagram_clock.cuh`` computes bit-identical results for one world.
 """
 

@@ -86,7 +86,7 @@ def add_headlight(context: Context) -> None:
     """Add MuJoCo's headlight if the model has other lights.
 
     MuJoCo adds light colors in sRGB, so 0.4 alone gives 0.4 of white. The viewer adds them in linear RGB. This function
-    converts only the headlight. If all lights were converted, a surface in two lights would be too dark.
+    converts only the headlight.
     """
     head = context.m.vis.headlight
     strength = float(np.max(head.diffuse))

@@ -224,7 +224,7 @@ class Assembly:
         self.report.joints[label] = JointInfo(label, index, "fixed", parent="world", child=link.root.label)
 
     def weigh(self) -> None:
-        """Compute the load inertia of each joint with one axis. All bodies that the joint moves count."""
+        """Compute the load inertia of each joint with one axis."""
         placed = self.placed
         carrier: dict[int, Placed] = {}
         for item in placed:

@@ -259,10 +259,7 @@ def model_file(search: Search, uri: str, folder: Path) -> Path | None:
 
 
 def file_in(folder: Path) -> Path | None:
-    """Return the SDF file of a model folder, or None.
-
-    The function prefers the last file in model.config, then model.sdf, then any .sdf file.
-    """
+    """Return the SDF file of a model folder, or None."""
     config = folder / "model.config"
     if config.is_file():
         named = re.findall(r"<sdf[^>]*>\s*([^<\s]+)\s*</sdf>", config.read_text(encoding="utf-8", errors="replace"))

@@ -130,7 +130,7 @@ class FreeLabels:
         self._numbers: dict[str, int] = {}
 
     def next(self, link: str) -> str:
-        """Return an unused label. Repeated calls return the same label until a shape or visual uses it."""
+        """Return an unused label."""
         self._labels.update(spec.label for spec in self._taken[self._seen :])
         self._seen = len(self._taken)
         number = self._numbers.get(link, 1)

@@ -129,7 +129,7 @@ def _prims(names: list[str]) -> str:
 def report_unread(stage: UsdStage) -> None:
     """Add findings about attributes of PhysX, MuJoCo and Newton that the importer did not read, one for each effect.
 
-    The importer and usd-core's physics parser read values of the default time. A finding names prims without them.
+    The importer and usd-core's physics parser read values of the default time.
     """
     unread, animated = _Unread(), dict[str, str]()
     for prim in stage.prims():

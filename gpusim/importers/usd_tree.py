@@ -51,7 +51,7 @@ def on_hosts(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]) -> list[
 
 
 def span(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], first: Sequence[str]) -> Tree:
-    """Return the spanning tree. It grows from the world, then from kinematic bodies, ``first`` and other bodies."""
+    """Return the spanning tree."""
     tree, ends = Tree(), _ends(joints)
     hosts = [path for path, body in bodies.items() if body.host == path]
     children = {joint.bodies[1] for joint in joints if not joint.excluded}

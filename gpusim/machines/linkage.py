@@ -59,7 +59,7 @@ def turned(axis: Array, angle: float, point: Array) -> Move:
 
 
 class Unreachable(Exception):
-    """Error for a position in which the loop does not close. The text names the limiting part if it is known."""
+    """Error for a position in which the loop does not close."""
 
 
 @dataclass(frozen=True)

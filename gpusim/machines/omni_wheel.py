@@ -49,8 +49,7 @@ class OmniWheel:
     def ideal(self, velocity: Vector) -> float:
         """Return the hub speed (rad/s) for a platform motion. The rollers are massless and do not slip.
 
-        The roller on the ground rolls freely perpendicular to its axis. Along its axis, friction holds the roller. A
-        mecanum wheel at constant speed moves sideways with a small ripple. The returned speed is a mean over the
+        A mecanum wheel at constant speed moves sideways with a small ripple. The returned speed is a mean over the
         contact of a roller.
 
         Args:

@@ -108,7 +108,7 @@ def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
 
 
 def gaps(path: Path, circle: Circle) -> tuple[float, float]:
-    """Return the gaps (m) from a wheel to the lower and to the upper run. A gap is 0 if links lie on the wheel.
+    """Return the gaps (m) from a wheel to the lower and to the upper run.
 
     Args:
         path: the convex path, in the order of the links. Links steeper than 60 degrees belong to neither run.

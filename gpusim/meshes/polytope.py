@@ -149,7 +149,7 @@ def hull_points(points: Array) -> Array:
 def fewer_points(points: Array, count: int) -> tuple[Array, float]:
     """Return up to ``count`` corners that approximate a hull, and the largest gap (m) to the hull.
 
-    The greedy method starts from a simplex. The method repeatedly adds the corners that lie farthest outside.
+    The greedy method starts from a simplex.
     """
     from scipy.spatial import ConvexHull
 

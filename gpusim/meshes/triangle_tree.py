@@ -2,9 +2,8 @@
 
 The tables are int32. All worlds share one set of tables. The boxes of the tree are rounded outward to a grid of 65535
 steps along each side of the mesh's bounding box. A node is four int32: six box sides of 16 bits each, and a link. The
-nodes are in depth-first order, so a traversal needs no stack. If a query misses the box of an inner node, the traversal
-continues at the node's link. In all other cases, the traversal continues at the next node. A negative link marks a
-leaf: the link is -1 minus the leaf's index. Leaf i has the triangles from LEAF * i to LEAF * (i + 1) - 1.
+nodes are in depth-first order, so a traversal needs no stack. In all other cases, the traversal continues at the next
+node. A negative link marks a leaf: the link is -1 minus the leaf's index.
 """
 
 from __future__ import annotations

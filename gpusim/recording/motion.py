@@ -74,7 +74,7 @@ class MotionHeader:
         return np.dtype([("time", "<f8"), *poses, *more])
 
     def text(self) -> str:
-        """Return the header as JSON. Empty signals are left out, so older versions can read the file."""
+        """Return the header as JSON."""
         values = dataclasses.asdict(self)
         if not values["signals"]:
             del values["signals"]

@@ -24,16 +24,13 @@ TAG_MASK = (1 << 24) - 1
 
 
 def share(w: StepBuffers, change: Array, load: Array) -> Array:
-    """Return ``change`` / ``load``. Return 0 without load, or if the change is below ``contact_change_least``."""
+    """Return ``change`` / ``load``."""
     counts = (load > 0.0) & (change > change.dtype.type(w.accuracy_limits["contact_change_least"]))
     return np.asarray(np.where(counts, change / np.where(counts, load, 1.0), 0.0).astype(change.dtype))
 
 
 def measure(w: StepBuffers) -> None:
-    """Update the residuals of joints and contacts, and the ``inexact`` bits.
-
-    Call this after ``not_converged`` is updated.
-    """
+    """Update the residuals of joints and contacts, and the ``inexact`` bits."""
     state, limits = w.state.arrays, w.accuracy_limits
     counts = (w.step_last > 0.0) & (state["posed"] == 0)
     if w.topology.num_constraints:

@@ -28,8 +28,6 @@ _OVER_WORLDS = (
 class ContactWork:
     """Work arrays of CONTACT_WORK_FIELDS (description/contact_fields.py), with shapes (num_worlds, ...).
 
-    Entries of a list beyond its count are not valid.
-
     Attributes:
         sizes: dimensions by name ("pairs", "shapes", ...).
         shapes: the shapes as objects of the narrow phase.

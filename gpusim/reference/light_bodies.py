@@ -22,8 +22,7 @@ LEAST = 1e-5
 def heavy_share(model: Model) -> Array:
     """Return the share of each row's response that comes from heavy bodies, (constraints * block,).
 
-    The share is 1 if all bodies are heavy. The masses come from the builder. Masses that you write later have no
-    effect.
+    The masses come from the builder.
     """
     t = model.topology
     mass = np.where(t.dynamic, [*(body.mass for body in model.bodies), 0.0], 0.0)

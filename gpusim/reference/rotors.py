@@ -33,8 +33,7 @@ PASSES = 10
 def rotors(model: Model, config: SolverConfig) -> Array:
     """Return the axis of each rotor in the body frame, and I_axis / (2 I), (bodies + 1, 4).
 
-    Other bodies have zeros. The inertia comes from the builder. Only the direct solver treats rotors separately, and
-    only in the second-order scheme.
+    Other bodies have zeros. The inertia comes from the builder.
     """
     t, found = model.topology, np.zeros((model.topology.num_bodies + 1, 4))
     if not config.direct or config.scheme == "semi_implicit":
@@ -64,10 +63,7 @@ def _rotor(model: Model, joint: int, body: int) -> Array:
 
 
 def turn_angles(w: Any) -> Array:
-    """Return the angle by which each body rotates in the substep (rad), (worlds, bodies).
-
-    For rotors, this is the rotation of the axis.
-    """
+    """Return the angle by which each body rotates in the substep (rad), (worlds, bodies)."""
     h, omega = w.real.type(w.h), w.twist[..., 3:]
     angle = h * rotations.norm(omega)
     if not w.rotors.any():

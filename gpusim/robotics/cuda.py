@@ -1,4 +1,4 @@
-"""Inverse kinematics on a GPU. The solver uses the kernel and the tables of native.py, with one thread per world."""
+"""Inverse kinematics on a GPU."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from gpusim.typing import Array
 
 
 def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Array, value: Array) -> None:
-    """Add an axis row for a joint coordinate, and write a parameter. Do nothing if the parameter has this value.
+    """Add an axis row for a joint coordinate, and write a parameter.
 
     Args:
         runtime: runtime of a simulation in which the coordinate has no axis row.

@@ -6,8 +6,8 @@ x to a range. In each step, the actuator uses the mean of x at the start and the
 whole steps.
 
 A program (description/program.py) computes the applied values. The program runs after all diagrams, so it also delays
-commands from diagrams. The commands of the last steps are part of the state. An override also replaces these past
-commands. During an override, the activation of an integrator does not change.
+commands from diagrams. The commands of the last steps are part of the state. During an override, the activation of an
+integrator does not change.
 """
 
 from __future__ import annotations

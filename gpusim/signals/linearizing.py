@@ -63,9 +63,9 @@ class Linearizing:
     ) -> Linearization:
         """Linearize the state after some steps as a function of the current state and commands.
 
-        The derivatives are central differences with an error of second order in ``step``. A second simulation starts
-        from a snapshot, with two worlds per component. The original simulation does not change. At discontinuities
-        (contacts that open, dry friction that sticks, limits), the result is a mean slope, and a warning appears.
+        The derivatives are central differences with an error of second order in ``step``. The original simulation does
+        not change. At discontinuities (contacts that open, dry friction that sticks, limits), the result is a mean
+        slope, and a warning appears.
 
         Args:
             states: writable signals or wildcards, for example ``"cylinder.*.pressure_a"``. Orientations are not

@@ -35,8 +35,7 @@ class Override:
     def hold(self, values: Mapping[str, Any] | None, worlds: Array) -> None:
         """Hold commands in the worlds ``worlds`` (n,).
 
-        If ``values`` is None (emergency stop), hold all commands at the safe values. A second emergency stop does not
-        change the positions that servos already hold.
+        If ``values`` is None (emergency stop), hold all commands at the safe values.
         """
         held, count = self._runtime.state.arrays[OVERRIDE], len(self._controls)
         if values is None:

@@ -1,8 +1,7 @@
 """Diagrams at run time: signals of diagrams, and samples before the steps.
 
 The state variables of diagrams are part of the state (``diagram.<label>``). So copies, resets and replays include them.
-A sample launches a generated kernel (cuda_kernels/diagram.cu). The NumPy backend, and diagrams with Python blocks, do
-the same operations in NumPy.
+A sample launches a generated kernel (cuda_kernels/diagram.cu).
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class RunningProgram:
         self.bind()
 
     def bind(self) -> None:
-        """Prepare the kernel launch for the backend. For a new backend, the runtime calls this method again."""
+        """Prepare the kernel launch for the backend."""
         self._backend = self._runtime.backend
         self._launch = None if self.program.host else self._backend.program_launcher(self.program, self.name)
 

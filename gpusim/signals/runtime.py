@@ -83,7 +83,7 @@ class Runtime:
         self.falls = FallWatch(backend, model)
 
     def watch(self, drivers: Mapping[str, str]) -> None:
-        """Start the quarantine. ``drivers``: label of the diagram that writes a command, by label of the command."""
+        """Start the quarantine."""
         self.drivers, self._signals = drivers, None  # diagrams have signals too
         self.quarantine = self.backend.make_quarantine(drivers)
 

@@ -90,7 +90,7 @@ class SignalsByName(Mapping[str, Signal]):
         self._entries[name] = entry
 
     def also(self, name: str, other: str) -> None:
-        """Add the alias ``other`` for ``name``, without listing it. A signal with this name takes precedence."""
+        """Add the alias ``other`` for ``name``, without listing it."""
         self._others[other] = name
 
     def __getitem__(self, name: str) -> Signal:

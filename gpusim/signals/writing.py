@@ -193,10 +193,7 @@ def _shared(others: list[tuple[Signal, Array]]) -> dict[SharedWriter, dict[str, 
 
 
 class JumpWatch:
-    """Watch for velocity jumps of kinematic bodies, in models with sites.
-
-    The watch warns once if you write new velocities of a kinematic body in several consecutive steps.
-    """
+    """Watch for velocity jumps of kinematic bodies, in models with sites."""
 
     def __init__(self, runtime: Runtime, targets: Sequence[writes.Target]) -> None:
         bodies = runtime.model.bodies

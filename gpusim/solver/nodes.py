@@ -116,10 +116,7 @@ class Run(Node):
 
 @dataclass(frozen=True)
 class TicketRun(Run):
-    """Run a phase ``name(w)``. Several blocks share the work of a world (cuda_kernels/tickets.cuh).
-
-    Only the staged launch runs this node.
-    """
+    """Run a phase ``name(w)``. Several blocks share the work of a world (cuda_kernels/tickets.cuh)."""
 
 
 @dataclass(frozen=True)
@@ -133,9 +130,8 @@ class Whole(Node):
 class If(Node):
     """Nodes that run if a condition holds.
 
-    ``joined`` is the name of one launch that runs all of these nodes for large worlds on a GPU. Several blocks share
-    the work of this launch (cuda_kernels/tickets.cuh). The number of items of a phase must not depend on arrays that
-    these nodes write.
+    ``joined`` is the name of one launch that runs all of these nodes for large worlds on a GPU. The number of items of
+    a phase must not depend on arrays that these nodes write.
     """
 
     when: Condition
@@ -188,10 +184,7 @@ class Lists(Node):
 
 @dataclass(frozen=True)
 class Routine(Node):
-    """Named nodes that several parts of the schedule can use. In C++, the routine is a function with this name.
-
-    ``label`` is the name in profiles, if it differs from the name of the enclosing stage.
-    """
+    """Named nodes that several parts of the schedule can use."""
 
     name: str
     body: tuple[Node, ...]
@@ -221,7 +214,7 @@ class Stage(Routine):
 
 
 def walk(node: Node, build: Build | None = None) -> Iterator[Node]:
-    """Yield a node and all nodes in it, in order. With ``build``, yield only the nodes of that build."""
+    """Yield a node and all nodes in it, in order."""
     if isinstance(node, If) and build is not None and node.when.build(build) is False:
         return
     yield node

@@ -48,10 +48,7 @@ class TriangleMesh:
 
 @dataclass(frozen=True)
 class MeshSource:
-    """Mesh that is created on first use, for a given number of segments per circle.
-
-    Two sources with the same ``key`` are the same mesh, and their instances are drawn together.
-    """
+    """Mesh that is created on first use, for a given number of segments per circle."""
 
     key: str
     make: Callable[[int], TriangleMesh] = field(compare=False)
@@ -132,7 +129,7 @@ ROD = MeshSource("rod", lambda segments: smooth_mesh(*revolve(np.ones(2), np.arr
 
 
 def coil(aspect: float, turns: int) -> MeshSource:
-    """Return a coil spring of radius 1 from z = 0 to z = 1. The wire is round if z is scaled by ``aspect``."""
+    """Return a coil spring of radius 1 from z = 0 to z = 1."""
     aspect = float(f"{aspect:.2g}")
     return MeshSource(f"coil {aspect:g} {turns}", lambda segments: _coil_mesh(aspect, turns, segments))
 

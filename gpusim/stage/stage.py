@@ -37,10 +37,7 @@ _WIDE = 1.5
 
 @dataclass(frozen=True)
 class Batch:
-    """Instances of one mesh, with indices from ``first`` to ``first + count - 1``.
-
-    ``mesh.make(segments)`` returns the triangles, with ``segments`` segments in each circle of a round shape.
-    """
+    """Instances of one mesh, with indices from ``first`` to ``first + count - 1``."""
 
     mesh: MeshSource
     first: int

@@ -66,8 +66,7 @@ def _missing(what: str) -> ViewerError:
 class OffscreenContext:
     """OpenGL core context without a window or surface, for drawing into framebuffer objects.
 
-    Call :meth:`make_current` before any OpenGL call. A context belongs to the
-    thread that created it.
+    Call :meth:`make_current` before any OpenGL call.
 
     Attributes:
         version: (major, minor) of the core profile.

@@ -28,9 +28,8 @@ _DRESSED: list[tuple[str, str]] = [*_VERTEX, ("texcoords", "3f4"), ("color", "4u
 class SceneBuffers:
     """Buffers of a stage. Call :meth:`move` once per frame, then :meth:`draw` as often as needed.
 
-    Attribute locations: 0 position, 1 normal, 2 to 4 rows of the transform, 5 color and opacity, 6 ``Stage.finish``,
-    7 body, 8 texture coordinates, 9 vertex color. Locations 8 and 9 are only used if the stage has textures or
-    vertex colors.
+    Attribute locations: 0 position, 1 normal, 2 to 4 rows of the transform, 5 color and opacity, 6 ``Stage.finish``, 7
+    body, 8 texture coordinates, 9 vertex color.
 
     Args:
         stage: everything that is drawn.

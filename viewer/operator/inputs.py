@@ -80,8 +80,7 @@ def held_value(item: Input, sim: Simulation) -> Value:
 def command_inputs(model: Model) -> dict[str, Input]:
     """Return the inputs of a model: one per command, in the order of the control columns, then those of diagrams.
 
-    Each kind of actuator declares the range and the unit of its commands. Commands that a diagram writes get no input.
-    Commands that are not in ``operator_commands`` of the model are ``idle``.
+    Each kind of actuator declares the range and the unit of its commands.
     """
     found: dict[str, Input] = {}
     hints = command_steering(model)

@@ -147,7 +147,7 @@ def _ready_made(inputs: Mapping[str, Input], wish: str) -> InputMapping:
 
 
 def find_functions(inputs: Mapping[str, Input]) -> dict[str, str]:
-    """Return the command of each excavator function. Functions with several matching commands are left out."""
+    """Return the command of each excavator function."""
     found: dict[str, str] = {}
     for function, words in WORDS.items():
         named = [item for name, item in inputs.items() if not item.switch and set(words) & _words(name)]

@@ -1,11 +1,7 @@
 """The schedule for a group of worlds (simd_group.cuh).
 
 Wide phases run for all worlds of the group at once. All other phases run world by world. The order of the phases is the
-order of solver/schedule.py. Consecutive nodes with only wide phases form a run. Consecutive nodes without wide phases
-also form a run. Before a run, the generated code updates outdated arrays by copies from vectors to worlds or back.
-
-If each world evaluates a condition separately, the result is a mask with one bit per world. A run of wide phases
-restores the values that it wrote in worlds outside the mask.
+order of solver/schedule.py. Consecutive nodes with only wide phases form a run.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
 def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
     """Return ``main`` and all sources that it includes. Include paths are relative to the root folder.
 
-    NVRTC finds a header only by the registered name. So this function rewrites includes that are relative to the
-    including file. Line numbers do not change. The result contains the sources of conditional includes.
+    NVRTC finds a header only by the registered name. Line numbers do not change. The result contains the sources of
+    conditional includes.
 
     Args:
         main: name of the source to compile.

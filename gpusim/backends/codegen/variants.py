@@ -80,8 +80,7 @@ def model_variant(
 ) -> Variant:
     """Return the build for a model.
 
-    With ``specialize``, the sizes of the model are constants, so that the compiler unrolls loops. The code is faster,
-    and the results are the same, bit for bit.
+    With ``specialize``, the sizes of the model are constants, so that the compiler unrolls loops.
     """
     swept, coupled, wraps = sizes["swept_constraints"] > 0, sizes["coupled"] > 0, sizes["wraps"] > 0
     if not specialize:
@@ -210,7 +209,7 @@ def make_variant(
 
 
 def in_parts(variant: Variant) -> Variant | None:
-    """Return the GPU build in two parts to link: narrow phase and rest. Return None without a narrow phase."""
+    """Return the GPU build in two parts to link: narrow phase and rest."""
     shapes = variant.defines.get("GPUSIM_SHAPES", "0")
     if shapes == "0" or variant.defines.get("GPUSIM_PART") == "2":
         return None
@@ -270,8 +269,7 @@ def signals_variant(
 ) -> Variant:
     """Return the build of the GPU kernels that read signals, write poses and reset worlds.
 
-    The build works for every model with these kinds of actuators and number types. With ``wraps``, models may have
-    wrapped ropes.
+    With ``wraps``, models may have wrapped ropes.
     """
     # Its headers need a solver and a contact setting: use the colored solver without contacts.
     build = make_variant("signals.cu", real, stored, False, kinds=kinds, wraps=wraps)

@@ -132,7 +132,7 @@ class CudaBackend(CudaMemory):
             return self.builds.module(variant)
 
     def step_variant(self) -> Variant:
-        """Return the build whose kernel runs steps. Work arrays are in shared memory if this is faster."""
+        """Return the build whose kernel runs steps."""
         return self._variant("fused.cu", shared=bool(self._shape.shared))
 
     def _steps_kernel(self) -> Any:
@@ -386,10 +386,7 @@ class CudaBackend(CudaMemory):
         return ProgramLaunch(self, program, name)
 
     def launch_on_commands(self, kernel: Any, threads: int, arguments: Callable[[], tuple[Any, ...]]) -> None:
-        """Launch a kernel that changes the state and the commands, with one thread per world.
-
-        First, the method copies host writes to the device. Then it calls ``arguments``.
-        """
+        """Launch a kernel that changes the state and the commands, with one thread per world."""
         with self._here():
             self._push()
             blocks = min(-(-self.num_worlds // threads), self._processors * 16)
@@ -465,10 +462,7 @@ class CudaBackend(CudaMemory):
         return self._seen > seen
 
     def newly_overflowed(self) -> bool:
-        """Return whether a pair buffer has overflowed since the last call.
-
-        If ``SolverConfig.strict`` is set, the method waits for the device.
-        """
+        """Return whether a pair buffer has overflowed since the last call."""
         if self.config.strict:
             with self._here():
                 self._follow_stream()
@@ -487,7 +481,7 @@ class CudaBackend(CudaMemory):
         self._graphs: dict[tuple[int, float], Any] = {}
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Stop the worlds that failed on another backend. ``words``: health words. ``values``: values that failed."""
+        """Stop the worlds that failed on another backend. ``words``: health words."""
         with self._here():
             self._follow_stream()
             self._arrays["health"].set(words)

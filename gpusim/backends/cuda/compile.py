@@ -112,7 +112,7 @@ def compile_cubin(
 
 
 def nvrtc_options(defines: dict[str, str], arch: str, fast: bool = False) -> list[str]:
-    """Return the NVRTC options. NVRTC returns a cubin only for real architectures (``sm_``, not ``compute_``)."""
+    """Return the NVRTC options."""
     fused = "true" if fast else "false"
     return [*FLAGS, f"--fmad={fused}", f"{ARCH_OPTION}{arch}", *define_flags(defines)]
 

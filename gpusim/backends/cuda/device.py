@@ -87,8 +87,7 @@ def load_cupy(device: int) -> Any:
 def launch_shape(sizes: dict[str, int], slab: int, worlds: int, gpu: Gpu) -> LaunchShape:
     """Choose the number of threads per world, and shared or global memory for the work arrays.
 
-    A good number of threads per world is about the square root of rows plus pairs. With few worlds, each world gets
-    more threads until the GPU is full.
+    A good number of threads per world is about the square root of rows plus pairs.
 
     Args:
         sizes: sizes of the model.

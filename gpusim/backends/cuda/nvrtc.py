@@ -30,10 +30,7 @@ class NvrtcMissingError(CompileError):
 
 
 class Compiled(NamedTuple):
-    """Result of a compilation: cubin, log and PTX.
-
-    The cubin is None after an error in the sources, and empty for a virtual architecture (``compute_90``).
-    """
+    """Result of a compilation: cubin, log and PTX."""
 
     cubin: bytes | None
     log: str

@@ -121,10 +121,7 @@ class Field:
         self.inside = INSIDE * float(self._spacing.sum())
 
     def triangles(self, low: Array, high: Array) -> Iterator[Triangle]:
-        """Yield the triangles of all cells that overlap a horizontal box.
-
-        ``low`` and ``high`` are its corners, (2,).
-        """
+        """Yield the triangles of all cells that overlap a horizontal box."""
         first, last = (x / self._spacing + 0.5 * self._last for x in (low, high))
         if np.any(last < 0.0) or np.any(first > self._last):
             return
@@ -185,10 +182,7 @@ class Field:
 
 @dataclass
 class Found:
-    """Contact point of the shape: position (3,), normal and gap.
-
-    ``own`` is True if the point is a corner of the shape.
-    """
+    """Contact point of the shape: position (3,), normal and gap."""
 
     place: Array
     normal: Array
@@ -202,8 +196,7 @@ def on_height_field(
 ) -> list[Manifold]:
     """Return contact points of a height field (A) with a convex shape, up to a gap of ``margin``.
 
-    The function returns at most ``most`` manifolds, the deepest first. Normals of manifolds are more than 10 degrees
-    apart.
+    The function returns at most ``most`` manifolds, the deepest first.
     """
     ground = Field(field)
     body = Posed(b.shape, turn.T @ (b.center - center), turn.T @ b.turn)
@@ -223,7 +216,7 @@ class Surface(Protocol):
 def manifolds_of(
     ground: Surface, found: list[Found], center: Array, turn: Array, body: Posed, most: int
 ) -> list[Manifold]:
-    """Group the points ``found`` into up to ``most`` manifolds. Their normals are more than 10 degrees apart."""
+    """Group the points ``found`` into up to ``most`` manifolds."""
     known: list[tuple[Found, list[Found]]] = []
     rest = seeds = found
     for _ in range(2 * MANIFOLDS):

@@ -100,7 +100,7 @@ def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
 
 
 def shared(a: Loop, b: Loop, slack: float) -> Loop:
-    """Return the overlap of two loops. If the loops are segments that cross, return the crossing point."""
+    """Return the overlap of two loops."""
     if len(a.edge) == len(b.edge) == 2:
         e, f, d = a.corner[1] - a.corner[0], b.corner[1] - b.corner[0], b.corner[0] - a.corner[0]
         sine = e[0] * f[1] - e[1] * f[0]
@@ -220,7 +220,7 @@ def _heights_of_a(pair: Pair, found: Approach, place: Array, gap: Array) -> Arra
 
 
 def unique(features: list[int]) -> list[int]:
-    """Return unique feature numbers. Increase duplicates until they are unique."""
+    """Return unique feature numbers."""
     made: list[int] = []
     for number in features:
         while number in made:

@@ -2,7 +2,7 @@
 
 The narrow phase handles one triangle at a time, in the mesh's frame. The gap of a point is measured along the
 triangle's normal. The normal points to the side of the triangle where most of the shape is. Edges inside a plane or a
-valley cause no ghost collisions. The points form manifolds as on a height field (ground.py).
+valley cause no ghost collisions.
 """
 
 from __future__ import annotations
@@ -30,10 +30,7 @@ _TWO_SIDES = Faces(first=np.array([0, 3, 6]), vertex=np.array([0, 1, 2, 2, 1, 0]
 
 @dataclass
 class Triangle:
-    """Triangle ``number``: corners (3, 3), and unit normal towards the shape. ``side`` is -1 if the normal is flipped.
-
-    ``beyond`` contains the far corner of the neighbor triangle at each edge, or None at an open edge.
-    """
+    """Triangle ``number``: corners (3, 3), and unit normal towards the shape."""
 
     number: int
     corner: Array
@@ -175,8 +172,7 @@ def on_triangle_mesh(
 ) -> list[Manifold]:
     """Return contact points of a triangle mesh (A) with a convex shape, up to a gap of ``margin``.
 
-    The function returns at most ``most`` manifolds, the deepest first. Normals of manifolds are more than 10 degrees
-    apart.
+    The function returns at most ``most`` manifolds, the deepest first.
     """
     body = Posed(b.shape, turn.T @ (b.center - center), turn.T @ b.turn)
     ground = Ground(mesh, body, margin)

@@ -3,8 +3,7 @@
 A pair is close if the boxes of its shapes overlap. The stage widens each box by half the margin and by the motion of
 its body in the step. With up to 64 shapes, the stage tests all pairs that may touch. With more shapes, the stage uses
 sweep and prune, along the axis on which the shapes spread most. The CUDA kernels use a grid for more than 64 shapes
-(cuda_kernels/contacts/broad_phase.cuh). A pair that can have several manifolds is listed once for each manifold. If the
-close pairs exceed the buffer capacity, the stage keeps the first pairs of the sorted list.
+(cuda_kernels/contacts/broad_phase.cuh).
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def combined_friction(rule: Array, a: Array, b: Array) -> Array:
 
 
 def combined_arm(rule: Array, a: Array, b: Array) -> Array:
-    """Return the arms of rolling or spinning friction of pairs (m), (n,). If one arm is 0, the other arm applies."""
+    """Return the arms of rolling or spinning friction of pairs (m), (n,)."""
     rule = np.where(rule == COMBINE.index("multiply"), COMBINE.index("mean"), rule)
     return np.where((a > 0.0) & (b > 0.0), combined_friction(rule, a, b), np.maximum(a, b))
 

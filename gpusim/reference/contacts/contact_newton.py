@@ -56,17 +56,14 @@ RELEASED, HELD, SLIDING = range(3)
 
 
 def contact_numbers(m: Manifolds) -> Array:
-    """Return the number of unknowns of each manifold, (n,).
-
-    The result is MOST_CONDENSED + 1 if Newton's method cannot solve the manifold's law.
-    """
+    """Return the number of unknowns of each manifold, (n,)."""
     known = m.law[:, contact_laws.FRICTION_AT] == contact_laws.COULOMB
     numbers = 3 * m.points + (m.spinning > 0.0) + 2 * (m.rolling > 0.0)
     return np.where(known, numbers, MOST_CONDENSED + 1)
 
 
 def condensed_count(w: StepBuffers) -> Array:
-    """Return the number of unknowns of each world, (num_worlds,). If it is 0, sweeps solve the contacts."""
+    """Return the number of unknowns of each world, (num_worlds,)."""
     total, joined = np.zeros(w.num_worlds, np.int64), np.zeros(w.num_worlds, bool)
     if w.touch is None or w.topology.swept.any():
         return total
@@ -133,10 +130,7 @@ class Space:
 
     @property
     def partner(self) -> Array:
-        """Return the index of the other tangential impulse or rolling torque, (K, N).
-
-        Unknowns without a partner have their own index.
-        """
+        """Return the index of the other tangential impulse or rolling torque, (K, N)."""
         return np.arange(self.kind.shape[1]) + (self.kind == FIRST) - (self.kind == SECOND)
 
 

@@ -216,10 +216,7 @@ def relative_twist(m: Manifolds, twist: Array) -> Array:
 
 
 def free_response(w: StepBuffers, m: Manifolds, split: bool) -> None:
-    """Compute the response as if no body had joints.
-
-    If ``split`` is True, split each body's mass over its overflow manifolds.
-    """
+    """Compute the response as if no body had joints."""
     units = np.broadcast_to(np.eye(6, dtype=w.real), (m.world.size, 6, 6))
     motion = side_motions(m, units)
     if split:
@@ -405,7 +402,7 @@ def slip(w: StepBuffers) -> None:
 
 
 def store(w: StepBuffers) -> None:
-    """Store the impulses in the state. For points that bounced, store zero."""
+    """Store the impulses in the state."""
     if w.touch is None:
         return
     m, s = w.touch.all, w.state.arrays
@@ -427,8 +424,7 @@ def _keep(w: StepBuffers, name: str, values: Array) -> None:
 def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array:
     """Return the normal impulse that limits friction (N s).
 
-    Compliance reduces the impulse of a rigid point, so the function increases this impulse again. ``mass`` is the
-    response along the normal. ``soft`` is True for points whose impulse is the whole load, such as springs.
+    ``mass`` is the response along the normal.
     """
     one = mass.dtype.type(1)
     share = gamma / np.where(mass > 0.0, mass, one)

@@ -1,9 +1,8 @@
 """Sweeps over manifolds: solve the impulses of their points one after another (Gauss-Seidel).
 
 A sweep handles each manifold once. The sweep first computes the twist of B relative to A at the manifold's center. From
-this twist, the sweep solves each point: first the normal impulse, then friction. If a manifold has several points, the
-sweep makes several passes over the points. Then the sweep solves the friction torques of the manifold. The sum of all
-changes is a wrench that changes the velocities of the bodies.
+this twist, the sweep solves each point: first the normal impulse, then friction. Then the sweep solves the friction
+torques of the manifold.
 
 The sweep solves all manifolds of a list (manifolds.py) from the same velocities. Two manifolds of one color never share
 a moving body. Manifolds of the overflow may share a moving body. A body with n overflow manifolds is split into n

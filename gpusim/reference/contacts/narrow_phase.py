@@ -148,7 +148,7 @@ def match_pairs(w: StepBuffers, c: ContactWork, world: Array, place: Array, old:
 
 
 def match_points(w: StepBuffers, c: ContactWork, at: tuple[Array, Array, Array], old: Array) -> None:
-    """Copy data of contact points from matching points of the previous step. Points without a match start from zero."""
+    """Copy data of contact points from matching points of the previous step."""
     state, world = w.state.arrays, at[0]
     existed = (np.arange(POINTS) < c.before_pair_points[world, old][:, None]) & (old >= 0)[:, None]
     same = existed & (c.before_contact_feature[world, old] == state["contact_feature"][at][:, None])

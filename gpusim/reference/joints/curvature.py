@@ -64,7 +64,6 @@ def midpoint_rate(w: StepBuffers, twist: Array) -> Array:
     """Return the angular velocity at the midpoint of the step, in the world frame, (num_worlds, bodies, 3).
 
     Newton passes solve I Omega - exp(-h/2 [Omega]x) l = 0 in the body frame. l = I R^T omega is the angular momentum.
-    The passes use the slope I - h/2 [l]x, which is always invertible.
     """
     back = w.rotation_real.swapaxes(-1, -2)
     momentum = matvec(w.inertia, matvec(back, twist[..., 3:]))

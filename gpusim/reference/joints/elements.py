@@ -34,10 +34,7 @@ def evaluate(w: StepBuffers) -> None:
 
 
 def track_angles(w: StepBuffers) -> None:
-    """Add full rotations to joint angles, so that each angle is as near as possible to its last value.
-
-    For fast joints, stage drift has already added the rotation of the step to the last value.
-    """
+    """Add full rotations to joint angles, so that each angle is as near as possible to its last value."""
     from gpusim.model.state import wrapped_angles
 
     if not w.topology.angle.axis.size:

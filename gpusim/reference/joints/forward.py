@@ -1,7 +1,4 @@
-"""Stage forward: the forces of the actuators, from a trial substep. The backend then discards the trial substep.
-
-The solver computes forces only as impulses of a substep.
-"""
+"""Stage forward: the forces of the actuators, from a trial substep. The backend then discards the trial substep."""
 
 from __future__ import annotations
 

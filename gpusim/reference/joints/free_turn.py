@@ -21,10 +21,7 @@ LEAST_FREE_TURN, FREE_TURN, MOST_FREE_TURNS = 0.5, 0.1, 8192
 
 
 def free_rates(w: StepBuffers, rate: Array) -> Array:
-    """Return the mean angular velocities over the step, (num_worlds, bodies, 3).
-
-    For bodies that need no division of the step, the result is ``rate``.
-    """
+    """Return the mean angular velocities over the step, (num_worlds, bodies, 3)."""
     free = w.topology.free
     if not free.any():
         return rate

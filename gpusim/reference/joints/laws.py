@@ -35,7 +35,7 @@ class ClampedTerm:
     most: Array
 
     def part(self, clamp: Array) -> tuple[Array, Array]:
-        """Return P and D of the term. ``clamp`` is CLAMP_UP or CLAMP_DOWN if the term is at a bound, else 0."""
+        """Return P and D of the term."""
         inside = clamp == 0
         bound = np.where(clamp == CLAMP_UP, self.most, -self.most)
         return np.where(inside, self.impulse, bound), np.where(inside, self.slope, 0.0)
@@ -100,7 +100,7 @@ class AxisLaw:
                 self.slope[:, at] += slope
 
     def bound(self, w: StepBuffers) -> None:
-        """Compute the velocity bounds from the position limits. Find out whether the modes of axis rows can change."""
+        """Compute the velocity bounds from the position limits."""
         lower = limit_velocity(self.lower - w.axis_position, w.h)
         upper = limit_velocity(w.axis_position - self.upper, w.h)
         self.velocity_lower = np.where(self.held_lower, LOOP_SPEED, lower)

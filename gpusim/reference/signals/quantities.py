@@ -3,8 +3,7 @@
 ``device`` is the body of a C++ function. The arguments of this function are the world ``w``, the index ``i`` of an
 element, and ``out`` for the result. ``w`` has functions that return parameters, tables and the stored state. Their
 names are in model/fields.py. The body can also call the functions of cuda_kernels/signals/observe.cuh.
-backends/codegen/observe_header.py generates the kernels' switch over all quantities. The files of actuators declare
-their quantities as ``Reading``.
+backends/codegen/observe_header.py generates the kernels' switch over all quantities.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Quantity:
     """Quantity of every element of one family (bodies, sites, ...).
 
     ``shape`` is the shape of the value for one element. ``read`` takes the indices (n,) of elements and returns
-    (num_worlds, n, *shape). ``device`` reads one element of one world.
+    (num_worlds, n, *shape).
     """
 
     name: str

@@ -17,7 +17,6 @@ class ColorBatch:
     """Constraints of one color, or the constraints without a color (overflow), in the current substep.
 
     ``bodies`` is (n, slots), and Jacobians are (worlds, n, block, slots * 6). ``mass_jacobian`` includes this split.
-    ``load`` is None if the constraints have a color.
     """
 
     constraints: Array

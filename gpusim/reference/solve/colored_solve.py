@@ -121,7 +121,7 @@ def _sweep_batches(w: StepBuffers, batches: list[ColorBatch], mode: Array) -> Ar
 
 
 def sweep_joints(w: StepBuffers, live: Array) -> Array:
-    """Sweep once over the joints of ``live`` worlds. Return their greatest impulse change, and 0 for other worlds."""
+    """Sweep once over the joints of ``live`` worlds."""
     before, w.active = (w.solved, w.twist), live[:, None]
     change = _sweep_batches(w, w.batches, w.mode)
     pick = live[:, None, None]
@@ -232,7 +232,7 @@ def _wide(blocks: Array) -> Array:
 
 
 def _axis_steps(w: StepBuffers, batch: ColorBatch, product: Array) -> list[AxisStep]:
-    """Return the axis rows in steps. Step k contains the k-th axis row of every constraint that has one."""
+    """Return the axis rows in steps."""
     owner, place = w.layout.axis_constraint, w.layout.axis_place
     position = np.full(w.topology.num_constraints, -1)
     position[batch.constraints] = np.arange(batch.constraints.size)

@@ -81,7 +81,7 @@ class Rows:
         self.floor = LEAST_SLOPE[w.real] / self.response
 
     def fill(self, w: StepBuffers, mode: Array) -> None:
-        """Write the axis rows. Sticking and stopped rows are rigid, and all other rows are compliant."""
+        """Write the axis rows."""
         impulse, slope = w.law.total(mode)
         contact = mode & CONTACT_BITS
         rigid = contact >= STICK
@@ -149,8 +149,6 @@ class Passes:
 
     def guard(self, w: StepBuffers, energy: Array, plain: Array) -> None:
         """Store the solution of the first pass.
-
-        If refreshes diverge, restore this solution or remove the joint impulses.
 
         Args:
             w: work arrays of the substep.

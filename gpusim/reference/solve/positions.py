@@ -28,7 +28,7 @@ MOST_CORRECTIONS, CLOSED, OPEN, APART, CLOSING_SHARE = 8, 1e-5, 2e-4, 1e-2, 0.9
 
 
 def correct_direct(w: StepBuffers) -> None:
-    """Correct all rigid rows at once. Without loops, skip worlds whose velocity solve did not converge."""
+    """Correct all rigid rows at once."""
     t = w.topology
     if t.loops.any():
         return _close_loops(w)
