@@ -120,11 +120,7 @@ class Result:
     kernels: list[Kernel] = field(default_factory=list)
     accesses: dict[str, int] = field(default_factory=dict)
     spills: int = 0
-    """Spills of all its functions, bytes: registers that do not fit, and those that a function saves for its caller.
-
-    The figure is not per kernel: the log has some functions before the kernels that call them, and parts have no
-    kernels.
-    """
+    """Spills of all its functions, bytes: registers that do not fit, and those that a function saves for its caller."""
     error: str = ""
     cubin: bytes = b""
     """Cubin of a variant with linked parts, or of a part."""
@@ -149,7 +145,7 @@ class Job:
     full: bool = False
     """Whether ptxas runs as for users."""
     options: tuple[str, ...] = ()
-    """Options of NVRTC. Linked parts have some."""
+    """Options of NVRTC."""
     outer: tuple[str, ...] = ()
     """Functions of other parts."""
     nvrtc: int = NVRTC_MAJOR

@@ -12,7 +12,7 @@ from unittest import mock
 
 WORLDS = 3
 SIZED = "sized"
-"""Fused, in a build with the model's sizes, as for many worlds."""
+"""Fused launch with the model's sizes as constants."""
 Case = tuple[str, str, str, str]
 """A model (a scene, or one of MODELS), number type, solver and launch."""
 LAUNCHES: tuple[Case, ...] = (
@@ -28,10 +28,7 @@ LAUNCHES: tuple[Case, ...] = (
     ("walker", "float32", "direct", SIZED),
     ("boom_crane", "float32", "direct", SIZED),
 )
-"""The cases that must work first: joints, contacts and both, fused and staged, by both solvers.
-
-Of the first two one works in global memory, one in shared memory. The same holds for the last two.
-"""
+"""Cases of the first launches."""
 PAIRS: tuple[tuple[Case, Case], ...] = ((LAUNCHES[0], LAUNCHES[2]), (LAUNCHES[1], LAUNCHES[3]))
 """Two models with one build and different sizes, in global and in shared memory.
 

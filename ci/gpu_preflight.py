@@ -35,7 +35,7 @@ COMPARED = {"num_worlds": 3}
 COMPARED_STEPS = 20
 LANES = (4, 8, 16, 32)
 WARPS = (16, 8, 4)
-"""Warps per multiprocessor for slabs in global memory. Shared memory limits them by itself."""
+"""Warps per multiprocessor for slabs in global memory."""
 LEAST_BLOCK = 64
 TIMED_STEPS, TIMES = 10, 3
 

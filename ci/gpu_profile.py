@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 PROFILED = {"many_worlds": ("boom with cylinder", "standing biped"), "humanoid": ("humanoid lying",), "pile_100000": ()}
-"""Cases by workload, empty for the whole workload. The profile takes the most worlds of each."""
+"""Cases by workload, empty for the whole workload."""
 STEPS = 10
 NSIGHT = "ncu"
 SECTIONS = ("SpeedOfLight", "Occupancy", "WarpStateStats", "MemoryWorkloadAnalysis")

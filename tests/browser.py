@@ -23,9 +23,7 @@ OPTIONS = (
     *("--disable-background-networking", "--disable-component-update", "--no-default-browser-check"),
 )
 PATIENCE = 240.0
-"""How long a page may take, s: WebGL runs on the processor here."""
 INACTIVE = "Not attached to an active page"
-"""Error of a picture while a busy browser replaces the empty page by that of the address."""
 
 
 def require_browser() -> str:

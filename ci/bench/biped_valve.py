@@ -62,7 +62,7 @@ BARS: dict[str, tuple[str, Callable[[float], bool]]] = {
 }
 """Columns and what they are to be."""
 WEAKER = ("friction 15 N m", "friction 20 N m", "110 degrees, radius 0.2 m, 10 mm farther", "without feedback")
-"""Cases that show where it ends."""
+"""Cases that may miss a limit."""
 
 
 def turned(given: dict[str, Any]) -> dict[str, float]:

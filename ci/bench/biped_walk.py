@@ -52,7 +52,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 FIGURES = ("off_end_mm", "late_ms", "slip_mm", "lean_deg", "load", "gap_mm")
 FALLEN = 0.5
-"""Height of a pelvis that is down, m."""
+"""Height of the pelvis below which the robot has fallen, m."""
 
 
 def vary(sim: gpusim.Simulation, worlds: int) -> None:

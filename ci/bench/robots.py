@@ -75,10 +75,10 @@ CASES = tuple(itertools.product((True, False), (1e-3, 5e-3), ("direct", "colored
 """Self collisions, step size (s), solver."""
 HEIGHT = 0.1
 FALL = 1.0
-"""Robots lie after that time, s: the tallest one needs 0.8 s to tip over."""
+"""Time after which robots lie on the ground, s."""
 GREATEST_SPEED, GREATEST_GAP = 5.0, 1e-3
 LOOK = 0.01
-"""Time between two looks at the speeds, s; gaps are looked at every second time, contacts every tenth."""
+"""Time between two samples of the speeds, s."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

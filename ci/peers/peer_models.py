@@ -21,7 +21,7 @@ LINKS, LENGTH, MASS = 10, 0.2, 0.1
 ACROSS = MASS * LENGTH**2 / 12.0
 ALONG = 0.01 * ACROSS
 HUMANOID_PLACES = 24, 72
-"""As in mujoco_warp's own benchmark. A humanoid on its back has 7 contacts, 32 rows."""
+"""As in mujoco_warp's own benchmark."""
 GYMNASIUM = 'integrator="RK4" iterations="50" solver="PGS"'
 
 

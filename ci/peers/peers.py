@@ -131,4 +131,4 @@ PEERS: dict[str, Callable[[Options, Sequence[PeerModel]], Iterator[PeerCase]]] =
     "mujoco": mujoco_peers.mujoco,
     "pybullet": _pybullet,
 }
-"""Functions that make the cases of a peer, by package name. GPU peers first, because the others take minutes."""
+"""Functions that make the cases of a peer, by package name."""

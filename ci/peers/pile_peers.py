@@ -19,9 +19,9 @@ from gpusim.bench.piles import Heap
 from gpusim.bench.runner import Options
 
 MUJOCO_BOXES = 1000
-"""Maximum number of boxes for MuJoCo. A step of a larger pile takes many seconds and much memory."""
+"""Maximum number of boxes for MuJoCo."""
 LONGEST_SETTLE = 20.0
-"""Maximum time for settling a pile, s. The note says if it was reached."""
+"""Maximum time for settling a pile, s."""
 PROFILED = 10
 
 

@@ -47,8 +47,7 @@ from gpusim.bench.workloads import Case, chosen_cases  # noqa: E402
 
 WORLDS = 8192
 CACHES = (4096, 6144, 7475, 28672)
-"""Bytes per world: L1 over the worlds of a multiprocessor, L2 of an H100 and of an H200 over 8192 worlds, and L1 over a
-quarter of the worlds."""
+"""Cache sizes, bytes per world."""
 CASES = {
     "boom": ("many_worlds", "boom with cylinder"),
     "chain": ("many_worlds", "chain of 10 joints"),

@@ -21,7 +21,7 @@ from gpusim.solver.launch_plan import Launch
 Runner = Callable[[list[Launch]], None]
 Times = dict[str, float]
 BUSY_BYTES = 128 << 20
-"""Number of bytes that a GPU writes in about 50 us. A kernel launch in Python takes this time."""
+"""Number of bytes that a GPU writes in about 50 us."""
 
 
 def can_profile(sim: Any) -> bool:

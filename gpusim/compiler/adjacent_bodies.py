@@ -9,7 +9,7 @@ from gpusim.description.joint_kinds import joint_type
 from gpusim.description.specs import WORLD, JointSpec
 
 MOST_BETWEEN = 5
-"""Maximum number of bodies without shapes between two neighbors. A MuJoCo body with six joints needs five."""
+"""Maximum number of bodies without shapes between two neighbors."""
 
 
 def joined_bodies(joints: Sequence[JointSpec], shaped: Collection[int]) -> set[tuple[int, int]]:

@@ -25,7 +25,7 @@ MATERIAL_NUMBERS = 2
 # Up to this many pairs, one thread colors them in sequence, even on a GPU.
 MOST_IN_TURN = 1000
 PARTS = 256
-"""Number of parts into which the kernels split a list. The kernels sum the parts in parallel."""
+"""Number of parts into which the kernels split a list."""
 LARGE, MOST_WALKED = 32, 1000
 """In models with more than MOST_WALKED shapes, several threads search the pairs of each shape that is larger than a
 grid cell. LARGE is the maximum number of such shapes."""

@@ -126,7 +126,7 @@ class CouplingTable:
     start: Array
     """(n + 1,) index of the first term of each row."""
     element: Array
-    """(terms,) element of each term. The next two arrays also have one entry per term."""
+    """(terms,) element of each term."""
     factor: Array
     slot: Array
     """(terms, 2) slots of the element's bodies a and b in the constraint."""

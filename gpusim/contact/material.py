@@ -13,8 +13,7 @@ from gpusim.contact.law import ContactLaw
 
 _NOT_NEGATIVE = ("friction", "rolling_friction", "spinning_friction")
 COMBINE = ("mean", "min", "multiply", "max")
-"""Rules that combine the friction of two materials. Kernels use the index of a rule. If two materials' rules differ,
-the later one applies."""
+"""Rules that combine the friction of two materials. If two materials' rules differ, the later one applies."""
 GREATEST_PRIORITY = 1_000_000
 
 

@@ -32,7 +32,7 @@ _POLL = 1e-3
 _CONNECTS_WITHIN = 1.0
 """A bridge warns if it finds no router within this time, s."""
 _MOST_WAITING = 1000
-"""Maximum number of messages in the queue. The queue drops older messages."""
+"""Maximum number of messages in the queue."""
 
 
 class RosBridge:

@@ -273,8 +273,7 @@ class ActuatorType:
     """Builder parameters that are indices of elements, or that are points or directions in a body frame."""
     variables: ClassVar[tuple[StateVariable, ...]] = ()
     voids: ClassVar[Mapping[str, int]] = {}
-    """State variables that are volumes of voids in oil (m3). Each name maps to the number of the first actuator's void.
-    ``void_peak`` stores these numbers."""
+    """State variables that are volumes of voids in oil (m3)."""
     jumps_from: ClassVar[float] = 0.0
     """Joint speed (m/s or rad/s) above which a prescribed motion is a ``jump``. 0 if the kind prescribes no motion."""
     commands: ClassVar[tuple[str, ...]] = ()
@@ -285,7 +284,7 @@ class ActuatorType:
     """Picture in the viewer. "coil" and "barrel_and_rod" need the parameters ``body_a``, ``point_a``, ``body_b`` and
     ``point_b``. "motor_can" and "torsion_coil" need ``joint``. None if the kind has no picture."""
     nonlinear: ClassVar[bool] = False
-    """True if the law is nonlinear in the row velocity. P and D then depend on an estimate of this velocity."""
+    """True if the law is nonlinear in the row velocity."""
     clamped: ClassVar[bool] = False
     """True if the kind may add a term with its own limit. In Python, the kind calls ``StepBuffers.add_clamped_law``.
     Kernels set ``own.clamped_impulse``, ``own.clamped_slope`` and ``own.clamped_bound`` (``ActuatorTerm``)."""

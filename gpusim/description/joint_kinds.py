@@ -187,9 +187,9 @@ class JointType(ABC):
     holds: ClassVar[bool] = True
     """False if the joint locks no motion between its bodies, such as a free joint or a bushing."""
     bears: ClassVar[bool] = True
-    """False if the joint bears no load. Such a joint cannot have a force sensor."""
+    """False if the joint bears no load."""
     welds: ClassVar[bool] = False
-    """True if the joint merges its bodies into one rigid part. Other joints of either body then act on this part."""
+    """True if the joint merges its bodies into one rigid part."""
     pulls: ClassVar[bool] = False
     """True if a tension acts along the joint's only coordinate. The limits of this coordinate are lengths that can
     change (model/ropes.py)."""

@@ -21,10 +21,7 @@ from gpusim import validate
 FREE_DROP = 3e5
 """Pressure drop at which a drive's check valve passes the full flow of its spool, Pa."""
 LAMINAR = 2e5
-"""Pressure drop below which the valves of drives are laminar, Pa.
-
-A smaller value slows the implicit solve of small volumes.
-"""
+"""Pressure drop below which the valves of drives are laminar, Pa."""
 RETURN = 4e5
 """Absolute pressure of the return line, Pa. It prevents cavitation."""
 MOST_PRESSURE, HALVINGS = 1e9, 80

@@ -19,7 +19,7 @@ STIFFNESS, MOST_ROUNDS, MOST_STEPS = 1e3, 12, 50
 CLOSED = 1e-12
 """Errors of lengths and gaps at which the iteration ends, in pitches."""
 EXACT, OVERLAP = 1e-10, 1e-7
-"""Accepted errors of lengths and gaps, in pitches. At the ends of links, contact changes with round-off."""
+"""Accepted errors of lengths and gaps, in pitches."""
 LEVEL = 1e-11
 """Maximum gradient of the merit function at convergence."""
 TOUCHING = 1e-6

@@ -41,11 +41,11 @@ from gpusim.machines.track_record import Track
 from gpusim.transform import Transform
 
 CLEARANCE = 1e-6
-"""Initial gap (m) between wheels and shoes. It must be less than ``SolverConfig.contact_slop``."""
+"""Initial gap (m) between wheels and shoes."""
 BUSHING = 0.17
 """Radius of the round part of a shoe about its pin, relative to the pitch."""
 SWINGING = 60.0
-"""Default damping of a pin (1/s). The code multiplies it by the mass of a shoe and the square of the pitch."""
+"""Default damping of a pin (1/s)."""
 LYING = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
 
 

@@ -22,8 +22,7 @@ SYMMETRIC = 1e-3
 LEAST_SPIN = 0.05
 """Rotation of a rotor in a substep above which the solver starts with predicted impulses (rad)."""
 MOST_NUTATION = 1.0
-"""Greatest n of a rotor. Above this value, the passes do not converge, and the solver scales the bias down as for other
-bodies. The spin and the energy then drift while the axis rotates."""
+"""Greatest n of a rotor."""
 LEAST_SWING = 1e-3
 """Rotation of the axis in a substep above which gpusim reports a rotor that is too fast (rad)."""
 PASSES = 10

@@ -15,7 +15,7 @@ from gpusim.typing import Array
 
 DEVICE, WARP = 0, 32
 MOST_THREADS = 1 << 16
-"""Maximum number of threads of a launch. Each thread has its own memory and handles several worlds if necessary."""
+"""Maximum number of threads of a launch."""
 
 
 class CudaSolver(KernelSolver):

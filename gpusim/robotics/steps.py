@@ -32,10 +32,9 @@ OWN_CURVATURE = 0.1
 KEPT_CURVATURE = 0.25
 """Factor of |y| |column| in the damping D of a level, for rows of higher levels."""
 RAISED, LOWERED, MAX_CAUTION = 2.0, 0.95, 64.0
-"""Caution is a factor on both terms of D. RAISED multiplies it after a step that reverses the last step, and LOWERED
-after any other step. MAX_CAUTION is its maximum."""
+"""Factors on the damping after a step that reverses the last step and after other steps, and their maximum."""
 MAX_PASSES = 4
-"""Maximum number of solves per step. Each solve holds the coordinates that exceeded a limit in the previous one."""
+"""Maximum number of solves per step."""
 LEAK, LEAK_SHARE = 1e-2, 0.5
 """Error (m and rad) that a level may cause in higher levels, and share of their improvement that it may undo."""
 FINISHING, FINER = 2, 1e-4

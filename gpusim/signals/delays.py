@@ -37,7 +37,7 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 LABEL = "delays of commands"
-"""Label of the program. Labels of diagrams have no spaces."""
+"""Label of the program."""
 LONGEST = 10_000
 """Maximum delay (steps)."""
 _NEXT = HEAD

@@ -53,7 +53,7 @@ class Signal:
     at: tuple[int, ...] = ()
     target: Target | None = None
     kept: tuple[str, tuple[int, ...]] | None = None
-    """Name and columns of the state array with the value. Only for values that programs store."""
+    """Name and columns of the state array with the value."""
     shared: tuple[SharedWriter, str] | None = None
     """For actuator parameters: writer of all parameters of the actuator, and name of this parameter."""
 

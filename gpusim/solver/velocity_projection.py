@@ -23,7 +23,7 @@ from gpusim.solver.assembly import AssemblyReport, by_label
 from gpusim.typing import Array
 
 PASSES = 3
-"""Number of passes of the solve. Later passes correct the round-off of the first pass."""
+"""Number of passes of the solve."""
 LEAST_SHARE = 1e-11
 """Singular values below this share of the greatest singular value belong to redundant rows."""
 

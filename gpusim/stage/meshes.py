@@ -55,9 +55,9 @@ class MeshSource:
     round: bool = field(default=True, compare=False)
     """Whether the number of segments changes the mesh."""
     open: bool = field(default=False, compare=False)
-    """Whether the mesh is open. Both sides of its triangles are then drawn."""
+    """Whether the mesh is open."""
     texture: Texture | None = field(default=None, compare=False)
-    """Texture of the surface. It is part of the key."""
+    """Texture of the surface."""
     colored: bool = field(default=False, compare=False)
     """Whether the vertices have colors."""
 

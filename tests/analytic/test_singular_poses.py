@@ -9,9 +9,7 @@ from gpusim import ModelBuilder, Simulation, Transform
 from gpusim.scene import load_scene
 
 STEPS = (0.9, 0.9125, 0.9625, 0.9725, 0.9975, 1.0125, 1.0775, 1.0925, 1.1127098081)
-"""ms."""
 ENERGY = 6e-4
-"""J at 1 ms; goes with the square of the step."""
 pytestmark = pytest.mark.native
 
 

@@ -16,7 +16,6 @@ _DOCS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.
 PAGES = ["README.md", "CONTRIBUTING.md", *_DOCS]
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _SHELL = ("gpusim ", "pip ", "pytest", "python", "ci/", "GPUSIM_")
-"""How typed lines begin."""
 
 
 def text_of(page: str) -> str:

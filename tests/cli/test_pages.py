@@ -37,7 +37,6 @@ PARSED = {
     "gpusim render hydraulic_lift --policy lift.npz": "needs a policy (tests/unit/envs/test_policies.py)",
     "gpusim render chain --out chain.mp4": "a film of 10 s (the other films are drawn)",
 }
-"""Beginnings of commands of gpusim that are not run, and why."""
 OTHERS = {
     "pip install": "installs",
     "python3 -m venv": "makes an environment",
@@ -54,17 +53,13 @@ OTHERS = {
     "python -m mkdocs build": "builds the site (ci/run_tests.sh)",
     "python ci/mutants.py": "runs tests in a copy (tests/unit/test_mutants.py)",
 }
-"""Beginnings of other commands, and why they are not run; files that they name are looked for."""
 SMALL = ["--size", "64x36", "--quality", "software"]
 FEW_FRAMES = [*SMALL, "--fps", "2"]
-"""Of pictures and of films, added to what is printed: what draws here has no GPU."""
 SHORTER = {"gpusim run chain": "1", "gpusim run pile": "0.3", "gpusim render pile --duration": "0.5"}
-"""Seconds that long runs are cut to."""
 ELSEWHERE = {
     "docs/architecture.md": "tests/unit/test_architecture_page.py",
     "docs/own_actuator.md": "tests/unit/test_own_actuator.py",
 }
-"""Pages whose blocks another test runs, and compares with what they say."""
 NOT_RUN = {
     'backend="cuda"': "needs a GPU and PyTorch",
     "with Window(": "opens a window",
@@ -72,7 +67,6 @@ NOT_RUN = {
     "RecordVideo(": "draws (tests/unit/envs/test_films.py)",
     **({} if find_spec("torch") else {"import torch": "needs PyTorch"}),
 }
-"""Words of blocks that are compiled alone, and why."""
 PICTURES = ("Offscreen(", "gpusim render")
 
 

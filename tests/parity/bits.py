@@ -16,22 +16,16 @@ from gpusim.scene import Scene, list_scenes, load_scene
 
 STEPS, HEAP_STEPS, PIECE = 500, 60, 50
 MANY_STEPS, HEAP_MANY_STEPS = 200, 15
-"""Of 64 worlds."""
 HEAP = 10
-"""A scene of more shapes is a heap."""
 WORLDS = 4
 SCENES = sorted(list_scenes())
 COMBINATIONS = [(dtype, solver) for dtype in ("float64", "float32") for solver in ("direct", "colored")]
 State = dict[str, np.ndarray]
 HEAPS = ("mecanum_vehicle", "omni_vehicle", "pile", "pyramid")
-"""Of many shapes, solved side by side by vectors, in builds of their own."""
 LARGE = ("rtk_m",)
-"""Heaps too large for 64 worlds at once."""
 ELSEWHERE = ("excavator",)
-"""Bits of its worlds, of the same build as rtk_m's: tests/unit/machines/test_excavator.py."""
 CONTACTS = ("card_house", "krt100m", "rattleback", "slope", "tippe_top")
 SLOW = dict.fromkeys((*CONTACTS, *HEAPS, *LARGE), 0) | {"rattleback": 1}
-"""Scenes whose kernels take long to compile, and the first of the two combinations that they keep."""
 Case = tuple[str, str, str]
 
 

@@ -34,7 +34,6 @@ class Outcome:
     expected: Array
     got: Array
     inputs: dict[str, Made]
-    """What the stage was given."""
 
 
 def make_pair(seed: int, dtype: str, **config: Any) -> tuple[Simulation, Simulation]:

@@ -17,7 +17,6 @@ from gpusim.model.state import State
 
 COORDINATES = {"revolute": 1, "prismatic": 1, "cylindrical": 2, "ball": 3, "universal": 2, "planar": 3, "fixed": 0}
 SEVERAL_AXES = (20, 24)
-"""Seeds whose first bodies hang on joints of several axes."""
 SEEDS = (*range(20), *SEVERAL_AXES)
 
 

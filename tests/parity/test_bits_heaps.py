@@ -7,7 +7,6 @@ from .bits import HEAPS, LARGE, Runner, cases, check_64_worlds, check_neighbors,
 
 pytestmark = [pytest.mark.nightly, pytest.mark.native]
 ROOM = {"slots": 8, "coupled": True}
-"""What rtk_m's builds have: the longest of all sums of coordinates, rounded up, and laws over several axes."""
 GUEST = "mecanum_vehicle"
 
 

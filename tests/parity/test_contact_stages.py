@@ -34,7 +34,6 @@ NAMES = (
 )  # fmt: skip
 TOLERANCE = {"float64": 1e-11, "float32": 3e-5}
 FLOOR = {"float64": 1e-5, "float32": 1e-3}
-"""Smallest number that a difference is measured by; else the greatest in the array."""
 MADE: dict[str, str] = {
     "prepare_contacts": "frame arm friction rolling spinning restitution torque shear offset mass impulse gap push "
     "push_yield "
@@ -44,15 +43,12 @@ MADE: dict[str, str] = {
     "drift": "slip arm_before age",
     "relax": "bias gamma impact impulse torque shear",
 }
-"""Parts of the records that a stage makes."""
 WRITTEN = {
     "prepare_contacts": "arm response offset mass gap push push_yield impact passes",
     "solve": "bias gamma impact push pushed carried inverse_mass",
     "relax": "inverse_mass",
 }
-"""Those that it makes without having read them."""
 KEPT = ("contact_age", "contact_arm", "contact_impulse", "contact_slip", "pair_force", "pair_torque")
-"""What the state takes back of the records, for points that exist."""
 UPDATES = {
     "color_contacts": "pair_points",
     "prepare_contacts": "pair_guess",

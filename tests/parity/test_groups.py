@@ -29,7 +29,6 @@ from .test_team import leg
 pytestmark = pytest.mark.native
 
 WORLDS = 19
-"""Two whole groups of eight and a part of one; four and a part of four."""
 
 
 def states(model: Model, seed: int = 3, steps: int = 60, worlds: int = WORLDS, **options: Any) -> dict[str, Any]:

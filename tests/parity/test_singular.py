@@ -17,9 +17,7 @@ from .test_stages import check, difference, scale
 pytestmark = pytest.mark.native
 
 STEPS = {"alone": 1.0125e-3, "ball": 1.0125e-3, "wall": 0.91e-3}
-"""Step sizes that meet a pose within 1.3 s, s."""
 AMPLIFIED = 1e-5
-"""Rounding, over the weakness of such a pose."""
 
 
 def four_bar(name: str) -> Model:

@@ -110,4 +110,3 @@ _ENTRIES = (
     ),
 )
 KNOWN = {(name, setting): reason for reason, name, settings in _ENTRIES for setting in settings.split()}
-"""Reason of each (set-up, setting) that breaks."""

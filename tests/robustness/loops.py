@@ -12,7 +12,6 @@ from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
 Vector = tuple[float, float, float]
 AXES = ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0))
 GAP = 1e-4
-"""m, what joints of a machine that can move may part at most."""
 
 
 @dataclass

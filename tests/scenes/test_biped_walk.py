@@ -18,7 +18,6 @@ from tests.scenes.runs import recorded
 
 STRIDE = 5
 SHORT = 2
-"""Steps on flat ground."""
 WAYS: dict[str, dict[str, Any]] = {
     "board unseen": {"seen": False},
     "pushed ahead": {"side": 0.0},

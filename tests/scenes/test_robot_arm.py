@@ -19,7 +19,6 @@ from gpusim.viewer.operator import Operator
 from tests.scenes.runs import recorded
 
 STRIDE = 5
-"""Every so many steps are recorded; 1 is not of the other rates."""
 CASES: dict[str, dict[str, Any]] = {
     "plain": {},
     "pid": {"control": "pid"},

@@ -25,9 +25,7 @@ from .test_snapshots import builder
 
 ROOT = Path(__file__).parents[2]
 EVERYTHING = "everything"
-"""Name of the machine below, for :func:`continued`."""
 WRITTEN = ("mass", "damping", "friction", "supply_pressure", "kp", "stall_torque", "stiffness", "delay")
-"""Last words of the parameters that differ between worlds."""
 
 
 def everything(contacts: bool = True) -> gpusim.ModelBuilder:

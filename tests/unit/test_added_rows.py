@@ -23,7 +23,6 @@ VALUES: dict[str, Any] = {
     "joint.knee.armature": (0.02, 0.1, 0.3), "joint.wrist.limit_upper_0": (0.3, 0.2, 0.1),
     "joint.socket.damping_2": (0.0, 0.2, 0.1),
 }  # fmt: skip
-"""In the last world the hinge is not damped, in the second the wrist has no friction: zeros beside others."""
 
 
 def tree(contacts: bool = False, **early: Any) -> ModelBuilder:

@@ -24,9 +24,7 @@ INNER = [
     if p.is_dir()
 ]
 FOLDERS = ("", "gpusim/", "gpusim/reference/", "gpusim/backends/", "cuda_kernels/", *INNER)
-"""From where the page names files."""
 MADE = {"order.cuh", "entries.cuh", "compile_commands.json"}
-"""Files that are generated."""
 
 
 def table(head: str) -> dict[str, list[str]]:

@@ -40,7 +40,6 @@ WRONG = {
     12: 'Missing positional argument "radius"',
 }
 _PATHS = ("PYTHONPATH", "MYPYPATH")
-"""What would show mypy the checkout itself."""
 
 
 @pytest.fixture(scope="module")

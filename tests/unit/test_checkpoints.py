@@ -29,7 +29,6 @@ SLOW_ON_NUMPY = (
     *("biped_valve", "biped_walk", "card_house", "excavator", "krt100m", "mecanum_vehicle", "omni_vehicle", "pile"),
     *("pyramid", "rtk_m"),
 )
-"""Scenes with many contacts, whose pairs NumPy takes one after another: one world, a few steps and iterations."""
 
 
 def pendulum(

@@ -18,7 +18,6 @@ from .machine import machine
 BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
 SOLVERS = ("direct", "colored")
 RANGES = {"motor": (-1, 1), "lift": (-1, 1), "lift.brake": (0, 1), "brake": (0, 1), "wheel": (-2, 7)}
-"""Of commands that have one."""
 FREE = ("servo", "push", "effort")
 
 

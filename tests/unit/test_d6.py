@@ -26,7 +26,6 @@ INERTIA = np.diag([0.05, 0.11, 0.08])
 ARMATURE, DAMPING, STIFFNESS = np.array([0.02, 0.03, 0.01]), np.array([0.02, 0.0, 0.01]), np.array([0.4, 0.9, 0.2])
 START, RATES = np.array([0.3, -0.5, 1.2]), np.array([1.5, 0.8, -2.0])
 AXES = {1: np.eye(3), -1: np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])}
-"""Right- and left-handed."""
 
 
 def turn(axis: np.ndarray, angle: float) -> np.ndarray:

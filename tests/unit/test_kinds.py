@@ -23,7 +23,6 @@ from gpusim.shapes.box import Box
 
 PACKAGE = Path(gpusim.__file__).parent
 OUTSIDE = ("viewer", "scenes", "cuda_kernels", "importers", "exporters", "lint")
-"""Pictures; models; kernels; the kinds of other formats; and what MuJoCo has no word for."""
 
 
 def homes() -> dict[str, set[str]]:

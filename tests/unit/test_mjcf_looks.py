@@ -171,7 +171,6 @@ PLANES = {
     ("0 0 1", "paint"): (1.0, 0.5, "b", "y"),
     ("4 2 1", "paint"): (0.25, 0.25, "y", "b"),
 }
-"""Size and material of a plane: repeats per m, and colors below the middle to the left and right, as in MuJoCo."""
 
 
 @pytest.mark.parametrize(("size", "material"), PLANES)

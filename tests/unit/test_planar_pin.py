@@ -12,7 +12,6 @@ from .helpers import Transform as T
 
 Y = (0.0, 1.0, 0.0)
 PINS = np.array([(0, 0, 0), (0.2, 0, 0.8), (1.3, 0, 1.1), (1.5, 0, 0)], dtype=float)
-"""Of the frame and the crank, the coupler, the rocker and the frame again, m."""
 
 
 def four_bar(closed_by: str, **closing: Any) -> ModelBuilder:

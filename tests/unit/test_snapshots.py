@@ -19,7 +19,6 @@ from .machine import machine
 BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
 WORLDS = 3
 ROW = "joint.rod.damping"
-"""The rod's joint has no row before this is written."""
 
 
 def builder(contacts: bool = False, mass: float = 1.0) -> ModelBuilder:

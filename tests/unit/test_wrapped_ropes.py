@@ -18,7 +18,6 @@ from tests.message_snapshot import naming
 from .helpers import NO_GRAVITY, G, ball_body, both_backends, simulate
 
 ACROSS = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * np.pi)
-"""Frame whose z axis lies along y: drums whose ropes hang in the x-z plane."""
 ABOVE = (0.0, 0.0, 50.0)
 RADIUS = 0.3
 

@@ -29,7 +29,6 @@ GIVEN: dict[str, Any] = {
 }  # fmt: skip
 
 SIZE = 7
-"""Elements of ``machine``."""
 
 
 def machine() -> ModelBuilder:

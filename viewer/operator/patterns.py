@@ -42,7 +42,7 @@ PATTERNS: dict[str, tuple[Lever, ...]] = {
     "iso": (_SWING, Lever("stick", "left_y", ("S", "W")), Lever("boom", "right_y", ("K", "I")), _BUCKET),
     "sae": (_SWING, Lever("boom", "left_y", ("S", "W")), Lever("stick", "right_y", ("K", "I")), _BUCKET),
 }
-"""Pattern name -> lever axes. The first key of an axis is for left or back. Source: ISO 10968 and SAE J1177."""
+"""Pattern name -> lever axes. Source: ISO 10968 and SAE J1177."""
 
 WHEELED = "wheeled"
 """Name of the pattern of wheeled vehicles."""

@@ -28,7 +28,7 @@ _CONTACT_STAGES = (*schedule.CONTACTS, schedule.PREPARE_CONTACTS)
 CONTACT_PHASES = {phase.name for stage in _CONTACT_STAGES for phase, _ in phases(stage)} | {
     part.joined for stage in _CONTACT_STAGES for part in walk(stage) if isinstance(part, If) and part.joined
 }
-"""Phases that find contacts. On a GPU, the kernels of these phases are a separate build that compiles in parallel."""
+"""Phases that find contacts."""
 _ALL: tuple[Node, ...] = (*schedule.STEP, schedule.FORWARD, schedule.POSE)
 
 

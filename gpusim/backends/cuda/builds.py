@@ -28,7 +28,7 @@ from gpusim.backends.cuda.link import LinkError, link_cubins, load_linker
 ENVIRONMENT = "GPUSIM_CUDA_BUILD"
 WAYS = ("auto", "full", "quick")
 _LARGE = ("fused.cu", "staged.cu", "signals.cu")
-"""Sources with slow full builds. The backend starts with quick builds of these sources."""
+"""Sources with slow full builds."""
 
 
 def way_of_building() -> str:

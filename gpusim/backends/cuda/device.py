@@ -10,11 +10,11 @@ from gpusim.errors import ModelError
 
 WARP = 32
 _MOST_THREADS = 256
-"""Maximum number of threads of a block with a single world. The compiler assumes this limit."""
+"""Maximum number of threads of a block with a single world."""
 _BLOCK = 64
 """Number of threads of a block with several worlds."""
 _RESIDENT_THREADS = 512
-"""Number of resident threads of a multiprocessor. The registers of the fused kernel limit this number."""
+"""Number of resident threads of a multiprocessor."""
 _FEWEST_WARPS = 4
 """Minimum number of warps per multiprocessor for which shared memory is faster than global memory."""
 _FEWEST_LANES = 4

@@ -31,7 +31,7 @@ SEAM_FACE = 5e-3
 SEAM_STEEP = 0.1
 """Sine of the angle by which to turn a leaning normal before the check, because SEAM_FACE hides smaller angles."""
 SEAM_STAYS, SEAM_GOES, SEAM_TURNS = 0, 1, 1 << POINTS
-"""Whether a manifold stays, goes, or gets a face's normal. pair_seam marks the last case for each side by a bit."""
+"""Results of the seam check: a manifold stays, goes, or gets a face's normal."""
 CONSTANTS = {
     "SEAM_LEAN": SEAM_LEAN, "SEAM_LOOK": SEAM_LOOK, "SEAM_FACE": SEAM_FACE, "SEAM_STEEP": SEAM_STEEP,
     "SEAM_CONE": SEAM_CONE, "SEAM_STAYS": SEAM_STAYS, "SEAM_GOES": SEAM_GOES, "SEAM_TURNS": SEAM_TURNS,

@@ -77,7 +77,7 @@ SIM = (
         _state("pair_peak"), "*out = *w.pair_peak();",
     ),
 )  # fmt: skip
-"""Quantities of a whole world. They ignore the index."""
+"""Quantities of a whole world."""
 
 
 def _origin(now: StateReader, i: Array) -> Array:
@@ -354,7 +354,7 @@ RAY = (
         _cast(lambda casts: casts.normal), "copy3(c.normal, out);",
     ),
 )  # fmt: skip
-"""Quantities of a ray of a sensor. In ``device``, ``c`` is the ray (cuda_kernels/rays.cu)."""
+"""Quantities of a ray of a sensor."""
 
 
 def reading(kind: str, declared: Reading) -> Quantity:

@@ -15,7 +15,6 @@ SLOPE = 0.1
 ROLLERS, RATE = 8, 5.0
 LYING = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
 SLOP = 1e-9
-"""Gaps below it stay as they are, m."""
 
 
 @pytest.mark.nightly

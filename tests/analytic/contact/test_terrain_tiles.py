@@ -8,9 +8,7 @@ from gpusim.typing import Array
 
 CELL, COLUMNS = 0.25, 21
 BUMP = 1e-4
-"""Most height that a seam may add, m."""
 SPAN = 0.2
-"""Half length of the bodies, m."""
 
 
 def heights(wavy: bool) -> Array:

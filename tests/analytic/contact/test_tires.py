@@ -15,7 +15,6 @@ from .runs import march, read, simulation
 from .tires import LENGTH, LOAD, RADIAL, RADIUS, ROLLING_RADIUS, SLIP_STIFFNESS, TIRE, Car, brush, free_wheel, rig
 
 SPINS = np.array([1.0, 0.99, 0.95, 0.9, 0.6, 1.02, 1.1, 1.5, 0.0])
-"""Of the wheels of a sweep, as shares of that which rolls freely; the last one is locked."""
 
 
 @pytest.mark.nightly

@@ -112,7 +112,6 @@ GROUNDS: dict[str, Mesh] = {
     "random": patch((-6, -2), (6, 2), (130, 40), 0.3),
     "unmatched": together(*[patch((-6 + i, -2), (-5 + i, 2), (1 + i % 4, 3 + i * 5 % 7)) for i in range(12)]),
 }
-"""10,400 triangles with shaken corners, and strips whose corners do not match."""
 
 
 @pytest.mark.parametrize("kind", ["box", "hull", "capsule", "ball", "cylinder", "wheel", "tire"])

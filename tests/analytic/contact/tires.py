@@ -13,7 +13,6 @@ AXLE_ACROSS = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
 SLIP_STIFFNESS, LENGTH, RADIAL = (6e4, 4e4), 0.3, 2e5
 TIRE = Tire(SLIP_STIFFNESS, LENGTH, RADIAL, 500.0, (1.0, 0.8))
 ROLLING_RADIUS = RADIUS - 0.5 * LOAD / RADIAL
-"""Of a tire under LOAD: the point where it touches lies in the middle of its depth."""
 
 
 def brush(slip: tuple[float, float], load: float, friction: tuple[float, float]) -> tuple[float, float]:

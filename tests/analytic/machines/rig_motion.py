@@ -14,9 +14,7 @@ from gpusim.scenes.mechanisms.suspension_rig import SHAKER_DAMPING, SHAKER_STIFF
 LAG = SHAKER_DAMPING / SHAKER_STIFFNESS
 """Time constant with which the plate follows its command, s."""
 FREE, END = 5.0, 8.0
-"""From when on the free swing is fitted that the shaker meets; end of the run, s."""
 SPAN = 0.02
-"""Between the samples that the heave is fitted to, s."""
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,7 @@ from gpusim.typing import Array
 KINDS = [kind.name for kind in shape_kinds()]
 FIXED = [kind.name for kind in shape_kinds() if not kind.movable]
 PAIRS = [(low, high) for low, high in itertools.combinations_with_replacement(KINDS, 2) if {low, high} - set(FIXED)]
-"""The lower number first."""
 GAPS = (-1e-3, 2e-3, 0.1)
-"""Of the worlds: overlapping, within the margin, far apart; m."""
 OVERLAPPING, NEAR, FAR = range(3)
 DT, PUSH_SPEED = 1.0 / 120.0, 0.01
 _CELL = 5.0
@@ -44,7 +42,6 @@ _SIZES: dict[str, dict[str, Any]] = {
     "triangle_mesh": {"mesh": _MESH},
 }
 _REACH = dict(zip(KINDS, (0.0, 0.2, 0.1, 0.1, 0.15, 0.15, 0.1, 0.1, 0.1, 0.0, 0.2, 0.15, 0.0), strict=True))
-"""From the body's origin down to where it touches; upwards for what cannot move."""
 
 
 @dataclass(frozen=True)

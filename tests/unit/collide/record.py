@@ -18,7 +18,6 @@ _KINDS = (
     SHAPE_SUPERELLIPSOID, SHAPE_HULL, SHAPE_HEIGHT_FIELD, SHAPE_WHEEL, SHAPE_BARREL, SHAPE_TRIANGLE_MESH,
 ) = (shape_type(kind).number for kind in _KINDS)  # fmt: skip
 FACE_CORNERS, UNBOUNDED = 16, 1e30
-"""As in shape.cuh."""
 
 
 class Shape(NamedTuple):

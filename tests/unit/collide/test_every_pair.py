@@ -22,12 +22,8 @@ from .record import Shape
 DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "collision_pairs.md"
 KERNELS = Path(__file__).parents[3] / "cuda_kernels" / "collide"
 TAKEN_BACK = {"native": (GAPS[OVERLAPPING], 42), "numpy": (-2.4e-4, 30)}
-"""Gap, m, and steps until the deepest overlap is the slop; NumPy, which takes a quarter of a second for each, begins
-where less is left."""
 QUIET = 3
-"""Steps of worlds where nothing touches: nobody moves in the first one, so all that follow start from the same."""
 GAP_ERROR = 1e-7
-"""m; of all pairs, superellipsoids on flat faces are the worst (3e-8), most others are right to 1e-12."""
 BACKENDS = [pytest.param("native", marks=pytest.mark.native), pytest.param("numpy", marks=pytest.mark.nightly)]
 each_backend = pytest.mark.parametrize("backend", BACKENDS)
 each_pair = pytest.mark.parametrize("pair", PAIRS, ids="-".join)

@@ -38,14 +38,10 @@ from .shapes import CONVEX, NAMES, random_shape
 pytestmark = pytest.mark.native
 PAIRS = list(combinations_with_replacement(CONVEX, 2))
 FLAT = (SHAPE_SPHERE, SHAPE_CAPSULE, SHAPE_BOX, SHAPE_HULL)
-"""Cores with exact normals."""
 MARGIN = 1.0
-"""m; nothing is left out."""
 SHALLOW = (-0.02, -1e-3, -1e-5, 0.0, 1e-7, 2e-3, 0.02)
-"""Gaps along a random direction, m, of shapes of 0.2 to 0.6 m; the least gap may be smaller or more negative."""
 POSES = 24
 DEEPER: dict[tuple[int, int], float] = {}
-"""By how much deeper than the least depth the kernels' may be, m, where they take another way out."""
 
 
 def pair_names(kinds: tuple[int, int]) -> str:
@@ -131,9 +127,7 @@ def test_gap_and_normal_are_those_of_the_reference(kinds) -> None:
 
 
 TOUCHING = 1e-4
-"""Points whose gap is greater than the least by less belong to the part that touches, m."""
 SPREAD = 2e-3
-"""By which points of both may miss each other, m: between nearly parallel surfaces places are less exact than gaps."""
 
 
 def places(case: Case, points_a: Array, points_b: Array) -> Array:
@@ -274,7 +268,6 @@ def on_field(field: Shape, b: Shape) -> tuple[Contact, Manifold | None]:
 
 
 STEEP = [(SHAPE_CONE, 1, 0.0970431), (SHAPE_CONE, 2, 0.0874975), (SHAPE_HULL, 3, 0.0601323), (SHAPE_HULL, 4, 0.0071404)]
-"""Kind, number of the case, and the least of the distances to all triangles, m."""
 
 
 def steep(kind: int, number: int) -> tuple[Shape, Shape]:

@@ -34,14 +34,11 @@ KINDS = (
     SHAPE_SPHERE, SHAPE_WHEEL, SHAPE_BARREL, SHAPE_ELLIPSOID,
 )  # fmt: skip
 SLOPES = (5.0, 15.0, 30.0, 45.0)
-"""Degrees: of most cells; some are half as steep again."""
 CORNERS = 17
-"""Of the fields, along both axes; shapes of 0.2 to 0.6 m are near the middle."""
 CELLS = ((0.25, 0.25), (0.12, 0.25), (0.25, 0.6))
 GAPS = (0.001, 0.005, 0.02, 0.05)
 DEPTHS = (0.001, 0.005, 0.02)
 ERROR = 1e-5
-"""Of gaps, m; of points whose gaps differ by less than 1e-6 of the shape's size (6e-6 here) the first one counts."""
 MARGIN = 0.1
 kind_of = pytest.mark.parametrize("kind", KINDS, ids=NAMES.get)
 
@@ -127,8 +124,6 @@ def test_overlaps_are_as_deep_as_those_of_the_reference(kind: int, degrees: floa
 
 
 MISSED = [(SHAPE_CONE, 9), (SHAPE_CONE, 59), (SHAPE_WHEEL, 12), (SHAPE_WHEEL, 174), (SHAPE_HULL, 175)]
-"""Kind and number of overlaps that kernels did not see: the lowest point is straight under one triangle, and the way
-out is through another one."""
 
 
 @pytest.mark.parametrize(("kind", "number"), MISSED)

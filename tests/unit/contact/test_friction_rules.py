@@ -19,7 +19,6 @@ RULES: list[tuple[dict[str, Any], dict[str, Any], float]] = [
     ({"priority": -1}, {"combine": "min"}, 0.8),
     ({"priority": 2, "combine": "multiply"}, {"priority": 3, "combine": "multiply"}, 0.8),
 ]
-"""What is given to the ground of 0.2 and the box of 0.8, and the friction of the pair."""
 
 
 def sliding_box(ground: Material, box: Material, pair: Material | None = None) -> ModelBuilder:

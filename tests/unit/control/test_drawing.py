@@ -18,7 +18,6 @@ from tests.unit.control.plants import everything
 from tests.unit.control.test_diagrams import cart
 
 Rect = tuple[float, float, float, float]
-"""Left, top, right, bottom."""
 
 
 def loops() -> Diagram:

@@ -75,7 +75,6 @@ def tires(**given: Any) -> ModelBuilder:
 
 
 APART: dict[str, Callable[[], ModelBuilder]] = {}
-"""Builders of two tires that cannot meet."""
 
 
 def apart(build: Callable[[], ModelBuilder]) -> Callable[[], ModelBuilder]:

@@ -10,7 +10,6 @@ import gpusim.viewer
 VIEWER = Path(gpusim.viewer.__file__ or "").parent
 ROOMS = re.findall(r"^\* ``(\w+)``:", gpusim.viewer.__doc__ or "", flags=re.MULTILINE)
 DOORS = {"offscreen": "overlays", "pictures": "overlays", "errors": "camera"}
-"""Modules beside the rooms, and the highest room that each may import."""
 
 
 def imports() -> dict[str, set[str]]:
