@@ -338,7 +338,7 @@ def table(results: Sequence[Result]) -> str:
 
 
 def limits_of(result: Result) -> dict[str, int]:
-    """Return the limits for a variant: its figures with some room, registers at most those of the hardware."""
+    """Return the limits for a variant: its figures with some room."""
     figures = {name: int(value * INCREASE.get(name, 1.0)) for name, value in result.figures().items()}
     limits = {name: -(-value // ROUNDED[name]) * ROUNDED[name] for name, value in figures.items()}
     return limits | {"registers": min(limits["registers"], MOST_REGISTERS)}

@@ -56,7 +56,7 @@ STEPS = {
     "compile": 0.20, "launch": 0.08, "bench": 0.17, "profile": 0.07, "compile_rest": 0.15, "bits": 0.18,
     "sanitize": 0.08, "tests": 0.07,
 }  # fmt: skip
-"""Steps and their shares of the time. Later steps may use what earlier ones leave."""
+"""Steps and their shares of the time."""
 CASE_SECONDS = 3.0
 """Time limit of one case in the comparison of bits, s."""
 LAUNCH_STEPS = 40

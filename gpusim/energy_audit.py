@@ -118,7 +118,7 @@ class EnergyAudit:
         self._works, self._gained, self._lost, self._most = self._with(kick)
 
     def _with(self, kick: _Kick) -> tuple[Powers, Array, Array, Array]:
-        """Return works, gains, losses, and the maximum kinetic energy change, up to and including ``kick``."""
+        """Return works, gains, losses, and the maximum kinetic energy change."""
         works, gained, lost = dict(self._works), self._gained, self._lost
         assert self._first is not None
         most = np.maximum(self._most, np.abs(kick.kinetic - self._first[0]))

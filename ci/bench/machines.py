@@ -5,9 +5,9 @@
 
 Each scene runs with its own settings on the native backend with one thread:
 
-* its schedule: real-time factor (from the process time of the steps alone), maximum joint gap and penetration
-* its schedule again: energy balance (gpusim.EnergyAudit)
-* a random operator: every 0.5 to 3 s, each command jumps to a random value or to its initial value
+* with its schedule: real-time factor, maximum joint gap and penetration, and energy balance (gpusim.EnergyAudit)
+* with random commands, which jump every 0.5 to 3 s
+* in many worlds with different commands: whether some worlds have the same bits as alone
 
 Results are added to the existing JSON file. The exit code is 1 if a world fails, if bits differ, or if the relative
 error of an energy balance is 1 % or more.

@@ -58,7 +58,7 @@ def _run_peer(
     log: Callable[[str], None],
     enough: Enough,
 ) -> list[PeerRecord]:
-    """Run all cases of a peer, until it is ``enough``."""
+    """Run the cases of a peer."""
     if find_spec(name) is None:
         return [PeerRecord(name, note=NOT_INSTALLED)]
     records: list[PeerRecord] = []

@@ -72,7 +72,7 @@ def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
 
 
 def _fused(sim: Any, steps: int) -> tuple[Times, Times]:
-    """Return the time of each stage: shares from a build with cycle counters, times the total of the normal build."""
+    """Return the time of each stage in a fused launch."""
     shares = clock_routines(sim, steps)
     synchronize(sim)
     # exclude other work on the computer if one thread does everything

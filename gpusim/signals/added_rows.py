@@ -87,7 +87,7 @@ def _axis_keys(model: Model) -> list[tuple[int, int]]:
 
 
 def _both(old: Model, new: Model) -> tuple[Array, Array, Array]:
-    """Return the indices of the shared axes in ``old`` and in ``new``, and the indices of the axes only in ``new``."""
+    """Return the indices of the shared axes in ``old`` and in ``new``, and of the new axes."""
     place, keys = {key: k for k, key in enumerate(_axis_keys(old))}, _axis_keys(new)
     common = [(place[key], k) for k, key in enumerate(keys) if key in place]
     before, after = np.array(common, dtype=np.int64).reshape(-1, 2).T

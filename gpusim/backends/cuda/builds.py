@@ -162,7 +162,7 @@ class CudaBuilds:
         waiting_builds().put(build)
 
     def arrived(self) -> bool:
-        """Return whether no build is in progress and a full build has become ready since the last call."""
+        """Return whether a full build has become ready since the last call."""
         if not all(build.ended for build in self._pending):
             return False
         came = any(build.path is not None for build in self._pending)

@@ -209,7 +209,7 @@ def _wrapped_bias(w: StepBuffers) -> None:
 
 
 def _limit_large_turns(w: StepBuffers) -> None:
-    """Scale down the bias at large rotations to keep the step stable, because the expansion is invalid there."""
+    """Scale down the bias at large rotations, to keep the step stable."""
     t = w.topology
     angle = turn_angles(w)
     phi = np.maximum(angle[:, t.element_body_a], angle[:, t.element_body_b])

@@ -88,7 +88,7 @@ def _compliances(w: StepBuffers, batch: ColorBatch, product: Array) -> Array:
 
 
 def _eliminate(w: StepBuffers, batch: ColorBatch, step: AxisStep, product: Array, held: Array, joins: Array) -> None:
-    """Recompute the unit impulse, motion and response of an axis row, including the joint's joined soft rows."""
+    """Recompute the unit impulse, motion and response of an axis row."""
     k, place = step.k, step.place
     number = np.arange(k.size)
     own = batch.inverse[:, k, place, place]
