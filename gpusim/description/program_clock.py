@@ -91,8 +91,7 @@ def take_period(s: Array, period: Array, rings: list[Ring]) -> None:
 
 
 def reading_share(s: Array, time: Array, period: Any) -> Array:
-    """Return the interpolation factor of the next sample, from 0 (previous input values) to 1 (current input
-    values)."""
+    """Return the interpolation factor of the next sample: 0 for the previous input values, 1 for the current ones."""
     at, read = sample_time(s, period), s[:, READ]
     between = (s[:, COUNT] > 0.0) & (read < time) & (time - at > EARLY * period)
     share = (at - read) / np.where(between, time - read, 1.0)

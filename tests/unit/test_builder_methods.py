@@ -70,6 +70,7 @@ def test_the_stub_is_what_the_code_gives(builder_stub: ModuleType) -> None:
 
 def test_a_new_method_makes_the_stub_stale(builder_stub: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     def add_novelty(self: ModelBuilder, size: float = float("inf"), *, label: str | None = None) -> int:
+        """Add a novelty."""
         return 0
 
     monkeypatch.setattr(BuilderMethods, "add_novelty", add_novelty, raising=False)
