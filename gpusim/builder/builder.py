@@ -200,7 +200,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         """Add a checked actuator (made by the methods in actuators/).
 
         Raises:
-            ModelError: ModelError: the kind of actuator is unknown or does not declare its references.
+            ModelError: the kind of actuator is unknown or does not declare its references.
         """
         type_ = actuator_type(kind)
         spec = ActuatorSpec(kind, self._new_label("actuator", label, len(self.actuators), prefix=kind), params)
@@ -243,7 +243,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
                 the mass.
 
         Raises:
-            ModelError: ModelError: a body is unknown, a label exists already, or ``parent`` cannot carry the copy.
+            ModelError: a body is unknown, a label exists already, or ``parent`` cannot carry the copy.
         """
         where = "ModelBuilder.add_builder"
         if not isinstance(other, ModelBuilder):

@@ -56,7 +56,7 @@ def set_command_map(
             the initial value of the actuator.
 
     Raises:
-        ModelError: ModelError: the command is unknown, or a value is invalid.
+        ModelError: the command is unknown, or a value is invalid.
     """
     element = f"command '{command}'"
     actuators = {name: (spec, n) for spec in self.actuators for n, name in enumerate(command_names(spec))}

@@ -40,7 +40,7 @@ class Replay:
         """Raise an error if the run cannot repeat the recording.
 
         Raises:
-            OptionError: OptionError: the recording does not fit the command line.
+            OptionError: the recording does not fit the command line.
         """
         recording, element = self.recording, f"--replay: {str(self.path)!r}"
         if recording.scene != scene.name:

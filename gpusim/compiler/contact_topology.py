@@ -335,7 +335,7 @@ def check_laws(
     """Check that every pair that may touch has one contact law, and a round shape or wheel if the law needs it.
 
     Raises:
-        ModelError: The message names the pair.
+        ModelError: a pair has two laws, or lacks the shape that its law needs.
     """
     own = {tuple(sorted((p.shape_a, p.shape_b))): p for p in pairs if p.collide}
     special = {p.shape_a for p in own.values()} | set(np.flatnonzero(topology.law).tolist())

@@ -31,7 +31,7 @@ class ContactWork:
     Attributes:
         sizes: dimensions by name ("pairs", "shapes", ...).
         shapes: the shapes as objects of the narrow phase.
-        overflowed: overflowed: number of pair buffer overflows, over all worlds and steps.
+        overflowed: number of pair buffer overflows, over all worlds and steps.
     """
 
     def __init__(self, model: Model, num_worlds: int, config: SolverConfig, real: Any) -> None:

@@ -143,6 +143,7 @@ class Steps:
             pull: products p d of the posture tasks, (levels, worlds, freedoms).
             low, high: minimum and maximum change of the coordinates, (worlds, freedoms), low <= 0 <= high.
             levels: number of levels to use.
+            late: function that returns the number (from 1) of a level's finishing step, or 0 before these steps.
             tried: function that returns the errors after a step.
         """
         if self.layout.guarded:

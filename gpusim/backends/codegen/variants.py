@@ -161,7 +161,7 @@ def make_variant(
         real, stored: number types of the computations and of the stored state.
         direct: whether the direct solver solves the joints. Otherwise, colored sweeps solve the joints.
         block, slots: maximum numbers of rows and bodies of a constraint.
-        fixed: fixed: sizes and offsets that become constants.
+        fixed: sizes and offsets that become constants.
         shapes: kinds of shapes with contacts: none (0), common kinds (1), all kinds except triangle meshes (2), or all
             kinds (3). See compiler/contact_topology.py.
         lanes: number of manifold records that are side by side in memory (lanes.cuh).
