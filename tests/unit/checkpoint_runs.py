@@ -47,7 +47,6 @@ def everything(contacts: bool = True) -> gpusim.ModelBuilder:
 
 
 def commanded(sim: gpusim.Simulation, name: str, scene: Any) -> None:
-    """Write the commands of one step, by the time."""
     if name != EVERYTHING:
         if scene.schedule is not None:
             scene.schedule(sim, sim.time)
@@ -108,7 +107,6 @@ def digest(sim: gpusim.Simulation) -> str:
 
 
 def continued(sim: gpusim.Simulation, name: str, steps: int) -> list[str]:
-    """Hashes after the next steps, and after some more from a reset."""
     run(sim, name, steps)
     found = [digest(sim)]
     sim.reset()
@@ -126,7 +124,6 @@ def in_a_new_process(jobs: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def main() -> None:
-    """Continue the jobs of the standard input."""
     if os.environ.get("GPUSIM_TEST_BUILDS") != "shipped":
         optimize_less(pytest.MonkeyPatch())
     found = []

@@ -36,7 +36,6 @@ class FakeArray(np.ndarray):
 
 
 def fake(array: Any) -> FakeArray:
-    """A copy as device array."""
     return np.array(array, order="C").view(FakeArray)
 
 
@@ -65,7 +64,6 @@ class Function:
         self.launch(grid[0], block[0], arguments, shared_mem)
 
     def launch(self, grid: int, block: int, arguments: tuple[Any, ...], shared: int) -> None:
-        """Run it: one thread does the work of all blocks."""
         kinds: dict[type, Any] = {np.float64: ctypes.c_double, np.int32: ctypes.c_int}
         if self._key[1] == "run_worlds":  # whose last argument is the threads of a world, on a CPU those of all
             arguments = (*arguments[:-1], np.int32(1))
@@ -83,7 +81,6 @@ class Module:
         return self._functions.setdefault(name, Function(self._path, name, getattr(self._library, name)))
 
     def get_global(self, name: str) -> int:
-        """Address of a variable of the kernels."""
         return ctypes.addressof(ctypes.c_char.in_dll(self._library, name))
 
 
@@ -97,8 +94,6 @@ class Graph:
 
 
 class Stream:
-    """A stream that can capture."""
-
     # Number of the current one, and (stream that waits, stream it waits for).
     current = 0
     waits: list[tuple[int, int]] = []
@@ -107,11 +102,9 @@ class Stream:
         self.ptr = Stream.current
 
     def record(self) -> int:
-        """An event: the stream's number."""
         return self.ptr
 
     def wait_event(self, event: int) -> None:
-        """Wait for another stream's work."""
         Stream.waits.append((self.ptr, event))
 
     def __enter__(self) -> Stream:
@@ -130,8 +123,6 @@ class Stream:
 
 
 class ExternalStream(contextlib.nullcontext[None]):
-    """Another library's stream, current inside its block."""
-
     def __init__(self, ptr: int) -> None:
         super().__init__()
         self.ptr = ptr
@@ -188,7 +179,6 @@ def from_dlpack(array: Any) -> FakeArray:
 
 
 def ndarray(shape: tuple[int], dtype: Any, pointer: int) -> FakeArray:
-    """The memory at an address."""
     size = shape[0] * np.dtype(dtype).itemsize
     return np.frombuffer((ctypes.c_char * size).from_address(pointer), dtype).view(FakeArray)
 
@@ -230,5 +220,4 @@ cuda = SimpleNamespace(
 
 
 def where(condition: Any, yes: Any, no: Any) -> FakeArray:
-    """Elements of one or the other."""
     return fake(np.where(condition, yes, no))

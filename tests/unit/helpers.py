@@ -62,7 +62,6 @@ def bits(sim: Simulation, world: int) -> dict[str, bytes]:
 
 
 def different(a: dict[str, bytes], b: dict[str, bytes]) -> list[str]:
-    """Names of the variables whose bytes differ."""
     assert a.keys() == b.keys()
     return [name for name in a if a[name] != b[name]]
 

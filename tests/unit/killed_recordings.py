@@ -21,8 +21,6 @@ _REPORT = struct.Struct("<iiii")
 
 
 class Wide(Clock):
-    """Many numbers, all of which follow from the time."""
-
     num_worlds, signals_of_it = 40, 6
 
     def signals(self) -> dict[str, Info]:
@@ -67,7 +65,6 @@ def last_report(pipe: int) -> tuple[int, int, int, int]:
 
 
 def check(folder: Path, suffix: str, report: tuple[int, int, int, int], restored: bool) -> None:
-    """Check that the file holds what was reported. ``restored``: turn it into a final file first."""
     run, written, _, closed = report
     path = _path(folder, suffix, run)
     part = path.with_name(path.name + ".part")

@@ -6,7 +6,6 @@ from gpusim import ModelBuilder, Transform, orifice_gain
 
 
 def machine() -> ModelBuilder:
-    """A boom on a cylinder with a motor-driven four-bar and a limited, rubbing pendulum at its end."""
     b = ModelBuilder()
     y = (0.0, 1.0, 0.0)
     boom = b.add_body(20.0, (0.5, 2.0, 2.0), com=(0.6, 0, 0), label="boom")

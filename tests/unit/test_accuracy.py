@@ -127,7 +127,6 @@ def test_solves_that_end_early_are_reported(backend: str) -> None:
 
 
 def thrown(links: int, iterations: int) -> Simulation:
-    """A chain with dry friction whose light end throws it onto narrow limits."""
     b = ModelBuilder()
     for k in range(links):
         mass = 0.01 if k == links - 1 else 1.0

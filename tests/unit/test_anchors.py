@@ -97,7 +97,6 @@ def test_the_poses_are_those_of_the_moment() -> None:
 
 
 def ends_of(b: ModelBuilder) -> dict[str, np.ndarray]:
-    """Points of actuator 0 in the world."""
     p = b.actuators[0].params
     bodies = {name: -1 if p[f"body_{name}"] < 0 else int(p[f"body_{name}"]) for name in "ab"}
     return {

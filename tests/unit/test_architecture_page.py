@@ -49,7 +49,6 @@ def hunks() -> list[tuple[str, str, str]]:
 
 
 def section(example: str) -> str:
-    """The text of one example."""
     return PAGE.split(f"\n### {example}\n", 1)[1].split("\n### ", 1)[0]
 
 

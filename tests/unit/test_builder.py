@@ -193,7 +193,6 @@ def machine() -> ModelBuilder:
 
 
 def moved(pose: Transform, other: Simulation, label: str) -> Transform:
-    """Pose of a body of another simulation, moved."""
     return pose * Transform(other.read(f"body.{label}.position")[0], other.read(f"body.{label}.orientation")[0])
 
 

@@ -123,7 +123,6 @@ BAD: dict[str, tuple[Callable[[], ModelBuilder], Callable[[ModelBuilder], Any], 
 
 
 def ground() -> ModelBuilder:
-    """A plane on the world, and a body."""
     b = ModelBuilder()
     ball_body(b, label="ball")
     b.add_shape_plane(-1, label="floor")

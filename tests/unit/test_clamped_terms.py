@@ -149,8 +149,6 @@ def test_as_many_terms_as_a_mode_has_bits_for(solver: str, backend: str) -> None
 
 
 class Law(laws.AxisLaw):
-    """A law of given totals."""
-
     def __init__(self, rng: np.random.Generator, worlds: int, count: int) -> None:
         def some(low: float, high: float, share: float = 1.0) -> Array:
             values = 10.0 ** rng.uniform(low, high, (worlds, 1))
@@ -170,7 +168,6 @@ class Law(laws.AxisLaw):
         self.clamped, self.rubs, self.limited, self.switches = {}, True, True, True
 
     def given(self, u: Array) -> Array:
-        """Impulse of everything but friction at zero velocity and the limits."""
         total = self.impulse - self.slope * u - self.friction * np.sign(u)
         for t in self.clamped_terms:
             total = total + np.clip(t.impulse - t.slope * u, -t.most, t.most)
@@ -205,7 +202,6 @@ def test_a_row_alone_against_bisection(count: int) -> None:
 
 
 def train(masses: int, servos: int) -> ModelBuilder:
-    """Masses on a rail, each pulled along the next by servos with limits, friction and stops."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     rng = np.random.default_rng(5)
     for k in range(masses):

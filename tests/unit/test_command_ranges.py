@@ -62,7 +62,6 @@ def by_array(sim: Simulation, values: dict[str, float]) -> None:
 
 
 def run(backend: str, end: int, beyond: float, give: Callable[..., None] = by_item, **options: Any) -> Simulation:
-    """20 steps with all commands at an end of their ranges, or so far beyond."""
     sim = simulation(backend, **options)
     give(sim, {label: ends[end] + (beyond if end else -beyond) for label, ends in RANGES.items()})
     sim.step(20)

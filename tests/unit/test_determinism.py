@@ -31,7 +31,6 @@ on_backends = pytest.mark.parametrize(
 
 
 def start(worlds: np.ndarray, dtype: str, backend: str, **config: Any) -> Simulation:
-    """The chosen worlds of the 64 before their first step, in the given order."""
     sim = Simulation(MODEL, worlds.size, backend, dtype, SolverConfig(dt=2e-3, **config))
     for name, values in VALUES.items():
         sim.write(name, values[worlds])

@@ -41,8 +41,6 @@ extern "C" double constant(int i) { return i == 0 ? det::PI : i == 1 ? det::HALF
 
 
 class Functions:
-    """The functions of detmath.cuh on arrays of one shape and dtype."""
-
     def __init__(self, folder: Path, flags: tuple[str, ...]) -> None:
         compiler = shutil.which("g++") or shutil.which("c++")
         if compiler is None:
@@ -68,7 +66,6 @@ class Functions:
 
 @pytest.fixture(scope="module")
 def det(tmp_path_factory: pytest.TempPathFactory) -> Functions:
-    """The functions at the strict flags."""
     return Functions(tmp_path_factory.mktemp("detmath"), STRICT)
 
 
@@ -87,7 +84,6 @@ def wide(x: np.ndarray) -> np.ndarray:
 
 
 def spread(low: float, high: float, dtype: type, seed: int, n: int = 100_000) -> np.ndarray:
-    """Random numbers, half of them uniform in [low, high], half with random exponents and signs inside it."""
     rng = np.random.default_rng(seed)
     tiny = 10.0 ** rng.uniform(-20, np.log10(max(abs(low), abs(high))), n // 2) * rng.choice((-1.0, 1.0), n // 2)
     x = np.concatenate((rng.uniform(low, high, n - n // 2), tiny[(tiny >= low) & (tiny <= high)]))
@@ -263,7 +259,6 @@ def lattice(low: float, high: float, dtype: type, n: int = 20_000) -> np.ndarray
 
 
 def everything(det: Functions, name: str, dtype: type) -> bytes:
-    """The bits of one function on fixed arguments across its domain."""
     edges = np.array([0.0, -0.0, 1.0, -1.0, INF, -INF, NAN, 1e-40, 3e38]).astype(dtype)
     x = np.concatenate((lattice(-5.0, 5.0, dtype), lattice(-1e3, 1e3, dtype), lattice(-2e9, 2e9, dtype), edges))
     if name in UNARY:

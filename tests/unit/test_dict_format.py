@@ -20,13 +20,11 @@ LARGE = ("biped_walk", "excavator", "rtk_m")
 
 
 def copied(builder: ModelBuilder) -> ModelBuilder:
-    """The builder after a trip through JSON text."""
     text = json.dumps(builder.to_dict(), allow_nan=False)
     return ModelBuilder.from_dict(json.loads(text))
 
 
 def assert_same(a: Any, b: Any, path: str) -> None:
-    """Compare two values and all that they hold, bit by bit."""
     assert type(a) is type(b) or np.isscalar(a) and np.isscalar(b), path
     if isinstance(a, np.ndarray):
         assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes()), path

@@ -76,6 +76,5 @@ def test_the_page_of_signals_lists_every_kind_of_signal() -> None:
 
 
 def kind_of(signal: str) -> str:
-    """Return the first and the last word of a signal, without index."""
     first, _, rest = signal.partition(".")
     return f"{first}.{re.sub(r'_[0-9]$', '', rest.rpartition('.')[2]) if '.' in rest or first == 'sim' else ''}"

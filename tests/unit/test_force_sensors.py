@@ -110,7 +110,6 @@ def test_semi_implicit_steps_are_of_first_order() -> None:
 
 
 def pendulum_error(backend: str, dt: float, site: tuple[float, float, float]) -> float:
-    """Greatest difference from the closed form at the angle and rate of t, over 0.4 s from the horizontal."""
     b = ModelBuilder()
     com = np.array([0.2, 0.05, 0.0])
     arm = b.add_body(2.0, (0.1, 0.2, 0.15), com=tuple(com), label="arm")

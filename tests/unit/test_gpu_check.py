@@ -82,7 +82,6 @@ def test_the_report(gpu_check: ModuleType) -> None:
 
 
 def measured(workload: str, case: str, worlds: int, dtype: str = "float32") -> Record:
-    """A case that took 1 us a world-step."""
     return Record(workload, case, worlds, dtype=dtype, world_steps=1e6)
 
 

@@ -36,7 +36,6 @@ class Rig:
                 self.sim.step()
 
     def of(self, label: str) -> np.ndarray:
-        """Positions of a joint over time."""
         return np.array(self.path[label])
 
     def reaction(self, label: str) -> np.ndarray:
@@ -80,7 +79,6 @@ RIGS: dict[tuple[str, str, float], Rig] = {}
 
 
 def rig(kind: str, solver: str, dt: float) -> Rig:
-    """The run of a rig, made once."""
     if (kind, solver, dt) not in RIGS:
         RIGS[kind, solver, dt] = Rig(build(kind), dt, solver, iterations=10)
     return RIGS[kind, solver, dt]

@@ -160,7 +160,6 @@ def tumbling(request: pytest.FixtureRequest) -> gpusim.Simulation:
 
 
 def frame(sim: gpusim.Simulation, label: str, offset: Transform) -> Transform:
-    """A frame of a body in the world."""
     return Transform(sim.read(f"body.{label}.position")[0], sim.read(f"body.{label}.orientation")[0]) * offset
 
 

@@ -30,7 +30,6 @@ def pendulum(**joint: Any) -> ModelBuilder:
 
 
 def words(findings: list[Finding], text: str) -> list[Finding]:
-    """The findings whose sentence has a text."""
     return [finding for finding in findings if text in finding.sentence]
 
 

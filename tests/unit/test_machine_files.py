@@ -80,12 +80,10 @@ plots:
 
 
 def loaded(tmp_path: Path, text: str, **values: Any) -> Scene:
-    """The scene of a file with this text."""
     return machine_from_text(text, "machine file 'lift.yaml'", tmp_path, values=values)
 
 
 def lift() -> ModelBuilder:
-    """The machine of LIFT in Python."""
     b = ModelBuilder(gravity=(0, 0, -9.8))
     b.add_shape_plane(-1, label="ground")
     cage = b.add_body(2 * 80.0, (10, 10, 10), xform=Transform.from_rpy((0, 0, 1), (0, 0, 0.1)), label="cage")

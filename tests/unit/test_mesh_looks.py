@@ -24,7 +24,6 @@ def one(path: Path, *more: Any) -> Piece:
 
 
 def uv_at(piece: Piece) -> dict[tuple[float, ...], tuple[float, ...]]:
-    """Texture coordinates by rounded place."""
     places = piece.vertices[piece.triangles].reshape(-1, 3).round(3) + 0.0
     assert piece.uv is not None
     return {tuple(p.tolist()): tuple(t.tolist()) for p, t in zip(places, piece.uv.reshape(-1, 2), strict=True)}

@@ -30,7 +30,6 @@ def png(pixels: np.ndarray) -> bytes:
 
 
 def obj() -> bytes:
-    """The square of mesh_files, made solid by a second side 1 m behind, with slanted normals."""
     back = [f"v {x} 1 {z}" for x, _, z in SQUARE]
     text = [f"v {x} {y} {z}" for x, y, z in SQUARE] + back + [f"vt {u} {v}" for u, v in UV] + ["vn 0.6 -0.8 0"]
     text += ["f " + " ".join(f"{k}/{k}/1" for k in t) for t in TRIANGLES + 1]
@@ -100,7 +99,6 @@ HIDDEN = '<geom size="0.1" group="3"/><body name="arm"><joint/><geom size="0.2" 
 
 
 def drawn(b: ModelBuilder, **more: Any) -> list[int]:
-    """Bodies of the drawn parts."""
     return sorted(Stage(b.finalize(), decoration=False, **more).body.tolist())
 
 

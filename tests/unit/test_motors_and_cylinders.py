@@ -94,7 +94,6 @@ def lift(mass: float = 100.0, stroke: float = 0.25, **kwargs: Any) -> ModelBuild
 
 
 def run(sim: Simulation, **controls: float) -> Simulation:
-    """Set commands by label, with "_" for "."."""
     for name, value in controls.items():
         sim.control[name.replace("_", ".")] = value
     return sim

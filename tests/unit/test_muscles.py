@@ -33,7 +33,6 @@ def simulation(b: ModelBuilder, worlds: int = 1, backend: str = "native", dt: fl
 
 
 def moved(sim: Simulation, seconds: float) -> list[float]:
-    """Return the slide's positions over two excitations of the antagonists."""
     half = round(0.5 * seconds / sim.config.dt)
     sim.write("joint.rail.position", 0.03)
     seen = []

@@ -50,7 +50,6 @@ def test_exit_code_reports_survivors(mutants: ModuleType, monkeypatch, capsys, c
 
 
 def _copy(folder: Path, mutant: object) -> Path:
-    """The files of one mutant."""
     for name, _, _ in mutant.changes:  # type: ignore[attr-defined]
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")

@@ -185,7 +185,6 @@ def tree() -> ModelBuilder:
 
 
 def posture(sim: Simulation, seed: int) -> dict[str, Any]:
-    """Random values for the base and all joints."""
     rng, values = np.random.default_rng(seed), dict[str, Any]()
     for name, info in sim.signals().items():
         if info.writable and name.startswith("joint.") and name.endswith((".position", ".velocity")):

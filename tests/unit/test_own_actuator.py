@@ -46,7 +46,6 @@ def model(folder: Path) -> Model:
 
 
 def run(model: Model, time: float, dt: float, **options: object) -> Simulation:
-    """Two worlds, the second with half the voltage."""
     sim = Simulation(model, 2, config=SolverConfig(dt=dt), **options)  # type: ignore[arg-type]
     sim.control["coil"] = [VOLTAGE, 0.5 * VOLTAGE]
     sim.step(round(time / dt))
@@ -61,7 +60,6 @@ def exact(time: float) -> np.ndarray:
 
 
 def found(sim: Simulation) -> np.ndarray:
-    """Velocity and current by world, (2, 2)."""
     return np.stack([sim.read("joint.slide.velocity"), sim.read("coil.coil.current")], axis=1)
 
 

@@ -37,7 +37,6 @@ Register = Callable[[type[ActuatorType]], None]
 
 @pytest.fixture
 def known() -> Iterator[Register]:
-    """Registers kinds, and forgets them after the test."""
     names: set[str] = set()
 
     def add(kind: type[ActuatorType]) -> None:

@@ -27,7 +27,6 @@ def four_bar(closed_by: str, **closing: Any) -> ModelBuilder:
 
 
 def rank_and_rows(sim: Simulation) -> tuple[int, int]:
-    """Rank and number of the rows of J after a step."""
     sim.step()
     w = sim.backend.work
     t = w.topology

@@ -22,8 +22,6 @@ class Info:
 
 
 class Seen:
-    """An observation of a ``Clock``."""
-
     def __init__(self, clock: Clock, names: list[str]) -> None:
         self.clock, self.names, self.slices, start = clock, list(dict.fromkeys(names)), {}, 0
         known = clock.signals()

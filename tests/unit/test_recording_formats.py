@@ -277,7 +277,6 @@ def test_rrd_holds_poses_and_shapes(tmp_path: Path) -> None:
 
 
 def scene_chunk(path: Path, entity: str, column: str) -> Any:
-    """The record batch of an RRD file that holds a column of an entity."""
     from rerun.chunk import RrdReader
 
     with warnings.catch_warnings():

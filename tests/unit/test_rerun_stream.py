@@ -49,7 +49,6 @@ class Viewer:
             time.sleep(0.05)
 
     def rows(self, entity: str, column: str) -> list[Any]:
-        """Values of a component so far, in the order of their times."""
         found: list[tuple[int, Any]] = []
         for batch in self.batches(entity, column):
             times = batch.column("time").cast("int64").to_pylist()
@@ -57,7 +56,6 @@ class Viewer:
         return [value for _, value in sorted(found, key=lambda pair: pair[0])]
 
     def statics(self, entity: str, column: str) -> list[Any]:
-        """Values of a component without a time."""
         return [value for batch in self.batches(entity, column) for value in batch.column(column).to_pylist()]
 
     def batches(self, entity: str, column: str) -> list[Any]:

@@ -22,7 +22,6 @@ def simulate(text, dt=1e-3, backend=FASTEST, **options):
 
 
 def hanging(kind, content, tip="", gravity="0 0 0"):
-    """A link on the world by one joint."""
     parts = (link("tip", tip), joint("j", kind, "world", "tip", content))
     return sdf(f'<world name="w"><gravity>{gravity}</gravity>{model(*parts)}</world>')
 

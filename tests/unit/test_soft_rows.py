@@ -31,7 +31,6 @@ def six_springs(**options: Any) -> ModelBuilder:
 
 
 def universal(limit: float) -> ModelBuilder:
-    """Rigid rows next to soft ones."""
     b = ModelBuilder()
     body = b.add_body(50.0, (5.0, 6.0, 7.0), com=(1.0, 0.4, -0.2))
     b.add_joint_universal(-1, body, Transform((0, 0, 0)), label="mount", limit_lower=-limit, limit_upper=limit)

@@ -21,7 +21,6 @@ LAWS = {"progressive": PROGRESSIVE, "corners": CORNERS, "table": TABLE}
 
 
 def mass_on_a_spring(solver: str, dt: float, at: float = 0.0, speed: float = 0.0, **spring: Any) -> Simulation:
-    """A slider at ``at``, with a spring of length 1 m + its position."""
     b = ModelBuilder(gravity=NO_GRAVITY)
     slider(b, MASS)
     b.add_spring(-1, 0, (-1.0, 0, 0), label="s", **spring)

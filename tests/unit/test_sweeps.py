@@ -44,7 +44,6 @@ def build(mass: float = 1.0, stiffness: float = 50.0, start: float = 0.1, dampin
 
 
 def alone(point: dict[str, Any], plan: Plan) -> np.ndarray:
-    """The samples of a plain simulation, stepped as ``gpusim run`` does."""
     scene = build(**point)
     sim = gpusim.Simulation(scene.builder.finalize(), 1, plan.backend, config=scene.config)
     seen, found = sim.observe(list(plan.signals)), []

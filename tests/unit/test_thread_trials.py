@@ -13,7 +13,6 @@ from tests.parity.bits import make_room
 
 
 def stepped(team: Team, seconds: float, cost: Callable[[int], float]) -> list[int]:
-    """Return the threads of each step, over a time in s. ``cost``: seconds of a step by its threads."""
     sizes, spent = [], 0.0
     while spent < seconds:
         sizes.append(team.size)

@@ -44,7 +44,6 @@ def gap(builder, model, data, read=None):
 
 
 def after(builder, model, data, seconds=0.1):
-    """Return the gap after a smooth motion, by small steps in both."""
     model.opt.integrator, model.opt.timestep = mujoco.mjtIntegrator.mjINT_RK4, 2.5e-4
     config = gpusim.SolverConfig(dt=1e-3)
     sim = gpusim.Simulation(builder.finalize(), backend=FASTEST, dtype="float64", config=config)
@@ -273,7 +272,6 @@ def test_shapes_lie_where_they_lay(kind):
 
 
 def ray_on(b, start, way):
-    """Return the distance to the only shape, by the triangles that gpusim draws."""
     from gpusim.description.shape_kinds import shape_type
 
     shape = b.shapes[0]

@@ -80,7 +80,6 @@ def test_links_stand_where_yourdfpy_puts_them(all_joints):
 
 
 def check_poses(builder, report, path):
-    """Body pose times the link's frame in it equals yourdfpy's forward kinematics, for every link."""
     reference = yourdfpy.URDF.load(str(path), load_meshes=False)
     bodies = body_specs(builder)
     assert set(report.link_frames) == set(reference.link_map)

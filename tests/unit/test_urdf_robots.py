@@ -20,7 +20,6 @@ ROBOTS = {"upkie": ("upkie_description", "URDF_PATH", 6), "jvrc1": ("jvrc_descri
 
 @pytest.fixture(params=ROBOTS)
 def robot_file(request):
-    """Path of the file and number of movable joints."""
     package, attribute, joints = ROBOTS[request.param]
     return getattr(pytest.importorskip(package), attribute), joints
 

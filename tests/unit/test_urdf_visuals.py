@@ -27,7 +27,6 @@ BALL = '<sphere radius="0.3"/>'
 
 
 def world_place(builder: ModelBuilder, index: int) -> np.ndarray:
-    """Origin of a visual in the world, m."""
     spec = builder.visuals[index]
     body = builder.bodies[spec.body].xform
     return np.asarray(body.apply(spec.xform.position))

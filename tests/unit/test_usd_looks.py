@@ -41,7 +41,6 @@ ASSETS = {"quarters.png": png(picture())}
 
 
 def paint(*lines: str, image_lines: tuple[str, ...] = (), transform: str = "") -> str:
-    """A material with a texture on its diffuse color, and more lines of its surface."""
     to = "transform" if transform else "reader"
     reads = ('uniform token info:id = "UsdPrimvarReader_float2"', 'string inputs:varname = "st"')
     moves = (
@@ -91,7 +90,6 @@ def piece(builder: ModelBuilder) -> Any:
 
 
 def uv_of(builder: ModelBuilder) -> dict[tuple[float, float], tuple[float, float]]:
-    """Texture coordinates by x and z of the corners."""
     found = piece(builder)
     places = found.vertices[found.triangles].reshape(-1, 3)
     pairs = zip(places.tolist(), found.uv.reshape(-1, 2).round(5).tolist(), strict=True)

@@ -17,7 +17,6 @@ STEPS = 40
 
 
 def start(num_worlds: int = 1, **options: Any) -> Simulation:
-    """The machine with its motor and cylinder at work."""
     dtype = options.pop("dtype", "float64")
     sim = Simulation(machine().finalize(), num_worlds, dtype=dtype, config=SolverConfig(dt=2e-3, **options))
     sim.control["motor"], sim.control["lift"] = 0.8, 0.4

@@ -62,7 +62,6 @@ class _Manifold(ctypes.Structure):
     )  # fmt: skip
 
     def points(self, count: int) -> tuple[Array, Array, Array, Array]:
-        """Normal, points on A and on B, features."""
         a, b = (np.array(x).reshape(4, 3)[:count] for x in (self.a, self.b))
         return np.array(self.normal), a, b, np.array(self.feature[:count], dtype=np.int64)
 
@@ -80,7 +79,6 @@ def _given(s: Shape) -> _Shape:
 
 @cache
 def library() -> ctypes.CDLL:
-    """Compiled once, cached as kernels are."""
     defines = {"GPUSIM_REAL": "double", "GPUSIM_STORED": "double", "GPUSIM_SHAPES": "3"}
     return ctypes.CDLL(str(build_native("narrow_phase_tests.cu", {"narrow_phase_tests.cu": _SOURCE}, defines)))
 
@@ -115,7 +113,6 @@ def collide_field(a: Shape, b: Shape, margin: float, most: int) -> list[tuple[Ar
 
 
 def height_field_manifolds(field: Shape, b: Shape, margin: float, most: int) -> list[tuple[Array, Array, Array, Array]]:
-    """Normal, points on A and on B, and features of every manifold."""
     out = (_Manifold * most)()
     given = ctypes.byref(_given(field)), ctypes.byref(_given(b)), ctypes.c_double(margin)
     found = library().test_manifolds(*given, most, out)

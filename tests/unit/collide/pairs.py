@@ -15,8 +15,6 @@ from .record import Shape
 
 @dataclass
 class Contact:
-    """A manifold cut to its points."""
-
     count: int
     normal: Array
     a: Array
@@ -25,7 +23,6 @@ class Contact:
 
     @property
     def gap(self) -> Array:
-        """Gap of each point along the normal."""
         return (self.b - self.a) @ self.normal
 
     @property
@@ -34,7 +31,6 @@ class Contact:
 
 
 def touch(routine: Callable[..., Any], a: Shape, b: Shape, margin: float = 0.05, guess: Array | None = None) -> Contact:
-    """Call a routine, check what holds for every manifold, and give it back."""
     n, normal, points_a, points_b, feature = routine(a, b, margin, guess)
     contact = Contact(n, normal, points_a, points_b, feature)
     if n:
@@ -50,7 +46,6 @@ def touch(routine: Callable[..., Any], a: Shape, b: Shape, margin: float = 0.05,
 
 
 def moved(s: Shape, turn: Array, shift: Array) -> Shape:
-    """The shape after a rigid motion."""
     return s._replace(
         center=turn @ s.center + shift, turn=np.ascontiguousarray(turn @ s.turn.reshape(3, 3)).reshape(-1)
     )

@@ -45,7 +45,6 @@ class Shape(NamedTuple):
 
     @property
     def pose(self) -> tuple[Array, Array]:
-        """Center and rotation matrix (3, 3)."""
         return self.center, self.turn.reshape(3, 3)
 
     def reference(self) -> reference.Shape:
@@ -54,7 +53,6 @@ class Shape(NamedTuple):
 
 
 def of_reference(s: reference.Shape, center: Array, turn: Array) -> Shape:
-    """A shape of the reference in a pose."""
     names = {reference.HalfSpace: "plane", reference.Polytope: "hull", reference.HeightField: "height_field",
              reference.TriangleMesh: "triangle_mesh"}  # fmt: skip
     kind = shape_type(names.get(type(s), type(s).__name__.lower())).number

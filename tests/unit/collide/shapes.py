@@ -120,7 +120,6 @@ def surface(s: Shape, steps: int = 120) -> Array:
 
 
 def _bulge(size: Array, height: Array) -> Array:
-    """Radius of a barrel at heights."""
     radius: Array = np.sqrt(size[2] ** 2 - height**2) - (size[2] - size[0])
     return radius
 

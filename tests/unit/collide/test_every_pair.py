@@ -77,7 +77,6 @@ def run(backend: str) -> Run:
 
 
 def of(pair: tuple[str, str], cases: list[Case]) -> list[Case]:
-    """The pair in both orders."""
     return [case for case in cases if pair in ((case.kind_a, case.kind_b), (case.kind_b, case.kind_a))]
 
 
@@ -132,7 +131,6 @@ def test_what_cannot_move_never_collides(pair) -> None:
 
 
 def _rows(heading: str) -> list[list[str]]:
-    """Cells of the first table under a heading, its first row included."""
     part = DOCUMENT.read_text(encoding="utf-8").split(f"\n### {heading}\n")[1]
     lines = itertools.takewhile(lambda x: x.startswith("|"), part[part.index("\n|") + 1 :].splitlines())
     rows = [[cell.strip(" *`") for cell in line.strip("|").split("|")] for line in lines]
@@ -141,7 +139,6 @@ def _rows(heading: str) -> list[list[str]]:
 
 @cache
 def documented_pairs() -> dict[tuple[str, str], tuple[str, int]]:
-    """Letter of the routine and most points of every pair, the lower number first."""
     head, *rows = _rows("Which routine serves which pair")
     names = [name.replace(" ", "_") for name in head[1:]]
     assert names == KINDS == [row[0].replace(" ", "_") for row in rows]
@@ -155,7 +152,6 @@ def documented_pairs() -> dict[tuple[str, str], tuple[str, int]]:
 
 @cache
 def documented_routines() -> dict[str, tuple[str, str]]:
-    """Name and file of the routine of each letter."""
     return {row[0]: (row[1], row[2]) for row in _rows("The routines")[1:]}
 
 

@@ -47,7 +47,6 @@ def field(heights: Array, spacing: tuple[float, float] = (0.25, 0.25), **pose: A
 
 
 def slope(gx: float, gy: float, columns: int = 13, rows: int = 11) -> Shape:
-    """A plane z = gx x + gy y as a field."""
     x = (np.arange(columns) - 0.5 * (columns - 1)) * 0.25
     y = (np.arange(rows) - 0.5 * (rows - 1)) * 0.25
     return field(gx * x[None, :] + gy * y[:, None])
@@ -60,7 +59,6 @@ def shape(kind: int, center: tuple | Array, turn: Array | None = None) -> Shape:
 
 
 def lowest(s: Shape, n: Array) -> float:
-    """The least height of a shape's surface along n."""
     down, z = -(s.turn.reshape(3, 3).T @ n), s.size
     flat = np.hypot(down[0], down[1])
     reach = {
@@ -204,7 +202,6 @@ def test_rough_ground_holds_every_shape(kind: int) -> None:
 
 
 def _deepest_sample(f: Shape, s: Shape) -> float:
-    """The least height of the shape's lowest point over the surface."""
     columns, rows = int(f.size[0]), int(f.size[1])
     if s.kind in (SHAPE_BOX, SHAPE_HULL):
         points = CORNERS @ s.turn.reshape(3, 3).T + s.center

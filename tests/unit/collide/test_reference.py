@@ -62,8 +62,6 @@ some_pairs_fast = pytest.mark.parametrize(
 
 @dataclass
 class Case:
-    """A pair of shapes in poses, what the kernels and what the reference find."""
-
     a: Shape
     b: Shape
     kernel: Contact
@@ -131,7 +129,6 @@ SPREAD = 2e-3
 
 
 def places(case: Case, points_a: Array, points_b: Array) -> Array:
-    """Contact points (n, 2) in the plane square to the reference's normal."""
     assert case.found is not None
     flat: Array = (0.5 * (points_a + points_b) - case.pair.a.center) @ case.found.axes.T
     return flat
@@ -229,7 +226,6 @@ def test_planes_do_as_those_of_the_reference(kind) -> None:
 
 
 def rough(rng: np.random.Generator, height: float) -> Shape:
-    """A field of 12 by 10 cells."""
     heights = height * rng.normal(size=(11, 13))
     size = (13, 11, 0.25, 0.25, -1.0, heights.min(), heights.max())
     return make_shape(SHAPE_HEIGHT_FIELD, size, (0.2, 0.1, -0.3), random_turn(rng), heights)
@@ -271,7 +267,6 @@ STEEP = [(SHAPE_CONE, 1, 0.0970431), (SHAPE_CONE, 2, 0.0874975), (SHAPE_HULL, 3,
 
 
 def steep(kind: int, number: int) -> tuple[Shape, Shape]:
-    """A shape over slopes of 30 degrees."""
     rng = np.random.default_rng(kind)
     return [over_field(kind, 0.1, rng) for _ in range(number + 1)][-1]
 

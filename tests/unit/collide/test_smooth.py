@@ -29,7 +29,6 @@ def random_shape(rng: np.random.Generator, kind: int, center: Array, exponents: 
 
 
 def on_surface(s: Shape, point: Array) -> float:
-    """The implicit function of the surface, 1 on it."""
     x = np.abs(s.turn.reshape(3, 3).T @ (point - s.center)) / (s.size[0] if s.kind == SHAPE_SPHERE else s.size[:3])
     if s.kind != SHAPE_SUPERELLIPSOID:
         return float(x @ x)

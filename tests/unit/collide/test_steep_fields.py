@@ -77,7 +77,6 @@ def least_of_triangles(field: Shape, b: Shape, margin: float) -> float:
 
 
 def prism(corner: Array, depth: float) -> Posed:
-    """A triangle (3, 3) and what is under it."""
     solid, center = np.concatenate([corner, corner - [0.0, 0.0, depth]]), corner.mean(axis=0)
     loops = [(0, 1, 2), (5, 4, 3), (0, 3, 4, 1), (1, 4, 5, 2), (2, 5, 3, 0)]
     normal = np.array([np.cross(solid[x[1]] - solid[x[0]], solid[x[2]] - solid[x[0]]) for x in loops])
@@ -87,7 +86,6 @@ def prism(corner: Array, depth: float) -> Posed:
 
 
 def of_reference(field: Shape, b: Shape) -> tuple[float, Array]:
-    """The reference's least gap, and its normal."""
     m = meet(field.reference(), field.pose, b.reference(), b.pose, MARGIN, np.zeros(3))
     assert m is not None
     return float(np.vecdot(m.on_b - m.on_a, m.normal).min()), m.normal

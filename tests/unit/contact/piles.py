@@ -56,7 +56,6 @@ def simulate(builder: ModelBuilder, num_worlds: int = 1, **config: Any) -> tuple
 
 
 def shift_worlds(sim: Simulation, seed: int = 5) -> None:
-    """Move all bodies of all worlds a bit, each world another way."""
     rng = np.random.default_rng(seed)
     position = sim.state.arrays["position"]
     position[:, :-1] += 0.03 * rng.normal(size=position[:, :-1].shape)

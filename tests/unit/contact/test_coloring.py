@@ -16,7 +16,6 @@ WORLDS = 2
 
 
 def colored(**config: object) -> tuple[NumpyBackend, ContactWork]:
-    """A dense pile after stage color."""
     sim, backend = simulate(pile(40, seed=3), WORLDS, **config)
     shift_worlds(sim)
     find_contacts(backend.work, DT)
@@ -25,7 +24,6 @@ def colored(**config: object) -> tuple[NumpyBackend, ContactWork]:
 
 
 def pairs_of(backend: NumpyBackend, world: int) -> tuple[Array, Array, Array]:
-    """Bodies, numbers of points and colors of the manifolds of a world."""
     state, c = backend.state.arrays, backend.work.contacts
     assert c is not None
     count = state["pair_count"][world]

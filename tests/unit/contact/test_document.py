@@ -26,7 +26,6 @@ NEEDED: dict[str, dict[str, Any]] = {
 
 
 def rows() -> list[list[str]]:
-    """Cells of all table rows."""
     lines = [line for line in TEXT.splitlines() if line.startswith("|")]
     return [[cell.strip(" `").replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 

@@ -36,7 +36,6 @@ def simulated(b: ModelBuilder, backend: str = "native", worlds: int = 1) -> Simu
 
 
 def rubbing(sim: Simulation) -> Any:
-    """Friction by how the box slows down, (num_worlds,)."""
     sim.step(20)
     return (5.0 - sim.read("body.box.linear_velocity")[:, 0]) / (20 * 5e-3 * G)
 

@@ -23,7 +23,6 @@ def compiled(d: Diagram) -> tuple[str, str, list[float], list[float], list[str]]
 
 
 def load(tmp_path: Path, text: str) -> Diagram:
-    """The diagram of a text."""
     path = tmp_path / "d.yaml"
     path.write_text(text, encoding="utf-8")
     return Diagram.load(path)

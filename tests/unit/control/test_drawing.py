@@ -21,7 +21,6 @@ Rect = tuple[float, float, float, float]
 
 
 def loops() -> Diagram:
-    """A loop inside a loop, and one of a block with itself."""
     d = Diagram("loops")
     d.connect(d.add("input", "set"), d.add("sum", "error", signs="+--")["a"])
     d.connect("error", d.add("integrator", "speed")["in"])
@@ -32,7 +31,6 @@ def loops() -> Diagram:
 
 
 def nested() -> Diagram:
-    """Two axes, each a subsystem with a subsystem."""
     inner = Diagram("inner")
     inner.connect(inner.add("inport", "x"), inner.add("gain", "twice", gain=2.0))
     inner.connect("twice", inner.add("outport", "y"))

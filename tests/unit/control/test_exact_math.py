@@ -20,17 +20,14 @@ SIGNED = np.concatenate((SPECIAL, -SPECIAL, np.nextafter(1.0, [0.0, 2.0])))
 
 @pytest.fixture(scope="module")
 def det(tmp_path_factory: pytest.TempPathFactory) -> Functions:
-    """The functions of the kernels."""
     return Functions(tmp_path_factory.mktemp("detmath"), STRICT)
 
 
 def any_bits(seed: int, n: int = 200_000) -> np.ndarray:
-    """Doubles of random bits, of both signs, with denormals, infinities and NaN."""
     return np.random.default_rng(seed).integers(-(2**63), 2**63 - 1, n).view(np.float64)
 
 
 def assert_same(det: Functions, name: str, *arguments: np.ndarray) -> None:
-    """Bits of both, in every number, signs of zeros and bits of NaN too."""
     here, there = getattr(exact_math, name)(*arguments), det(name, *arguments)
     different = here.view(np.int64) != there.view(np.int64)
     worst = [(tuple(float(x[k]) for x in arguments), here[k], there[k]) for k in np.flatnonzero(different)[:5]]

@@ -93,7 +93,6 @@ def alone(d: Diagram, backend: str = "numpy") -> Simulation:
 
 
 def turning(lever: float, target: Transform, backend: str = "numpy") -> Simulation:
-    """The arm's inverse kinematics to a place of the tip with its turn."""
     d, links = Diagram("d"), chain(arm(), "base", "tip")
     d.add("ik", "ik", start=[0.2, 0.3, -0.1, 0.4, 0.1, 0.05], posture_gain=0.0, damping=0.01, lever=lever, **links)
     for port, values in (("target", target.position), ("posture", [0.0] * 6), ("orientation", target.rotation)):

@@ -12,7 +12,6 @@ PAGE = DOCS / "reference" / "blocks.md"
 
 
 def row(kind: str) -> str:
-    """Line of the table: ports, parameters and the first sentence of the docstring."""
     d = Diagram("d")
     d.add(kind, "b", **NEEDED.get(kind, {}))
     block = d.blocks["b"]

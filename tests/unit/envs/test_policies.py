@@ -21,8 +21,6 @@ LIFT = np.array([[12.0, -1.0, 0.0, 0.0, 0.0, 0.0]])
 
 
 class Quiet(Cart):
-    """The cart of the scene, with a goal within its reach in one episode."""
-
     randomize, start, episode = {}, {}, 4.0
 
 

@@ -428,7 +428,6 @@ def test_an_observation_that_changes_its_width_is_reported() -> None:
 
 
 def broken(**functions: Any) -> Cart:
-    """A cart's task with other attributes and functions."""
     made: Cart = type("Broken", (Cart,), functions)()
     return made
 

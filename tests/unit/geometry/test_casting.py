@@ -48,7 +48,6 @@ def _hull(p: np.ndarray) -> np.ndarray:
 
 
 def _field(p: np.ndarray) -> np.ndarray:
-    """Height over the triangles, by the barycentric coordinates of each in turn."""
     rows, columns = HEIGHTS.shape
     x, y = p[..., 0] / 0.4 + 0.5 * (columns - 1), p[..., 1] / 0.5 + 0.5 * (rows - 1)
     i, j = np.clip(x.astype(int), 0, columns - 2), np.clip(y.astype(int), 0, rows - 2)

@@ -48,5 +48,4 @@ def positions_after(
 
 
 def facts(report: Any, severity: str) -> str:
-    """Return all sentences of a severity."""
     return "\n".join(f.sentence for f in report.findings if f.severity == severity)

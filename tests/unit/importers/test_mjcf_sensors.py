@@ -59,7 +59,6 @@ XML = """<mujoco><option timestep="0.0002" integrator="RK4" gravity="0 0 -9.81"/
 
 
 def _copy(m, d, sim):
-    """Give the bodies of gpusim the poses and velocities of MuJoCo's state."""
     for name in ("base", "arm", "hand"):
         body, rates = m.body(name).id, np.zeros(6)
         sim.write(f"body.{name}.position", d.xpos[body])

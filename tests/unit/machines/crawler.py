@@ -17,7 +17,6 @@ Tracks = tuple[m.Track, ...]
 
 
 def add_carrier(b: ModelBuilder, xform: Transform | None = None, **change: Any) -> Tracks:
-    """The carrier with the lower faces of its shoes at z = 0 of ``xform``."""
     part = ModelBuilder(gravity=b.gravity)
     mass = CHASSIS
     chassis = part.add_body(mass, (0.1 * mass, 0.3 * mass, 0.35 * mass), com=(0, 0, 0.5), label="chassis")
@@ -50,7 +49,6 @@ def ground(b: ModelBuilder, slope: float = 0.0, step: float = 0.0, friction: flo
 
 
 def crawler(dt: float = 2e-3, where: dict[str, Any] | None = None, **options: Any) -> tuple[Simulation, Tracks]:
-    """The carrier on its ground."""
     config = {key: options.pop(key) for key in tuple(options) if key in SolverConfig.__dataclass_fields__}
     sim_options = {key: options.pop(key) for key in ("backend", "num_worlds", "threads", "launch") if key in options}
     b = ModelBuilder()

@@ -19,7 +19,6 @@ def turns(sim: Simulation, arm: m.BoomArm) -> dict[str, float]:
 
 
 def off(sim: Simulation, arm: m.BoomArm, forces: list[m.PointForce]) -> float:
-    """Greatest relative error of the cylinders' forces against virtual work."""
     hand = arm.static(turns(sim, arm), forces).forces
     measured = [float(sim.read(f"cylinder.{name}_cylinder.force")[0]) for name in hand]
     return float(np.abs(np.array(measured) / list(hand.values()) - 1.0).max())

@@ -14,7 +14,6 @@ ROAD = tuple(Circle(x, 0.18, 0.16) for x in (-0.6, -0.3, 0.0, 0.3, 0.6))
 
 
 def wheels(side: float = -1.0, lift: float = 0.0, roller: bool = False) -> Wheels:
-    """Sprocket at the rear, or in front."""
     more = (Circle(0.1, 0.53, 0.06),) if roller else ()
     idler = Circle(-0.9 * side, 0.36 + lift, APOTHEM)
     return Wheels(Circle(0.9 * side, 0.36, APOTHEM), idler, ROAD + more, PITCH, TEETH)

@@ -63,7 +63,6 @@ class Oracle:
         return f'<joint name="{motion.at}" type="{kind}" {where} armature="{float(armature)!r}"/>'
 
     def set(self, q: np.ndarray, v: np.ndarray) -> None:
-        """A posture (size,) and velocities (freedoms,) of the tree."""
         self.to = np.zeros((self.mj.nv, self.tree.freedoms))
         for node in self.tree.forest.nodes:
             frame_b = self._frames(node)[1]
@@ -101,7 +100,6 @@ class Oracle:
         return self.to.T @ columns @ self.to
 
     def inverse_dynamics(self, a: np.ndarray) -> np.ndarray:
-        """Forces (freedoms,) for accelerations, at the posture and velocities that are set."""
         self.data.qacc[:] = self.to @ a
         self.mujoco.mj_inverse(self.mj, self.data)
         return self.to.T @ self.data.qfrc_inverse

@@ -95,7 +95,6 @@ def test_in_the_air_there_is_none():
 
 
 def flat(corners) -> Support:
-    """A polygon of one world on the floor."""
     hull = _hull(np.array(corners, float))
     return Support(hull[None], np.array([len(hull)]), np.eye(3)[None], np.zeros(1))
 

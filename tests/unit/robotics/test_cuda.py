@@ -28,7 +28,6 @@ def stand_in(monkeypatch):
 
 
 def assert_same(ik, start, targets, iterations):
-    """Bits of postures and of all that the reports say."""
     (a, reported), (b, other) = (ik.solve(start, targets, iterations, backend) for backend in ("native", "cuda"))
     np.testing.assert_array_equal(b, a)
     for name in reported.error:

@@ -29,7 +29,6 @@ def moved(request) -> Moved:
 
 
 def difference(f, m: Moved) -> np.ndarray:
-    """Central difference in time, of second order."""
     return (f(m.after) - f(m.before)) / (2.0 * H)
 
 

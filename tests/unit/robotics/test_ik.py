@@ -15,7 +15,6 @@ Y = (0.0, 1.0, 0.0)
 
 
 def planar(lengths=(0.5, 0.4), **limits) -> Tree:
-    """Links along x that turn about y, with a site at the tip."""
     b, parent, x = ModelBuilder(), -1, 0.0
     for k, length in enumerate(lengths):
         body = b.add_body(1.0, (0.01,) * 3, com=(0.5 * length, 0, 0), xform=Transform((x, 0, 0)), label=f"link{k}")
@@ -36,7 +35,6 @@ def whole_body(tree: Tree, **options) -> IK:
 
 
 def reachable(tree: Tree, worlds: int, spread: float = 0.3) -> dict[str, np.ndarray]:
-    """Targets of random postures within the limits."""
     rng = np.random.default_rng(0)
     step = spread * rng.normal(size=(worlds, tree.freedoms))
     step[:, :6] *= 0.3

@@ -18,7 +18,6 @@ PATHS = {"upkie": ("upkie_description", "URDF_PATH"), "jvrc1": ("jvrc_descriptio
 
 
 def robot(name: str, fixed_base: bool) -> Model:
-    """A robot that others wrote."""
     package, attribute = PATHS[name]
     path = getattr(pytest.importorskip(package), attribute)
     builder, _ = load_urdf(path, fixed_base=fixed_base, collisions=False, visuals=False)

@@ -46,7 +46,6 @@ def cart(num_worlds: int = 1, *diagrams: Diagram) -> Simulation:
 
 
 def panel_state(folder: Path | None = None, num_worlds: int = 1) -> PanelState:
-    """A paused session of the cart."""
     sim = cart(num_worlds)
     camera = Camera((1.5, -3.0, 1.5), (0.0, 0.0, 0.5))
     scene = Scene("cart", "a cart", ModelBuilder(), sim.config, 1.0, camera=camera)

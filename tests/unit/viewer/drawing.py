@@ -28,7 +28,6 @@ def _why_not() -> str:
 
 
 def require_egl() -> None:
-    """Skip the test, with the reason, where nothing can be drawn."""
     if reason := _why_not():
         pytest.skip(reason)
 

@@ -24,7 +24,6 @@ needs_imgui = pytest.mark.skipif(
 
 
 def panel_state_of(name: str, tmp_path: Path | None = None, dt: float = 0.01, num_worlds: int = 1) -> PanelState:
-    """Return a paused session of a scene with a complete panel."""
     made: list[Operator] = []
 
     def make(changes: Any) -> Live:
@@ -59,7 +58,6 @@ class Person:
         return self.eye.image()
 
     def wait(self, frames: int = 1) -> None:
-        """Let the panel act, without a look at the scene."""
         for _ in range(frames):
             self.eye.act()
 

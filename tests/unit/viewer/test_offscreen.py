@@ -32,7 +32,6 @@ def falling(num_worlds: int = 1) -> Simulation:
 
 
 def rays() -> np.ndarray:
-    """Directions through the middles of all points, scaled to 1 along the view axis."""
     v, u = np.mgrid[0 : SIZE["height"], 0 : SIZE["width"]] + 0.5
     directions = LEVEL.pixel_ray(u, v, SIZE["width"], SIZE["height"])
     return directions / (directions @ LEVEL.forward)[..., None]
@@ -169,7 +168,6 @@ def test_the_eye_stays_above_the_ground_while_the_body_does() -> None:
 
 
 def wall_before_a_ball(num_worlds: int = 1) -> Simulation:
-    """A wall of the world 0.5 m before a ball, seen from the front."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     b.add_shape_box(-1, (0.6, 0.05, 0.4), xform=Transform((0.0, -0.5, 0.4)))

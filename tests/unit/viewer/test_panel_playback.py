@@ -39,7 +39,6 @@ def test_the_timeline_is_dragged_and_follows(tmp_path: Path) -> None:
     assert session.time == 0.0
 
     def bright() -> float:
-        """Middle of the slider's grab, as a share of the length."""
         row = person.look()[int(area.y + 0.5 * area.height), int(area.x) : int(area.x + area.width)]
         return float(np.flatnonzero(row[:, 2] > 150).mean()) / area.width
 

@@ -26,7 +26,6 @@ def operator_of(panel_state: PanelState) -> Operator:
 
 
 def record(panel_state: PanelState, value: float, steps: int = 3) -> str:
-    """Drive, record, and tell the file's name."""
     panel_state.toggle_recording()
     name = operator_of(panel_state).log
     operator_of(panel_state).set("lift", value)

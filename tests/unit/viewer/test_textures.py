@@ -38,14 +38,12 @@ def bright(color: np.ndarray) -> list[bool]:
 
 
 def name(color: np.ndarray) -> str:
-    """Return which color of the quarters a pixel has, or "-"."""
     names = {(True, False, False): "r", (False, True, False): "g", (False, False, True): "b", (True, True, False): "y"}
     red, green, blue = bright(color)
     return names.get((red, green, blue), "-")
 
 
 def quarters(model: Model, camera: PinholeCamera = LEVEL, offset: float = 0.5) -> dict[str, str]:
-    """Names of the colors at four points around the picture's middle, at ``offset`` m at the target."""
     step = round(offset * SIZE["height"] / (2.0 * camera.distance * np.tan(0.5 * camera.field_of_view)))
     seen = drawn(model, camera)
     signs = {"ul": (-1, -1), "ur": (-1, 1), "ll": (1, -1), "lr": (1, 1)}

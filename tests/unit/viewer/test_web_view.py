@@ -64,7 +64,6 @@ class Page:
         return next(handle for handle in self.handles() if handle.label == label)
 
     def use(self, label: str, value: Any = True) -> None:
-        """Do what viser does when a browser changes or clicks an element."""
         handle = self.handle(label)
         handle._impl.value, handle._impl.update_timestamp = value, 0.0
         for changed in list(handle._impl.update_cb):

@@ -83,7 +83,6 @@ def panel_state() -> Iterator[PanelState]:
 
 
 def differ(a: np.ndarray, b: np.ndarray) -> float:
-    """Share of points that differ clearly."""
     return float((np.abs(a.astype(int) - b).max(axis=2) > 24).mean())
 
 

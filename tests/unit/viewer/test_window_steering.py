@@ -39,7 +39,6 @@ def free_box(gravity: float = 0.0, kinematic: bool = False, mass: float = 3.0) -
 
 
 def panel_state(model: Model, num_worlds: int = 1, dt: float = 0.005) -> tuple[Controls, Simulation]:
-    """Controls before a camera that looks along y at (0, 0, 1) from 4 m."""
     sim = Simulation(model, num_worlds, backend=FASTEST, config=gpusim.SolverConfig(dt=dt))
     scene = load_scene("double_pendulum")
     scene.schedule = None
@@ -51,7 +50,6 @@ def panel_state(model: Model, num_worlds: int = 1, dt: float = 0.005) -> tuple[C
 
 
 def run(controls: Controls, seconds: float, start: float = 0.0) -> float:
-    """Frames as the window's loop makes them."""
     sight = controls.sight
     for k in range(round(seconds * 50) + 1):
         controls.aim_pull()
@@ -163,7 +161,6 @@ def test_the_nearest_body_is_picked_and_walls_hide() -> None:
 
 
 def before_a_ground(name: str) -> ViewState:
-    """A ball, and a ground of each kind between it and the eye."""
     b = ModelBuilder()
     b.add_shape_sphere(b.add_body(xform=Transform((0.0, 2.0, 1.0)), label="ball"), 0.2)
     facing = Transform.from_axis_angle((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), 0.5 * math.pi)  # its solid half at y > 0
