@@ -1,5 +1,3 @@
-"""Steps a scene through the sample times of a reference and collects what it shows there."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -44,7 +42,6 @@ def failure(sim: gpusim.Simulation) -> str:
 
 
 def advance(sim: gpusim.Simulation, scene: Scene, steps: int) -> None:
-    """Step under the scene's schedule."""
     if scene.schedule is None:
         sim.step(steps)
         return

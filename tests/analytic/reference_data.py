@@ -24,7 +24,6 @@ class Reference:
         return next(iter(self.columns.values()))
 
     def table(self, *names: str) -> np.ndarray:
-        """Columns side by side, (samples, len(names))."""
         return np.stack([self.columns[name] for name in names], axis=1)
 
 

@@ -1,5 +1,3 @@
-"""How a reference case is run, and what a run yields."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -74,7 +72,6 @@ def point(sim: gpusim.Simulation, body: str, local: tuple[float, float, float]) 
 
 
 def read(sim: gpusim.Simulation, signal: str) -> np.ndarray:
-    """A signal of world 0 as float64: a scalar array or its components."""
     value: Any = sim.read(signal, numpy=True)
     return np.asarray(value, dtype=np.float64)[0]
 

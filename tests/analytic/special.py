@@ -46,7 +46,6 @@ def spring_masses(setup: Setup, horizon: float | None, result: Result) -> None:
 
 
 def quarter_car(setup: Setup, horizon: float | None, result: Result) -> None:
-    """Case 3b: relative errors (by the road's step) of body and wheel for all springs."""
     reference = load("case3b")
     parameters = reference.record["parameters"]
     limit = horizon or float(reference.times[-1])
@@ -123,12 +122,10 @@ def _hold(scene: Scene, setup: Setup, horizon: float | None, result: Result) -> 
 
 
 def hold_lift(setup: Setup, horizon: float | None, result: Result) -> None:
-    """Case 1d's load with the valve closed."""
     _hold(load_scene("hydraulic_lift", variant="closed_center", command=0.0), setup, horizon, result)
 
 
 def hold_boom(setup: Setup, horizon: float | None, result: Result) -> None:
-    """Case 4's boom with the valve closed."""
     _hold(load_scene("boom_crane", command=0.0), setup, horizon, result)
 
 

@@ -26,7 +26,6 @@ LEFT = {"flow_sharing": 0.75, "pulled_rod": 0.9}
 
 @cache
 def errors(name: str, dt: float, backend: str = "auto") -> tuple[float, float]:
-    """Greatest error of the motions, and the greatest mean error of the pressures over the range of each."""
     exact, found = reference(name), measured(name, dt, backend)
     motion = max(np.abs(found[c] - exact[c]).max() for c in exact if c.startswith("x_"))
     return motion, max(np.abs(found[c] - exact[c]).mean() / np.ptp(exact[c]) for c in exact if c.startswith("p_"))

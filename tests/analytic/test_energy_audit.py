@@ -14,7 +14,6 @@ G = 9.81
 
 
 def audited(b: ModelBuilder, time: float, dt: float = 1e-3, backend: str = "native", **config: object) -> EnergyBalance:
-    """The balance of a run."""
     sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=dt, **config))  # type: ignore[arg-type]
     audit = EnergyAudit(sim)
     for _ in range(round(time / dt)):

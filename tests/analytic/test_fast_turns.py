@@ -9,7 +9,6 @@ BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
 
 
 def _energy_change(moments: tuple[float, float, float], turn: float, scheme: str, backend: str) -> float:
-    """Relative change of the kinetic energy after 300 steps of ``turn`` rad about z, slightly disturbed."""
     dt = 1e-3
     b = ModelBuilder(gravity=(0, 0, 0))
     speed = turn / dt

@@ -44,7 +44,6 @@ class Lift:
 
 
 def slope(gain: float, drop: float) -> tuple[float, float]:
-    """Flow of an orifice at a drop above zero, and its slope."""
     square = drop * drop + LAMINAR**2
     whole = gain / square**0.25
     return whole * drop, whole * (0.5 * drop * drop + LAMINAR**2) / square
@@ -99,7 +98,6 @@ def lifts() -> list[Lift]:
 
 
 def growth(valve: m.HoldingValve) -> list[float]:
-    """Greatest real part of the poles of all loads and commands, 1/s."""
     return [float(np.linalg.eigvals(linear(x, valve, c)).real.max()) for x in lifts() for c in COMMANDS]
 
 

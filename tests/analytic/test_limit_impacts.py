@@ -13,7 +13,6 @@ SOLVERS = ("direct", "colored")
 
 
 def apexes(sim: Simulation, seconds: float, count: int) -> Array:
-    """Heights at which body 0 turns around, m."""
     heights = [0.0, 0.0]
     found = []
     for _ in range(round(seconds / sim.config.dt)):
@@ -44,7 +43,6 @@ def test_slider_bounces_to_e_squared(solver: str, restitution: float) -> None:
 
 
 def pendulum_loss(dt: float, solver: str) -> float:
-    """Greatest energy error over three impacts of a pendulum on its limit, of 9.81 J."""
     b = ModelBuilder()
     body = b.add_body(1.0, (0.01,) * 3, xform=Transform((1.0, 0, 0)), label="body")
     b.add_joint_revolute(

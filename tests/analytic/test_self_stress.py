@@ -50,7 +50,6 @@ def test_links_bear_the_bar_in_equal_shares(links: int, closing: str, backend: s
 
 
 def _momentum(sim: Simulation) -> np.ndarray:
-    """Angular momentum about the center of mass, which stays at the origin."""
     state, bodies = sim.read_state(), sim.model.bodies
     count = len(bodies)
     place, velocity, spin = (state[name][0, :count] for name in ("position", "linear_velocity", "angular_momentum"))

@@ -29,7 +29,6 @@ def errors(milliseconds: float, seconds: float, windows: int = 2, ball: bool = F
 
 
 def add_ball(b: ModelBuilder) -> None:
-    """A ball that lies on a floor beneath."""
     b.add_shape_plane(xform=Transform((0.0, 0.0, -3.0)))
     ball = b.add_body(1.0, (0.1,) * 3, xform=Transform((0.0, 0.0, -2.9)), label="ball")
     b.add_shape_sphere(ball, radius=0.1)

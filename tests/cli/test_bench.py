@@ -1,5 +1,3 @@
-"""``gpusim bench``: workloads, tables and files. What is measured is not judged: time belongs to benchmarks."""
-
 from __future__ import annotations
 
 import builtins

@@ -19,7 +19,6 @@ STONE = """\
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorter runs than users have."""
     monkeypatch.setattr("gpusim.cli.check.SECONDS", 0.05)
 
 

@@ -26,7 +26,6 @@ needs_films = pytest.mark.skipif(
 
 @pytest.fixture
 def render(cli, tmp_path, monkeypatch):
-    """Runs ``gpusim render ... --backend numpy`` in an empty folder, 64 x 36 points."""
     monkeypatch.chdir(tmp_path)
 
     def invoke(*arguments: object):

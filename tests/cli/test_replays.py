@@ -53,7 +53,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[gpusim.Simulation]:
-    """Simulations that the command line makes."""
     found: list[gpusim.Simulation] = []
     original = gpusim.Simulation.__init__
 

@@ -22,7 +22,6 @@ SHORT = (SCENE, "--duration", "0.05")
 
 
 def row(output: str, name: str) -> str:
-    """The text in the summary's row ``name``."""
     match = re.search(rf"│ {re.escape(name)} +│ (.*?) *│", output)
     assert match, output
     return match.group(1)

@@ -25,7 +25,6 @@ SMALL = ("--size", "128x96", "--backend", FASTEST, "--dt", "0.01")
 
 @pytest.fixture
 def view(cli, tmp_path, monkeypatch):
-    """Runs ``gpusim view ...`` in an empty folder, in this process."""
     monkeypatch.chdir(tmp_path)
     for name, value in display_variables().items():
         monkeypatch.setenv(name, value)

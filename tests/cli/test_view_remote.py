@@ -1,5 +1,3 @@
-"""``gpusim view --web`` and ``--rerun`` as a user types them. tests/unit/viewer/test_browser.py opens the page."""
-
 from __future__ import annotations
 
 import re
@@ -27,7 +25,6 @@ def view(cli, tmp_path, monkeypatch):
 
 @pytest.fixture
 def pages(monkeypatch):
-    """The views that a command has opened."""
     pytest.importorskip("viser")
     found: list[web_view.WebView] = []
     opened = web_view.WebView._start

@@ -51,8 +51,6 @@ def make_room(monkeypatch: pytest.MonkeyPatch, slots: int, coupled: bool = False
 
 
 class Runner:
-    """Runs chosen ones of 64 different worlds of a scene."""
-
     def __init__(self, name: str, dtype: str, solver: str) -> None:
         self.scene: Scene = load_scene(name)
         self.model = self.scene.builder.finalize()
@@ -65,7 +63,6 @@ class Runner:
         self.command = rng.uniform(0.5, 1.0, 64)
 
     def make(self, worlds: np.ndarray, **options: object) -> Simulation:
-        """A simulation of these worlds, in this order."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of colors that overflow
             given = {"backend": "native", **options}

@@ -37,7 +37,6 @@ class Outcome:
 
 
 def make_pair(seed: int, dtype: str, **config: Any) -> tuple[Simulation, Simulation]:
-    """The machine of a seed on NumPy and on the kernels in staged launch, in the same moving state."""
     sims = []
     for backend in ("numpy", "native"):
         sim = Simulation(
@@ -64,7 +63,6 @@ class Walk:
         self._before: StepBuffers = copy.copy(reference.backend.work)
 
     def stages(self) -> list[str]:
-        """The stages of this scheme."""
         skipped = "positions" if self.semi_implicit else "split_impulses"
         return [s for s in STAGES if s != skipped]
 
@@ -129,7 +127,6 @@ class Walk:
         return Outcome(stage, name, array, np.array(got), inputs or {})
 
     def _load(self) -> None:
-        """Give the kernels the reference's numbers."""
         for name, (array, mask) in self.known.items():
             view = self.kernels.slab_array(name)
             np.copyto(view, array.reshape(view.shape), casting="same_kind", where=True if mask is None else mask)

@@ -43,7 +43,6 @@ class _Maker:
         return int(self.b.add_body(mass, inertia, com=self.rng.normal(size=3) * 0.05, xform=pose, **options))
 
     def tree(self, count: int) -> None:
-        """Bodies that hang on each other by random joints."""
         rng = self.rng
         for i in range(count):
             parent = int(rng.integers(-1, i)) if i else -1
@@ -65,7 +64,6 @@ class _Maker:
     def _several_axes(
         self, parent: int, child: int, frames: tuple[Transform, Transform], slides: int, turns: int
     ) -> None:
-        """Slides, and turns that carry each other, right- or left-handed, with limits, friction and armature."""
         rng, count = self.rng, slides + turns
         turned, moved = (np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in range(2))
         lower = rng.uniform(-0.02, 0.005, count)
@@ -105,7 +103,6 @@ class _Maker:
             self._distance(-1, int(rng.integers(0, last)), Transform(), rod=False)
 
     def _four_bar(self) -> None:
-        """A parallelogram of revolute joints beside the tree."""
         at = {"axis": (0.0, 1.0, 0.0), "damping": 0.05}
         crank, rocker = Transform((0.0, -2.0, 0.0)), Transform((0.5, -2.0, 0.0))
         coupler = Transform((0.1, -2.0, 0.3))
@@ -151,7 +148,6 @@ class _Maker:
         self.b.add_linear_coupling([(wheels[1], 0.5), (swing, 1.0), (gear.slip, -0.7)], label="sum")
 
     def light_link(self) -> None:
-        """A link of 20 g that carries 8 kg."""
         top, low = Transform((-2.0, 0.0, 0.0)), Transform((-2.0, 0.0, -0.3))
         link = self.b.add_body(0.02, (2e-5, 2e-5, 1e-5), xform=Transform((-2.0, 0.0, -0.15)))
         self.poses.append(Transform((-2.0, 0.0, -0.15)))
@@ -264,7 +260,6 @@ class _Maker:
         return self.coordinates[int(self.rng.integers(0, len(self.coordinates)))]
 
     def pushes(self) -> None:
-        """Forces and torques in both frames."""
         rng, last = self.rng, len(self.poses) - 1
         for k, frame in enumerate(("world", "body")):
             self.b.add_force(last, rng.normal(size=3) * 5, rng.normal(size=3) * 0.1, frame, label=f"f{k}")
@@ -272,7 +267,6 @@ class _Maker:
 
 
 def random_machine(seed: int) -> ModelBuilder:
-    """The machine of a seed."""
     m = _Maker(seed)
     m.tree(3 + seed % 3)
     m.loops()

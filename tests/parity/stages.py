@@ -147,7 +147,6 @@ class Reference:
         return out, mask
 
     def law(self) -> dict[str, Made]:
-        """Totals of the law, the actuators' shares and their numbers."""
         law = self.w.law
         made: dict[str, Made] = {f"law_{part}": (getattr(law, part), None) for part in ("impulse", "slope", "friction")}
         groups = [g for g in self.sim.state.groups if g.clamp_place is not None]
@@ -222,11 +221,9 @@ class Reference:
         return made | {"oil_circuit_matrix": (np.zeros((self.n, *shape)), np.zeros(shape, bool))}
 
     def actuate(self) -> dict[str, Made]:
-        """The law, and its bounds."""
         return self.law() | {name: (getattr(self.w.law, name), None) for name in ("velocity_lower", "velocity_upper")}
 
     def solve(self) -> dict[str, Made]:
-        """The law, and the factor or what the sweeps prepare."""
         return self.law() | (self._factor() if self.w.config.direct else self._sweeps())
 
     def _factor(self) -> dict[str, Made]:

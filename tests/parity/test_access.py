@@ -25,7 +25,6 @@ ELSEWHERE = {"set_forward", "conclude", "publish_active"}
 
 
 def _read_only(phase: Phase) -> Iterable[str]:
-    """Const accessors for the arrays that a phase does not write."""
     written = set(phase.writes.split())
     own = {f.name: "actuator_scratch" for kind in PACKAGE_KINDS for f in kind.kernel_fields}
     for f in slab_fields(PACKAGE_KINDS):

@@ -1,5 +1,3 @@
-"""The same bits of scenes with contacts (bits.py)."""
-
 from __future__ import annotations
 
 import numpy as np

@@ -145,7 +145,6 @@ class ContactWalk(Walk):
         """Parts of the records as the reference has them, (n, ...)."""
 
     def search(self) -> None:
-        """The reference's contacts, for both."""
         list(self.start())
         backend = self.reference.sim.backend
         find_contacts(backend.work, self.h)  # type: ignore[arg-type]
@@ -176,19 +175,16 @@ class ContactWalk(Walk):
             yield Outcome(stage, name, np.where(real, values, 0), np.where(real, self._get(name), 0), inputs)
 
     def _records(self) -> tuple[Array, Array]:
-        """World and place of every record, in the order of the reference."""
         m = self.reference.w.touch.all
         return m.world, self.kernels.slab_array("record_place")[m.world, m.pair]
 
     def _put(self, name: str, values: Array) -> None:
-        """Give the kernels a part of the records."""
         real = self.reference.is_real(values)
         for world, place, value, mask in zip(*self._records(), values, real, strict=True):
             view = unpack(self.kernels.slab_array("manifold")[world], (name,))[name]
             view[place] = np.where(mask, value, view[place])
 
     def _get(self, name: str) -> Array:
-        """A part of the kernels' records."""
         return unpack(self.kernels.slab_array("manifold")[self._records()], (name,))[name]
 
 

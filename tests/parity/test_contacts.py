@@ -54,13 +54,11 @@ SINGLE = (
 
 @cache
 def built(name: str) -> tuple[Model, dict[str, Any]]:
-    """A model and its settings."""
     builder, config = MODELS[name]()
     return builder.finalize(), config
 
 
 def make(name: str, backend: str, dtype: str = "float64", worlds: int = 1, **more: Any) -> Simulation:
-    """A model on a backend."""
     model, config = built(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of colors that overflow
@@ -86,7 +84,6 @@ def state_of(sim: Simulation) -> dict[str, Array]:
 
 
 def differences(a: Simulation, b: Simulation) -> dict[str, float]:
-    """Greatest difference of every array of the state over the greatest number in it."""
     result, theirs = {}, state_of(b)
     for name, mine in state_of(a).items():
         x, y = mine.astype(np.float64), theirs[name].astype(np.float64)
@@ -100,7 +97,6 @@ def beyond(found: dict[str, float], most: float) -> dict[str, float]:
 
 
 def copy_state(source: Simulation, target: Simulation) -> None:
-    """Give a simulation the state of another one."""
     target.backend.state.restore(source.state, np.arange(source.num_worlds))
     target.invalidate()
 
@@ -206,7 +202,6 @@ def test_bits_of_tires(name: str, dtype: Literal["float64", "float32"]) -> None:
 
 
 def run(name: str, steps: int, **more: Any) -> Simulation:
-    """The reference after some steps."""
     sim = make(name, "numpy", **more)
     sim.step(steps)
     return sim

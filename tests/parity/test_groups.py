@@ -45,7 +45,6 @@ def states(model: Model, seed: int = 3, steps: int = 60, worlds: int = WORLDS, *
 
 
 def shake(sim: Simulation, seed: int) -> None:
-    """Angular momenta that differ between the worlds."""
     momentum = sim.state.arrays["angular_momentum"]
     momentum += np.random.default_rng(seed).normal(size=momentum.shape) * 1e-3
     sim.invalidate()

@@ -40,7 +40,6 @@ def add_ring(
 
 
 def add_arm(builder: ModelBuilder) -> None:
-    """Two links on a servo, from a post beside the ring."""
     upper = builder.add_body(3.0, (0.01, 0.05, 0.05), xform=Transform((0.5, 2.0, 1.0)), label="upper")
     fore = builder.add_body(1.0, (0.01, 0.02, 0.02), xform=Transform((-0.25, 2.0, 1.0)), label="fore")
     post, elbow = Transform((1.0, 2.0, 1.0)), Transform((-0.5, 0, 0))
@@ -51,7 +50,6 @@ def add_arm(builder: ModelBuilder) -> None:
 
 
 def make(backend: str, launch: str, solver: str | None = "colored", worlds: int = 1, **config: Any) -> Simulation:
-    """Ring and arm on the ground."""
     builder = ModelBuilder()
     builder.add_shape_plane(-1)
     add_ring(builder, 6, solver)

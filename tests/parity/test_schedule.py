@@ -21,7 +21,6 @@ OF_KINDS = {field.name for kind in PACKAGE_KINDS for field in kind.kernel_fields
 
 @cache
 def functions() -> dict[str, list[str]]:
-    """Bodies of all functions of the kernels by name."""
     texts = [text for name, text in kernel_sources().items() if name not in OUTSIDE and not name.startswith("collide/")]
     texts.append(actuators_header(PACKAGE_KINDS))
     bodies: dict[str, list[str]] = {}
@@ -36,7 +35,6 @@ def functions() -> dict[str, list[str]]:
 
 
 def _array(name: str) -> str | None:
-    """The array behind an accessor of the world."""
     if name in OF_KINDS:
         return "actuator_scratch"
     if name in FIELDS:

@@ -82,7 +82,6 @@ TEAMS: dict[str, tuple[dict[str, str], int]] = {"plain": ({}, 1), "reversed": (U
 
 
 def start(model: Model, team: str, monkeypatch: pytest.MonkeyPatch, **config: object) -> Simulation:
-    """A simulation by a build with the team's defines."""
     defines, threads = TEAMS[team]
     # A single world would else get a single thread.
     monkeypatch.setattr(native_backend.NativeBackend, "team", threads)

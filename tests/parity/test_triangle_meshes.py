@@ -25,7 +25,6 @@ SIZES: dict[str, tuple] = {
 
 
 def stones(seed: int) -> ModelBuilder:
-    """Two of every kind of shape, which fall onto rocks."""
     rng = np.random.default_rng(seed)
     b = ModelBuilder()
     b.add_shape_triangle_mesh(-1, rock_mesh(seed, 21))

@@ -17,7 +17,6 @@ DT = 5e-3
 
 
 def terrain(bodies: int) -> ModelBuilder:
-    """Balls and boxes over rough ground that was added last, and near to each other."""
     rng = np.random.default_rng(3)
     b = ModelBuilder()
     for k in range(bodies):

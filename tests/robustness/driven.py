@@ -55,7 +55,6 @@ def springs_1e12() -> ModelBuilder:
 
 @setup(3e5)
 def springs_1e12_stretched() -> ModelBuilder:
-    """The same, each spring pulled by 0.1 m: 20 GJ in 1 kg are 200 km/s."""
     return _on_springs(0.1)
 
 
@@ -116,7 +115,6 @@ def _throw(sim: Simulation) -> None:
 
 @setup(10.0, begin=_throw)
 def cylinder_into_stops_fast() -> ModelBuilder:
-    """A boom thrown at the ends of its cylinder's stroke."""
     b = ModelBuilder(gravity=DOWN)
     _boom(b)
     return b

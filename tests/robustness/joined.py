@@ -30,7 +30,7 @@ def two_welds_disagree() -> ModelBuilder:
 
 @setup(5.0, gap=inf)
 def two_hinges_not_parallel() -> ModelBuilder:
-    """A body on two hinges across each other: it can't move."""
+    """A body on two hinges with different axes, so that it cannot move."""
     b = ModelBuilder(gravity=DOWN)
     body = free(b, (0.0, 0.0, 1.0))
     b.add_joint_revolute(-1, body, Transform((-0.5, 0.0, 1.0)), Transform((-0.5, 0.0, 0.0)), (0, 1, 0))
@@ -80,7 +80,7 @@ def gear_servos_fight() -> ModelBuilder:
 
 @setup(10.0, seconds=1.5)
 def mass_ratio_chain_heavy_end() -> ModelBuilder:
-    """Ten tons at the end of five links of 1 kg that swing down from level."""
+    """Ten tons at the end of five links of 1 kg."""
     b = ModelBuilder(gravity=DOWN)
     chain(b, 5)
     body = free(b, (1.1, 0.0, 2.0), 1e4, 100.0)
@@ -90,7 +90,6 @@ def mass_ratio_chain_heavy_end() -> ModelBuilder:
 
 @setup(10.0, seconds=1.5)
 def mass_ratio_compact_links() -> ModelBuilder:
-    """The same with links whose three moments of inertia are alike."""
     b = ModelBuilder(gravity=DOWN)
     chain(b, 5, inertia=(0.01,) * 3)
     body = free(b, (1.1, 0.0, 2.0), 1e4, 100.0)
@@ -128,7 +127,6 @@ def mass_ratio_rope_bridge() -> ModelBuilder:
 
 @setup(300.0, gap=inf)
 def gravity_1000_chain() -> ModelBuilder:
-    """Five links swing from level under 1000 m/s2: at 10 ms a link turns by a radian a step."""
     b = ModelBuilder(gravity=(0.0, 0.0, -1000.0))
     chain(b, 5)
     return b
@@ -142,7 +140,6 @@ def gimbal_lock() -> ModelBuilder:
 
 @setup(5.0)
 def gimbal_lock_tiny() -> ModelBuilder:
-    """The same with inner rings of almost no inertia."""
     return _gimbal(1e-6)
 
 
@@ -203,7 +200,7 @@ def rod_zero_length_start() -> ModelBuilder:
 
 @setup(1e-6)
 def spin_1e4_free() -> ModelBuilder:
-    """A free body of three different moments that spins at 10,000 rad/s."""
+    """A free body with three different moments of inertia, at 10,000 rad/s."""
     b = ModelBuilder(gravity=NONE)
     b.add_body(mass=1.0, inertia=(0.01, 0.02, 0.025), angular_velocity=(1e4, 1e3, 0.0))
     return b
@@ -310,7 +307,6 @@ def locked_limits_motor() -> ModelBuilder:
 
 @setup(10.0)
 def universal_at_lock() -> ModelBuilder:
-    """A universal joint bent by a right angle, where its two axes meet the same line."""
     b = ModelBuilder(gravity=DOWN)
     pose = Transform.from_axis_angle((0, 0, 1), (0, 1, 0), 0.5 * math.pi)
     body = b.add_body(mass=1.0, inertia=(0.01,) * 3, xform=pose)
@@ -320,7 +316,6 @@ def universal_at_lock() -> ModelBuilder:
 
 @setup(20.0)
 def ball_limit_fast() -> ModelBuilder:
-    """Bodies on ball joints that run into the cone at 50 rad/s, swinging and turning."""
     b = ModelBuilder(gravity=DOWN)
     for k, rate in enumerate(((50.0, 0.0, 0.0), (0.0, 30.0, 40.0))):
         moving = tuple(float(x) for x in np.cross(rate, (0.0, 0.0, 0.2)))
@@ -343,7 +338,6 @@ def teleport_joint_apart() -> ModelBuilder:
 
 @setup(5.0)
 def gear_ratio_1e6() -> ModelBuilder:
-    """A gear of a million to one on two arms that gravity pulls."""
     b = ModelBuilder(gravity=DOWN)
     joints = []
     for x in (0.0, 1.0):

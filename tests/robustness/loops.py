@@ -169,7 +169,6 @@ def _spatial(m: Machine, parent: int, at: Vector, size: float, mass: float, touc
 
 
 def _six_bar(m: Machine, parent: int, at: Vector, size: float, mass: float, touches: bool) -> None:
-    """Add a four-bar whose coupler carries a second one back to the base."""
     (x, y, z), axis = at, AXES[0]
     crank = m.body((x, y, z + size / 4), size / 2, mass)
     rocker = m.body((x + size, y, z + 0.4 * size), 0.8 * size, mass)

@@ -15,8 +15,6 @@ HINGE: Vector = (0, 1, 0)
 
 @dataclass(frozen=True)
 class SetUp:
-    """A model and what a plausible motion of it keeps to."""
-
     build: Callable[[], ModelBuilder]
     speed: float
     gap: float = 0.01
@@ -39,8 +37,6 @@ def setup(speed: float, **more: Any) -> Callable[[Callable[[], ModelBuilder]], C
 
 
 def command(**commands: float) -> Callable[[Simulation], None]:
-    """Give actuators their commands at the start."""
-
     def begin(sim: Simulation) -> None:
         for label, value in commands.items():
             sim.control[label] = value

@@ -1,5 +1,3 @@
-"""Mutated model files of every format load, or end in one sentence."""
-
 from __future__ import annotations
 
 import random

@@ -65,7 +65,6 @@ def selfoverlap_arm_fixed() -> ModelBuilder:
 
 @setup(5.0, overlap=inf)
 def selfoverlap_on_ground() -> ModelBuilder:
-    """The same dropped on the ground."""
     b = ground()
     _knuckle(b, (0.0, 0.0, 0.3), weld=False, fixed=False)
     return b

@@ -27,7 +27,6 @@ ON_TRACKS = ("excavator", "rtk_m")
 
 
 def scene_of(case: str) -> Scene:
-    """A scene by its diagram."""
     name, parameters = CASES[case]
     return load_scene(name, control="diagram", **parameters)
 

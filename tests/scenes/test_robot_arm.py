@@ -49,7 +49,6 @@ def path_of(case: str) -> Path:
 
 
 def off_path(case: str) -> float:
-    """Greatest distance of the tool from the path, m."""
     end = load_scene("robot_arm", **CASES[case]).duration - APPROACH - robot_arm.SETTLES
     return float(robot_arm.off(path_of(case), recording(case), end).max())
 

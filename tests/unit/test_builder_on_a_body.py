@@ -1,5 +1,3 @@
-"""add_builder(parent=...): the world of the added builder becomes a body."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""Joint coordinates: signs and counting, falling along an axis, rods and ropes."""
-
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Efforts by program: exact, within limits of their own for each sign; feed-forward in second order."""
-
 from __future__ import annotations
 
 import math

@@ -1,5 +1,3 @@
-"""Random passive machines with limits, dry friction and damping: energy never rises, joints never come apart."""
-
 from __future__ import annotations
 
 import numpy as np

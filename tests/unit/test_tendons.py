@@ -1,5 +1,3 @@
-"""Sums of coordinates: tendons, differentials, anti-roll bars; and brakes. Against closed forms."""
-
 from __future__ import annotations
 
 import numpy as np

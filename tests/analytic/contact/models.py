@@ -32,7 +32,7 @@ def incline(angle: float, friction: float) -> ModelBuilder:
 
 
 def sliding_sphere(speed: float = 2.0, spin: float = 0.0, friction: float = 0.2) -> ModelBuilder:
-    """D01: 1 kg, R = 0.1 m, speed along x (m/s), spin about y (rad/s)."""
+    """Case D01: a ball of 1 kg and radius 0.1 m, with a speed along x (m/s) and a spin about y (rad/s)."""
     material = Material(friction=friction)
     b = on_ground(material)
     _ball(b, 1.0, 0.1, (0.0, 0.0, 0.1), material, "ball", (speed, 0.0, 0.0), (0.0, spin, 0.0))
@@ -40,7 +40,7 @@ def sliding_sphere(speed: float = 2.0, spin: float = 0.0, friction: float = 0.2)
 
 
 def bouncing_ball(restitution: float, height: float = 1.0) -> ModelBuilder:
-    """D04: 1 kg, R = 0.1 m, dropped with its lowest point ``height`` (m) above the ground."""
+    """Case D04: a ball of 1 kg and radius 0.1 m falls from ``height`` (m)."""
     material = Material(friction=0.0, restitution=restitution)
     b = on_ground(material)
     _ball(b, 1.0, 0.1, (0.0, 0.0, 0.1 + height), material, "ball")
@@ -115,7 +115,7 @@ def rattleback(record: dict[str, Any], friction: float = 1e3) -> ModelBuilder:
 
 
 def tippe_top(regularization: float | None = 1e-3) -> ModelBuilder:
-    """D12: a ball of 20 mm with its center of mass 5 mm low, tilted by 0.3 rad about x, spun up about its axis."""
+    """Case D12: a ball of radius 20 mm with its center of mass 5 mm low, tilted by 0.3 rad, spinning about its axis."""
     law = None
     if regularization is not None:
         law = ContactLaw(friction="regularized", regularization_speed=regularization)

@@ -1,5 +1,3 @@
-"""Simulations of contact models and what the tests read of them."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

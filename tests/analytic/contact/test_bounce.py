@@ -18,7 +18,6 @@ RADIUS, G = 0.1, 9.81
 
 
 def _flight(restitution: float, backend: str, dt: float, duration: float, **settings) -> tuple[np.ndarray, ...]:
-    """Times (s), heights of the lowest point (m), velocities (m/s)."""
     sim = simulation(models.bouncing_ball(restitution), backend, dt, **settings)
     z, v = [], []
     for step in range(round(duration / dt) + 1):
@@ -30,7 +29,6 @@ def _flight(restitution: float, backend: str, dt: float, duration: float, **sett
 
 
 def _bounces(times: np.ndarray, z: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Times of impact, from the parabola before each, and heights of the apex after it."""
     before = np.flatnonzero((v[:-1] < -1e-3) & (v[1:] > 1e-3))
     fall = (v[before] + np.sqrt(np.maximum(v[before] ** 2 + 2.0 * G * z[before], 0.0))) / G
     return times[before] + fall, z[before + 1] + v[before + 1] ** 2 / (2.0 * G)

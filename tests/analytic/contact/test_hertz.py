@@ -18,7 +18,6 @@ TABLE = {row[0]: (row[1], row[3], row[4]) for row in RECORD["cor_table"]}
 
 
 def _impact(builder, backend: str, dt: float, speed: float, radius: float, longest: float) -> tuple[float, ...]:
-    """Restitution, contact time (s), greatest depth (m)."""
     sim = simulation(builder, backend, dt)
     depth = [0.0]
     for _ in range(round(longest / dt)):
@@ -32,7 +31,6 @@ def _impact(builder, backend: str, dt: float, speed: float, radius: float, longe
 
 
 def _peak(values: np.ndarray) -> float:
-    """Greatest value of the parabola through the three highest samples."""
     k = int(np.argmax(values))
     a, b, c = values[k - 1 : k + 2]
     return float(b + (c - a) ** 2 / (8.0 * (2.0 * b - a - c)))

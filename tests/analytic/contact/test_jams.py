@@ -1,5 +1,3 @@
-"""Overlaps that pushes can not take back: jams come to rest. Within friction cones they can, and do."""
-
 from __future__ import annotations
 
 import math
@@ -49,7 +47,6 @@ def _lever(angle: float, gravity: float = 0.0) -> ModelBuilder:
 
 
 def _run(builder: ModelBuilder, seconds: float, backend: str = FASTEST, **settings: Any) -> tuple[Simulation, float]:
-    """The simulation, and the greatest speed on the way, m/s."""
     sim = Simulation(builder.finalize(), backend=backend, config=SolverConfig(**settings))
     fastest = 0.0
     for _ in range(round(seconds / sim.config.dt)):
@@ -64,7 +61,6 @@ def _speed(sim: Simulation) -> float:
 
 
 def _largest_load(sim: Simulation) -> float:
-    """Greatest impulse of a point over the step, N."""
     return float(np.linalg.norm(np.asarray(sim.state.arrays["contact_impulse"]), axis=-1).max()) / sim.config.dt
 
 

@@ -19,7 +19,6 @@ SLOP = 1e-9
 
 
 def _observe(sim: gpusim.Simulation) -> list[float]:
-    """Rates about the body axes, rad/s, center of mass, m, and energy, J."""
     turn = gpusim.Transform((0.0, 0.0, 0.0), read(sim, "body.stone.orientation"))
     rate = turn.inverse().rotate(read(sim, "body.stone.angular_velocity"))
     return [*rate, *read(sim, "body.stone.position"), total_energy(sim)]

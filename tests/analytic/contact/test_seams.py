@@ -29,7 +29,6 @@ def test_a_box_slides_over_tiles(speed: float, dt: float) -> None:
 
 
 def passes(sim: Simulation, speed: float, seconds: float, rise: float = 2e-5) -> None:
-    """The mover keeps 0.998 of its speed, its height and its line."""
     for _ in range(20):
         sim.step(max(round(seconds / 20 / sim.config.dt), 1))
         place, velocity = sim.read("body.mover.position")[0], sim.read("body.mover.linear_velocity")[0]
@@ -172,7 +171,6 @@ def test_a_hull_tips_over_a_true_edge_of_tiles() -> None:
 
 
 def parked(kinds: str, rows: tuple[float, ...], backend: str) -> float:
-    """Depth to which a wheel with a tire sinks in at a seam, m."""
     b = ModelBuilder()
     tiles.add_floor(b, kinds, tiles.ROAD, rows=rows, count=3)
     place = Transform((0.25, 0, 0.3 - SINKS))

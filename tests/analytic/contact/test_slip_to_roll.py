@@ -29,7 +29,6 @@ def _observe(sim) -> list[float]:
 
 
 def _run(start, backend, dt, times, **settings) -> np.ndarray:
-    """Speed, slip and position at the times."""
     return march(simulation(models.sliding_sphere(*start), backend, dt, **settings), times, _observe)
 
 

@@ -1,5 +1,3 @@
-"""D12: a tippe top turns over, and its Jellett integral stays."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -17,7 +15,6 @@ RADIUS, OFFSET = 0.02, 0.005
 
 
 def _observe(sim: gpusim.Simulation) -> list[float]:
-    """Tilt of the axis, deg, Jellett's integral L (R z - a e3), kg m3/s, energy, J."""
     axis = gpusim.Transform((0.0, 0.0, 0.0), read(sim, "body.top.orientation")).rotate(np.array([0.0, 0.0, 1.0]))
     arm = RADIUS * np.array([0.0, 0.0, 1.0]) - OFFSET * axis
     tilt = np.degrees(np.arccos(np.clip(axis[2], -1.0, 1.0)))

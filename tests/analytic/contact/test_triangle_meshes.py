@@ -35,7 +35,6 @@ def together(*meshes: Mesh) -> Mesh:
 
 
 def turned(mesh: Mesh, order: tuple[int, int, int], at: tuple[float, float, float]) -> Mesh:
-    """A mesh with its coordinates exchanged, then moved."""
     return mesh[0][:, order] + at, mesh[1]
 
 

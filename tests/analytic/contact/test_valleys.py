@@ -40,14 +40,12 @@ def add_shape(b: ModelBuilder, kind: str, place: tuple[float, float, float], m: 
 
 
 def run(b: ModelBuilder, time: float, dt: float, backend: str = "native", **config: Any) -> Simulation:
-    """A simulation that has run."""
     sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=dt, **config))
     sim.step(round(time / dt))
     return sim
 
 
 def speed(sim: Simulation) -> float:
-    """The greatest speed in 20 steps, m/s or rad/s."""
     most = 0.0
     for _ in range(20):
         sim.step()

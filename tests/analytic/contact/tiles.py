@@ -1,5 +1,3 @@
-"""Floors of tiles, and what moves over them."""
-
 from __future__ import annotations
 
 import math
@@ -20,7 +18,6 @@ ALONG = Transform.from_axis_angle((0, 0, 0), (0, 1, 0), 0.5 * math.pi)
 
 
 def add_tile(b: ModelBuilder, kind: str, xform: Transform, half: float, material: Material, body: int = -1) -> int:
-    """A tile of 2 half by 2 m with its upper face in the middle of a frame."""
     if kind == "box":
         return b.add_shape_box(body, (half, 1.0, 0.1), xform=xform * Transform((0, 0, -0.1)), material=material)
     if kind == "hull":

@@ -61,7 +61,6 @@ class Car:
     wheelbase, track, mass, height = 2.6, 1.5, 1200.0, 0.25
 
     def __init__(self, front: float, rear: float, friction: float = 1.0) -> None:
-        """``front``, ``rear``: slip stiffness across of each tire, N."""
         self.friction, self.stiffness = friction, (front, rear)
         self.total = self.mass + 4.0 * WHEEL_MASS
         # From the center of mass, halfway, to both axles.

@@ -1,5 +1,3 @@
-"""Moves and trajectories against their polynomials; velocities and accelerations by finite differences."""
-
 from __future__ import annotations
 
 import numpy as np

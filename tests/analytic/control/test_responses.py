@@ -1,5 +1,3 @@
-"""Blocks with a memory against closed forms: partial fractions of the continuous system behind a holding element."""
-
 from __future__ import annotations
 
 import math
@@ -16,7 +14,6 @@ BAR = 1e-11  # of the greatest value; the issue asks for 1e-6
 
 
 def courses(rate: float) -> dict[str, np.ndarray]:
-    """Inputs: a step after some samples, a ramp, a sine, and noise."""
     k = np.arange(COUNT)
     return {
         "step": np.where(k >= 7, 1.5, 0.0),

@@ -1,5 +1,3 @@
-"""Motions of suspension_rig against the linear model of ``susp.static``."""
-
 from __future__ import annotations
 
 import math
@@ -19,8 +17,6 @@ SPAN = 0.02
 
 @dataclass(frozen=True)
 class Heave:
-    """The linear model, by its two poles, 1/s."""
-
     poles: tuple[complex, complex]
 
     @classmethod

@@ -17,8 +17,6 @@ WHEELS = (*krt100m.WHEELS, *krt100m.TRAILER_WHEELS)
 
 
 class Run:
-    """The scene with its schedule, one world."""
-
     def __init__(self, dt: float = 1e-2, **parameters: Any) -> None:
         self.scene: Scene = load_scene("krt100m", **parameters)
         config = replace(self.scene.config, dt=dt)

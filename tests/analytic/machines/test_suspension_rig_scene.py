@@ -17,7 +17,6 @@ pytestmark = pytest.mark.native
 
 
 def record(scene: Scene, dt: float) -> dict[str, np.ndarray]:
-    """A run of the scene, every 10 ms."""
     sim = Simulation(scene.builder.finalize(), backend="native", config=replace(scene.config, dt=dt))
     found: dict[str, list[np.ndarray]] = {name: [] for name in scene.signals()}
     times = []
@@ -37,7 +36,6 @@ def rest_of(
     kind: str = "double_wishbone", spring: str = "coil", steered: bool = False, load: float = 2500.0,
     payload: float = 1.02, stiffness: float = 30e3, damping: float = 2500.0,
 ) -> m.Static:  # fmt: skip
-    """The hand calculation of the rig's suspension."""
     given = suspension_rig.parts(kind, spring, load, stiffness, damping, (-0.08, 0.07))
     b = ModelBuilder(gravity=(0.0, 0.0, -suspension_rig.GRAVITY))
     return suspension_rig.ADD[kind](b, -1, steered, given).static(payload * load)

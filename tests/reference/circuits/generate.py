@@ -98,8 +98,6 @@ class Case:
         c2: float = -0.05,
         compensator: float = np.inf,
     ) -> None:
-        """Spool valve with load checks."""
-
         def fed(port: int, sign: float) -> Callable:
             def law(q: np.ndarray, y: np.ndarray, s: np.ndarray) -> float:
                 drop = q[p] - q[port]

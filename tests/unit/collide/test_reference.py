@@ -1,8 +1,3 @@
-"""The kernels' special routines against the reference's narrow phase, which knows no pair of kinds.
-
-For overlaps and gaps of a few shares of the size, parallel faces and edges included.
-"""
-
 from __future__ import annotations
 
 from dataclasses import dataclass

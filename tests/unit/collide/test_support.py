@@ -1,5 +1,3 @@
-"""Farthest points, facing polygons and bounds of shapes against densely sampled surfaces."""
-
 from __future__ import annotations
 
 import numpy as np

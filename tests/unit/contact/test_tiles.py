@@ -1,5 +1,3 @@
-"""Which shapes of a body are tiles of one surface (gpusim/compiler/seams.py)."""
-
 from __future__ import annotations
 
 import math

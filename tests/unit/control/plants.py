@@ -1,5 +1,3 @@
-"""What tests of diagrams share: all kinds of blocks in two diagrams, and what they drive."""
-
 from __future__ import annotations
 
 import math

@@ -1,5 +1,3 @@
-"""exact_math.py has the bits of detmath.cuh for random arguments of all sizes and for special values."""
-
 from __future__ import annotations
 
 import itertools

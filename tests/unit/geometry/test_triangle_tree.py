@@ -1,5 +1,3 @@
-"""Triangle meshes before the first step: welding, neighbors, the tree of boxes, errors."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Steering racks against Ackermann's condition and in motion; trailer hitches; bad parameters."""
-
 from __future__ import annotations
 
 import math

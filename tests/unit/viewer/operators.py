@@ -1,5 +1,3 @@
-"""What tests of the operator share: machines to drive, a gamepad, and a step."""
-
 from __future__ import annotations
 
 import gpusim

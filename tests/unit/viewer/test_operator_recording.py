@@ -1,5 +1,3 @@
-"""Recordings of the operator: the same bits again, files, errors."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""The operator panel, off screen: clicked and dragged by synthetic input, and compared with kept pictures."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""Ends of gauges and scopes: noise does not fill them, and they hold still."""
-
 from __future__ import annotations
 
 import numpy as np

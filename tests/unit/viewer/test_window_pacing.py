@@ -1,5 +1,3 @@
-"""Deadlines of frames, with a clock of our own."""
-
 from __future__ import annotations
 
 import pytest
