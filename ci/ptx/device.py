@@ -34,7 +34,7 @@ _end = 0
 
 
 def _take(size: int) -> int:
-    """Return the address of ``size`` bytes."""
+    """Allocate ``size`` bytes and return the address."""
     global _end
     room = -(-(size + GAP) // ALIGN) * ALIGN
     waiting = _free.setdefault(room, [])

@@ -14,7 +14,7 @@ from gpusim.typing import Array
 
 
 class Watch(Protocol):
-    """Quarantine."""
+    """Quarantine of failed worlds."""
 
     @property
     def stopped(self) -> Array:

@@ -1,9 +1,9 @@
 """Delays, lags and integrators of actuator commands, for example of a bus or a valve.
 
 The command ``<name>`` is the value that you write. The value that acts now is ``<name>.applied``. A lag with the
-activation x is x' = (command - x) / time_constant, solved exactly over a step. An integrator is x' = command. Both clip
-x to a range. In each step, the actuator uses the mean of x at the start and the end of the step. Delays are rounded to
-whole steps.
+activation x is x' = (command - x) / time_constant, solved exactly over a step. An integrator is x' = command. Lags and
+integrators clip x to a range. In each step, the actuator uses the mean of x at the start and the end of the step.
+Delays are rounded to whole steps.
 
 A program (description/program.py) computes the applied values. The program runs after all diagrams, so it also delays
 commands from diagrams. The commands of the last steps are part of the state. During an override, the activation of an

@@ -337,7 +337,7 @@ def _softness(w: StepBuffers, m: Manifolds) -> Array:
 
 
 def _rest_speed(w: StepBuffers, m: Manifolds) -> Array:
-    """Return a negative normal velocity (m/s), (n,)."""
+    """Return the normal velocity (m/s, negative) below which a point does not count as resting, (n,)."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (-REST_WEIGHTS * w.h)
     return np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
 

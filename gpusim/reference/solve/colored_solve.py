@@ -232,7 +232,7 @@ def _wide(blocks: Array) -> Array:
 
 
 def _axis_steps(w: StepBuffers, batch: ColorBatch, product: Array) -> list[AxisStep]:
-    """Return the axis rows in steps."""
+    """Return lists of axis rows. List k contains the k-th axis row of every constraint."""
     owner, place = w.layout.axis_constraint, w.layout.axis_place
     position = np.full(w.topology.num_constraints, -1)
     position[batch.constraints] = np.arange(batch.constraints.size)
