@@ -10,7 +10,6 @@ import pytest
 from gpusim.backends import why_not
 
 HAS_NATIVE = not why_not("native")
-#: Follows long runs.
 FASTEST = "native" if HAS_NATIVE else "numpy"
 
 

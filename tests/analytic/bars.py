@@ -51,7 +51,6 @@ MULTIBODY: dict[str, Bar] = {
 }
 EIGHT_SUBSTEPS: dict[str, Bar] = MULTIBODY | {"A05": Bar(1e-6), "C03": Bar(1e-5), "E01": Bar(2e-3, 0.02)}
 
-#: Compared time (s) in the tests where the whole reference takes too long; the table runs everything.
 TEST_HORIZON: dict[str, float] = {
     "A02": 3.0,
     "A04": 3.0,
@@ -127,7 +126,6 @@ GAP_COLORED = 1e-3
 GAP_FLOAT32 = 1e-4
 B03_COLORED_STRETCH = 1e-3  # 8 substeps x 4 sweeps
 
-#: Orders of convergence: step sizes (s), compared time (s) and the least order.
 ORDERS: dict[str, tuple[tuple[float, ...], float]] = {
     "A04": ((2e-3, 1e-3, 5e-4, 2.5e-4), 2.0),
     "A05": ((2e-3, 1e-3, 5e-4, 2.5e-4), 1.0),

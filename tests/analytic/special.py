@@ -12,7 +12,6 @@ from .march import advance, failure, march, simulation
 from .reference_data import load
 from .setups import Result, Setup, read
 
-#: Springs whose period is shorter than this (s) count for stability only.
 SHORTEST_PERIOD = 0.05
 CHAIN_LINKS = 10
 
@@ -77,7 +76,7 @@ def _report_relative(result: Result, labels: list[str], relative: np.ndarray, pe
     result.unit = "of amplitude"
     result.max_error = float(relative[:, counts].max())
     result.final_error = float(relative[-1, counts].max())
-    result.extra["late"] = float(relative[-len(relative) // 5 :].max())  # of all: a slow growth shows here
+    result.extra["late"] = float(relative[-len(relative) // 5 :].max())
     for label, error in zip(labels, relative.max(axis=0), strict=True):
         result.extra[label] = float(error)
 

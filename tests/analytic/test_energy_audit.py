@@ -58,7 +58,7 @@ def test_a_damper_a_motor_and_friction_of_a_joint() -> None:
     hinge = b.add_joint_revolute(-1, wheel, axis=(0, 0, 1), damping=0.3, friction=0.4, armature=0.1, label="hinge")
     b.add_servo(hinge, "velocity", damping=50.0, effort_limit=3.0, label="drive")
     sim = Simulation(b.finalize(), config=SolverConfig(dt=1e-3))
-    sim.control["drive"] = 1e3  # out of reach: the servo gives all that it can
+    sim.control["drive"] = 1e3
     audit = EnergyAudit(sim)
     for _ in range(1000):
         audit.step()
@@ -104,7 +104,7 @@ def test_a_spring_with_its_damper(scheme: str) -> None:
     stored = 2.0 * np.exp(-0.5)  # E = E_0 exp(-c t/m), within the damping's ratio of 2.5 %
     if scheme == "second_order":
         np.testing.assert_allclose(found.works["spring.coil"], [stored - 2.0, 0.0], atol=0.06)
-    assert found.works["spring.coil"][0] < found.works["spring.coil"][1] < 1e-3  # implicit Euler damps by itself
+    assert found.works["spring.coil"][0] < found.works["spring.coil"][1] < 1e-3
     assert (found.relative_error < 1e-4).all()
 
 
@@ -157,7 +157,7 @@ def test_what_a_diagram_commands_is_the_actuators_work() -> None:
     (torque,) = [name for name in found.works if name.endswith(".torque")]
     np.testing.assert_allclose(found.works[torque], 0.25 * (20.0 * 0.2**2 / 0.5) ** 2, rtol=0.01)
     assert abs(found.works["impacts"][0]) < 1e-9
-    assert found.relative_error[0] < 1e-4  # the balance tries its last kick with the command before
+    assert found.relative_error[0] < 1e-4
 
 
 def test_the_table_and_a_wrong_step() -> None:

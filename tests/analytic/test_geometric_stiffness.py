@@ -94,7 +94,7 @@ def test_a_rotating_chain_stays_whole(turn: float) -> None:
         b.add_joint_ball(outer, rod, at=(length * k, 0.0, 0.0))
         outer = rod
     sim = gpusim.Simulation(b.finalize(), config=gpusim.SolverConfig(dt=step))
-    sim.step(10)  # the joints stop what the disturbance moves them apart
+    sim.step(10)
     start = energy(sim)
     sim.step(390)
     assert sim.read("sim.joint_drift_peak").max() < 1e-7

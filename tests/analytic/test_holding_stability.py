@@ -188,7 +188,7 @@ THICK = piston_areas("lift", 0.08, 0.07)
         (SPOOL, 0.063, 0.036, 5e6, 1.0, 0.02),
         (SPOOL, 0.08, 0.07, 2e7, 1.0, 0.02),
         (m.Spool(6e-4, compensated=False), 0.063, 0.036, 2e7, 0.5, 0.02),
-        (m.Spool(6e-4, drain=THICK[0] / THICK[1]), 0.08, 0.07, 2e7, 1.0, 0.03),  # not yet steady
+        (m.Spool(6e-4, drain=THICK[0] / THICK[1]), 0.08, 0.07, 2e7, 1.0, 0.03),
     ],
 )
 def test_speed_and_pressures_are_those_calculated_by_hand(

@@ -14,7 +14,6 @@ LOAD = 4000.0
 EDGES = {False: 0.55 + 0.12, True: 1.05 + 0.15}
 #: When the runs begin, s: with outriggers before they go down, else just before the arm rises.
 BEGIN = {False: 7.9, True: 6.3}
-#: Gaps of joints are read every so many steps: they close over hundreds.
 STRIDE = 5
 
 

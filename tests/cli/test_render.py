@@ -165,7 +165,7 @@ def test_a_film_on_a_full_disk_is_no_file(tmp_path) -> None:
         "except OSError as error:\n"
         "    sys.exit(str(error))\n"
     )
-    for frames in (3, 400):  # found out at the end, and on the way
+    for frames in (3, 400):
         command = [sys.executable, "-c", code, str(tmp_path / "a.mp4"), str(frames)]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 1 and "a.mp4' could not be written; ffmpeg says: " in done.stderr, done.stderr

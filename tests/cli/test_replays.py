@@ -172,11 +172,11 @@ def test_robots_in_many_worlds(cli, folder, made, arm) -> None:
         if k == 10:
             operator.set(first, 0.2)
         if k == 40:
-            operator.emergency_stop()  # servos stay where they are, in each world
+            operator.emergency_stop()
         operator.before_steps(sim.time)
         sim.step()
     operator.stop_recording()
-    sim.read("sim.kinetic_energy")  # as the command does at its end: readings count the angles of the last poses
+    sim.read("sim.kinetic_energy")
     common = ("run", arm, "--backend", FASTEST, "--replay", "drive.jsonl")
     assert cli(*common, "--num-worlds", 2).exit_code == 0
     assert bits(made[-1]) == bits(sim)

@@ -238,7 +238,7 @@ def test_seeds_are_kept_through_restarts_and_in_recordings(view, seen, monkeypat
         jitter = look(window, duration)
         window.session.restart({"count": 3})
         assert window.session.note == "restarted"
-        window.session.source.operator.record("drive.jsonl")  # ends when the window closes
+        window.session.source.operator.record("drive.jsonl")
         return jitter
 
     monkeypatch.setattr(Window, "run", restart)
@@ -356,7 +356,7 @@ def test_no_write_permission_is_found_before_the_window_opens(nowhere, monkeypat
 
 
 def test_a_driver_that_is_too_old(view, tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("MESA_GL_VERSION_OVERRIDE", "3.3")  # read once in a process
+    monkeypatch.setenv("MESA_GL_VERSION_OVERRIDE", "3.3")
     process = started("double_pendulum", "--duration", "5", folder=tmp_path)
     _, error = process.communicate(timeout=240)
     assert process.returncode == 2 and "no OpenGL 4.3 core profile" in error

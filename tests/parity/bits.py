@@ -64,7 +64,7 @@ class Runner:
 
     def make(self, worlds: np.ndarray, **options: object) -> Simulation:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of colors that overflow
+            warnings.simplefilter("ignore")
             given = {"backend": "native", **options}
             sim = Simulation(self.model, worlds.size, dtype=self.dtype, config=self.config, **given)  # type: ignore[arg-type]
         sim.write("sim.gravity", self.gravity[worlds])

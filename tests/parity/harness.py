@@ -20,7 +20,6 @@ from .machines import machine_model, moving_state, scatter
 from .stages import BY_NAME, UPDATES, Made, Reference, made, written
 
 WORLDS = 3
-#: Stages of joints in the order of the schedule; those of contacts are in test_contact_stages.py.
 OF_CONTACTS = {"broad_phase", "narrow_phase", "color_contacts", "prepare_contacts", "relax"}
 TRIED = (*schedule.TRIAL, *schedule.SUBSTEP[len(schedule.IMPULSES) :])
 STAGES = [stage.name for stage in schedule.stages(TRIED) if stage.name not in OF_CONTACTS]

@@ -23,14 +23,10 @@ from gpusim.solver.phases import PHASES
 from gpusim.typing import Array
 
 BY_NAME = {stage.name: stage for stage in schedule.stages()}
-#: An array as the reference made it, and where it is to be looked at (None: everywhere).
 Made = tuple[Array, Array | None]
 
-#: Arrays that the reference has under the kernels' names, and stages that leave them as the kernels do.
-# The last correction of a solve is rounding.
 NAMED = {field.name for field in WORK_FIELDS} & set(StepBuffers.__annotations__) - {"delta"}
 OF_WORK = ("prepare", "actuate", "kick", "solve", "relax")
-#: Arrays that a stage reads and writes, or writes in part; all others that it writes are poisoned before it.
 UPDATES: dict[str, tuple[str, ...]] = {
     "prepare": ("angle", "coupling_offset", "tension_stiffness"),
     "actuate": ("limit_left", "limit_now", "limit_rate"),
@@ -103,7 +99,6 @@ class Reference:
         used = np.zeros(self.rows, bool)
         used[self.t.element_row_index] = True
         used[self.t.coupling.row] = True
-        #: Rows that an element or a coupling writes; the others stay zero.
         self.row_mask = used
 
     def state(self) -> dict[str, Made]:

@@ -23,7 +23,7 @@ def test_neighbors_places_launches_and_threads(
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", HEAPS)
 def test_64_worlds_and_run_to_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if name in (GUEST, "pile"):  # whose turn it is to be swept
+    if name in (GUEST, "pile"):
         make_room(monkeypatch, **ROOM)
     check_64_worlds(name)
 

@@ -190,7 +190,7 @@ class ContactWalk(Walk):
 
 def check(outcome: Outcome, dtype: str) -> str:
     apart, own = difference(outcome).max(initial=0.0), greatest(outcome.expected).max(initial=0.0)
-    if outcome.name == "contact_left":  # a difference of loads, as a share of them; nobody reads what relax leaves
+    if outcome.name == "contact_left":
         own = np.inf if outcome.stage == "relax" else 1.0
     if outcome.name == "residual_now":  # a difference of rates of about 1 m/s
         own = max(own, 1.0)

@@ -20,24 +20,17 @@ from .contact_models import MODELS
 
 pytestmark = pytest.mark.nightly
 
-#: Smallest number that a difference is measured by; velocities, impulses and slips at rest are rounding.
 FLOOR = 1e-3
 LEAST_IMPULSE = 1e-9
-#: Greatest relative difference after one step from the same state.
 ONE_STEP = {"float64": 1e-12, "float32": 1e-5}
 #: Points of a new manifold are solved until they settle, no longer 20 times, which damped rounding: 1.6e-12 is seen.
 ROUNDED = {("leg_direct", "float64"): 2e-12}
-#: And of the steps after it: sweeps that are not converged share forces of a box's four corners by rounding.
 LATER = {"float64": 1e-8, "float32": 1e-3}
-#: Models whose first step is several substeps, or sweeps that shake what came together with an overlap.
 UNSETTLED = {"slope_substeps", "pendulum_colored", "rolling_stones"}
 WHOLE_RUN = 1e-9
 STEPS = {"float64": 6, "float32": 3}
-#: Models of few contacts on articulated and on free bodies.
 NEWTON = ("pendulum_direct", "leg_direct")
-#: Models with many points take much time; where a wheel rolls on over a hull is found to the root of rounding.
 SHORT = {"leg_direct": 3, "leg_papers": 3, "leg_colored": 3, "heap": 3, "tiled_substeps": 1}
-#: Steps of runs in which each goes its own way.
 RUNS = {
     "ball_dead": 20, "ball_half": 20, "ball_elastic": 20, "slope_slides": 20, "slope_substeps": 7, "slope_papers": 10,
     "stack_few_sweeps": 10, "stack_converges": 6, "pendulum_direct": 8, "pendulum_colored": 8,
@@ -61,7 +54,7 @@ def built(name: str) -> tuple[Model, dict[str, Any]]:
 def make(name: str, backend: str, dtype: str = "float64", worlds: int = 1, **more: Any) -> Simulation:
     model, config = built(name)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of colors that overflow
+        warnings.simplefilter("ignore")
         launch = "fused" if backend == "native" else "auto"
         settings = SolverConfig(**(config | more))
         return Simulation(model, worlds, backend=backend, dtype=dtype, config=settings, launch=launch)
@@ -69,7 +62,7 @@ def make(name: str, backend: str, dtype: str = "float64", worlds: int = 1, **mor
 
 def state_of(sim: Simulation) -> dict[str, Array]:
     state = dict(sim.state.variables())
-    del state["contact_residual"]  # a share of changes that are next to rounding
+    del state["contact_residual"]
     pairs = np.arange(state["pair_points"].shape[1]) < state["pair_count"][:, None]
     points = np.arange(4) < np.where(pairs, state["pair_points"], 0)[..., None]
     loaded = np.linalg.norm(state["contact_impulse"], axis=-1) > LEAST_IMPULSE

@@ -15,7 +15,6 @@ from .test_team import add_defines, heap, leg
 pytestmark = pytest.mark.native
 
 STEPS = 30
-#: Lanes and the defines of the build; the plain one has a GPU's items, of one record each, in a GPU's layout.
 LAYOUTS = {"float32": [(16, {}), (8, {}), (32, {"GPUSIM_PLAIN": "1"})], "float64": [(8, {}), (4, {})]}
 
 
@@ -35,9 +34,9 @@ def run(
         add_defines(defines, own)
         fitting = lanes == compile_native.vector_bytes() // np.dtype(dtype).itemsize
         if lanes > 1 and not fitting or "GPUSIM_PLAIN" in defines:
-            optimize_less(own)  # about the places of records
+            optimize_less(own)
         elif fitting and dtype == "float32" and launch == "staged":
-            optimize_as_shipped(own)  # about what the compiler makes of this processor's vectors
+            optimize_as_shipped(own)
         sim = Simulation(builder.finalize(), 2, "native", dtype=dtype, launch=launch, threads=1, config=config)
     sim.backend.spoil_slab()  # type: ignore[union-attr]
     sim.write("sim.gravity", (0.5, 0.0, -9.0), world=1)
@@ -106,7 +105,7 @@ def test_contacts_read_the_same() -> None:
         config = SolverConfig(dt=2e-3, joint_solver="colored")
         sim = Simulation(heap(70).finalize(), backend="native", dtype=dtype, launch="staged", config=config)
         assert sim.backend.sizes["lanes"] > 1  # type: ignore[union-attr]
-        sim.step(3)  # before rounding decides how some sweeps end
+        sim.step(3)
         found.append(sim.contacts())
     assert len(found[0].gap) == len(found[1].gap) > 100
     np.testing.assert_allclose(found[0].point, found[1].point, atol=1e-5)

@@ -155,7 +155,7 @@ def test_fused_and_staged_have_the_same_bits() -> None:
 def test_every_step_from_the_same_state(scheme: str) -> None:
     reference, native = make("numpy", "auto", scheme=scheme), make("native", "fused", scheme=scheme)
     for step in range(45):
-        if step >= 35:  # the ring has landed
+        if step >= 35:
             reference.backend.state.restore(native.state, np.arange(1))
             reference.invalidate()
             reference.step()

@@ -13,7 +13,6 @@ from gpusim.solver.phases import PHASES
 from gpusim.solver.schedule import FORWARD, STEP
 
 _FUNCTION = re.compile(r"GPUSIM_(?:PHASE|FN|SHARED)\s+[^;{}()]*?\b(\w+)\([^)]*\)\s*\{")
-#: Reading and writing the state between steps.
 OUTSIDE = ("signals/observe.cuh", "signals/writes.cuh")
 FIELDS = {field.name for field in slab_fields(PACKAGE_KINDS)}
 OF_KINDS = {field.name for kind in PACKAGE_KINDS for field in kind.kernel_fields}

@@ -41,10 +41,8 @@ pytestmark = pytest.mark.native
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
 VELOCITY = {"float64": 1e-10, "float32": 1e-5}
-#: Pivots of a nearly singular block magnify the rounding of the elimination, which goes another way in LAPACK.
 SLACK = 30.0
-DT = 1.5e-3  # not the step before: a kick covers half of each
-#: Work of the factorization.
+DT = 1.5e-3
 UNCOMPARED = ("inverse", "lower", "scale")
 _OF_CURVED_LAWS = ("law_impulse", "law_slope", "actuator_term", "strut_scratch")
 _BY_VELOCITY = (
@@ -70,7 +68,7 @@ def scale(outcome: Outcome) -> Array:
         return np.maximum(own, greatest(inputs["law_slope"][0]) * greatest(inputs["twist_kicked"][0]))
     if outcome.stage == "solve" and outcome.name.startswith(("oil_circuit_", "coupled_", "cylinder_")):
         return 10.0 * own
-    if outcome.name in ("coupling_value", "angle"):  # of arc tangents of numbers near one
+    if outcome.name in ("coupling_value", "angle"):
         return np.maximum(own, 1.0)
     if outcome.name in ("velocity_lower", "velocity_upper"):
         return np.maximum(own, greatest(inputs["axis_position"][0]) / DT)

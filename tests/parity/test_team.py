@@ -75,9 +75,7 @@ TOUCHING: dict[str, Callable[[], ModelBuilder]] = {
     "leg": leg, "crawler": crawler, "walker": walker, "robot": robot,
     "heap of 14": lambda: heap(14), "heap of 70": lambda: heap(70),
 }  # fmt: skip
-#: One build for both: each thread of a block goes through its items from the last to the first.
 UNLIKE = {"GPUSIM_REVERSED": "1", "GPUSIM_TEAM": "1"}
-#: Defines of the build and number of threads.
 TEAMS: dict[str, tuple[dict[str, str], int]] = {"plain": ({}, 1), "reversed": (UNLIKE, 1), "team": (UNLIKE, 3)}
 
 
@@ -196,7 +194,7 @@ def test_a_flag_without_a_barrier_is_reported(monkeypatch: pytest.MonkeyPatch) -
         return dataclasses.replace(variant, generated=variant.generated | {"order.cuh": order.replace(right, wrong)})
 
     monkeypatch.setattr(native_backend, "model_variant", without_barrier)
-    monkeypatch.setattr(paths, "MOST_CONDENSED", 0)  # Newton's method needs no sweeps
+    monkeypatch.setattr(paths, "MOST_CONDENSED", 0)
     with pytest.raises(AssertionError, match="different barriers"):
         run(robot().finalize(), "team", monkeypatch, 8, joint_solver="direct")
 
@@ -208,7 +206,7 @@ def test_memory_of_another_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(2):
         free.step(2)
         slabs = [sim.backend._slab for sim in (piles[1], free)]  # type: ignore[union-attr]
-        size = min(slab.size for slab in slabs)  # they differ by what aligns them
+        size = min(slab.size for slab in slabs)
         slabs[0][:size] = slabs[1][:size]
         for pile in piles:
             pile.step(2)

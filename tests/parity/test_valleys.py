@@ -37,7 +37,7 @@ def test_pairs_and_points(bodies: int, max_pairs: int | None) -> None:
     model, config = terrain(bodies).finalize(), SolverConfig(dt=DT, max_pairs=max_pairs)
     reference = Simulation(model, backend="numpy", config=config)
     native = Simulation(model, backend="native", config=config)
-    warnings.simplefilter("ignore", UserWarning)  # of pairs without a place
+    warnings.simplefilter("ignore", UserWarning)
     assert isinstance(reference.backend, NumpyBackend)
     several = 0
     native.step(40)

@@ -5,7 +5,6 @@ A test fails if an entry passes, so that it gets removed.
 
 from __future__ import annotations
 
-#: (reason, set-up, settings)
 _ENTRIES = (
     (
         "turns by 2.5 rad a step (50 rad/s at 50 ms): it is through the cone of its limit of 0.4 rad before the "

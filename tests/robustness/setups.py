@@ -24,7 +24,6 @@ class SetUp:
     begin: Callable[[Simulation], None] | None = None
 
 
-#: Every set-up by name; touching.py, joined.py and driven.py fill it.
 SETUPS: dict[str, SetUp] = {}
 
 

@@ -5,9 +5,7 @@ import pytest
 from tests.robustness.known import KNOWN
 from tests.robustness.table import SETTINGS, SETUPS, run
 
-#: Settings that every change is tested at; the others are marked ``nightly``.
 FAST = ("direct_1ms", "direct_10ms", "colored_10ms")
-#: Set-ups that take a third of the time of all or a build of kernels for themselves; nightly at every setting.
 LONG = (
     "big_chain_on_ground", "corridor_squeeze_robot", "hull_flat_needle", "motor_squeeze_box", "ragdoll_into_wall",
     "thin_rod_boxes", "thin_rods", "wheel_on_edge_field",

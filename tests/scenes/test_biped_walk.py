@@ -62,7 +62,7 @@ def test_a_legs_angles_bring_its_sole_where_it_is_to_be() -> None:
             turn = sole[0, 3]
             ahead = [np.cos(turn), np.sin(turn), 0.0]
             np.testing.assert_allclose(foot.matrix() @ [1.0, 0.0, 0.0], ahead, atol=1e-12)
-            assert angles[3] > 0.0  # knees bend forwards only
+            assert angles[3] > 0.0
 
 
 def test_footprints_lie_on_an_arc() -> None:

@@ -10,13 +10,9 @@ from gpusim.scene import Scene, list_scenes, load_scene
 from gpusim.scenes.machines import _rollers
 from tests.scenes.runs import recorded
 
-#: Every so many steps are recorded.
 STRIDE = 10
-#: Steps that NumPy follows: of machines, and of bodies in contact. Heaps of more shapes take it minutes (parity of
-#: contacts: tests/parity/test_contacts.py).
 STEPS, CONTACT_STEPS, HEAP = 20, 5, 10
 SCENES = list(list_scenes())
-#: Those whose runs take longer than a build that serves no other test.
 LONG = ("excavator", "rtk_m")
 Recording = dict[str, np.ndarray]
 
@@ -74,7 +70,7 @@ def test_the_chassis_on_the_rig_comes_back_from_the_shaker() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.native  # NumPy takes minutes for whole runs
+@pytest.mark.native
 @pytest.mark.parametrize("name", SCENES)
 def test_scene_fulfills_its_checks(name: str, request: pytest.FixtureRequest) -> None:
     if name in LONG:

@@ -22,7 +22,6 @@ CASES = {
     "lift with a closed center": ("hydraulic_lift", {"variant": "closed_center"}),
 }
 STRIDE = 10
-#: NumPy takes two seconds for each of their steps.
 ON_TRACKS = ("excavator", "rtk_m")
 
 
@@ -93,7 +92,7 @@ def test_the_lift_stops_and_warns() -> None:
     sim.step(1000)
     assert abs(float(sim.read("joint.rail.position")[0]) - place) < 1e-3
     late = "diagram.lift_control.late"
-    assert sim.read(late)[0] == 1.0  # the wish has gone on
+    assert sim.read(late)[0] == 1.0
     sim.control["stop"] = 0.0
     sim.step(3000)
     assert abs(float(sim.read("joint.rail.position")[0]) - 0.4) < 2e-3 and sim.read(late)[0] == 1.0
@@ -110,7 +109,7 @@ def test_krt100m_steers_within_its_bounds() -> None:
     sim.step(100)
     assert np.all(sim.read("diagram.driver.brake") == 1.0)
     sim.control["stick"] = [0.5, 1.0]
-    sim.control["wheel"] = [-1.0, 1.0]  # to the left, to the right
+    sim.control["wheel"] = [-1.0, 1.0]
     turned = []
     for _ in range(300):
         sim.step(2)  # one sample
@@ -120,7 +119,7 @@ def test_krt100m_steers_within_its_bounds() -> None:
     speed, angle = sim.read("diagram.driver.speed"), sim.read("diagram.driver.turned")
     assert np.allclose(speed, [asked_speed(0.5), asked_speed(1.0)], rtol=0.05)
     aside = speed**2 * np.tan(np.abs(angle)) / WHEELBASE
-    assert angle[0] > 0.3 and aside[0] < ASIDE  # where the rack ends
+    assert angle[0] > 0.3 and aside[0] < ASIDE
     assert angle[1] == pytest.approx(-ASIDE * WHEELBASE / speed[1] ** 2, rel=0.02)
     yaw = sim.read("body.chassis.angular_velocity")[:, 2]
     assert np.allclose(yaw, speed * np.tan(angle) / WHEELBASE, rtol=0.15)

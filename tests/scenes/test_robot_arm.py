@@ -77,7 +77,7 @@ def test_computed_torque_is_far_better_than_pid() -> None:
     assert off_path("plain") < 6e-5
     assert off_path("pid") > 20.0 * off_path("plain")
     use = [recording(case)["diagram.arm.use"].max() for case in ("plain", "pid")]
-    assert use[0] < 1.05 * use[1]  # without more of the motors
+    assert use[0] < 1.05 * use[1]
 
 
 @pytest.mark.nightly

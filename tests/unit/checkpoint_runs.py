@@ -84,10 +84,10 @@ def under_way(name: str, backend: str, worlds: int, steps: int, **options: Any) 
     if worlds > 1:
         sim.write(f"body.{model.bodies[-1].label}.linear_velocity", (0.0, 1e30, 0.0), number % 7 == 1)
     if name == EVERYTHING:
-        sim.write("joint.rod.damping", 0.1 * factor)  # adds a row
+        sim.write("joint.rod.damping", 0.1 * factor)
         sim.write("joint.grip.attached", 1.0, number % 3 == 0)
         sim.reset(number % 5 == 3, pose="up")
-        sim.control.array[number % 7 == 2, model.controls["motor"]] = np.nan  # in one step: only the quarantine stays
+        sim.control.array[number % 7 == 2, model.controls["motor"]] = np.nan
         sim.invalidate()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -65,7 +65,7 @@ class Function:
 
     def launch(self, grid: int, block: int, arguments: tuple[Any, ...], shared: int) -> None:
         kinds: dict[type, Any] = {np.float64: ctypes.c_double, np.int32: ctypes.c_int}
-        if self._key[1] == "run_worlds":  # whose last argument is the threads of a world, on a CPU those of all
+        if self._key[1] == "run_worlds":
             arguments = (*arguments[:-1], np.int32(1))
         self._function(
             *(ctypes.c_void_p(a.ctypes.data) if isinstance(a, FakeArray) else kinds[type(a)](a) for a in arguments)

@@ -44,7 +44,7 @@ def record(folder: Path, suffix: str, pipe: int) -> None:
         for k in range(SAMPLES):
             recorder.sample()
             clock.step()
-            if k % BLOCK == 0:  # the block before this sample was written
+            if k % BLOCK == 0:
                 os.write(pipe, _REPORT.pack(run, k, 0, 0))
         os.write(pipe, _REPORT.pack(run, SAMPLES - BLOCK, 1, 0))
         recorder.close()

@@ -9,7 +9,6 @@ import numpy as np
 SQUARE = np.array([[-1.0, 0.0, -1.0], [1.0, 0.0, -1.0], [1.0, 0.0, 1.0], [-1.0, 0.0, 1.0]])
 TRIANGLES = np.array([[0, 1, 2], [0, 2, 3]])
 UV = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
-#: Colors of the picture's quarters: upper left, upper right, lower left, lower right.
 QUARTERS = {"ul": (220, 30, 30), "ur": (30, 200, 30), "ll": (30, 30, 220), "lr": (220, 220, 30)}
 
 

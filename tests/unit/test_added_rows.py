@@ -72,7 +72,7 @@ def run(builder: ModelBuilder, steps: int, backend: str, dtype: str = "float64",
     [("numpy", "float64"), *(pytest.param("native", d, marks=pytest.mark.native) for d in ("float64", "float32"))],
 )
 def test_acts_as_if_built_so(backend: str, solver: str, dtype: str) -> None:
-    contacts = backend == "native"  # on NumPy they take a minute to compile
+    contacts = backend == "native"
     late = run(tree(contacts), 100, backend, dtype, solver)
     early = run(tree(contacts, **EARLY), 0, backend, dtype, solver)
     before = {name: late.read(name) for name in ("joint.wrist.position", "body.rod.position", "joint.hinge.velocity")}
@@ -138,7 +138,7 @@ def test_a_wheel_slows_down_as_it_should(backend: str) -> None:
     np.testing.assert_allclose(sim.read("joint.wheel.velocity"), 2.0, rtol=2e-3)
     sim.control["torque"] = (0.0, 0.0, 1.0, 0.0)
     sim.step(500)
-    time = 0.5 + 0.5e-3  # velocities live in the middle of steps, and from there new forces act
+    time = 0.5 + 0.5e-3
     expected = [2.0 * np.exp(-0.2 / 0.1 * time), 2.0 - 0.1 / 0.1 * time, 2.0 + 0.03 / 0.15 * 0.5, 0.0]
     np.testing.assert_allclose(sim.read("joint.wheel.velocity"), expected, rtol=2e-6, atol=1e-9)
     assert sim.read("joint.wheel.position")[3] == pytest.approx(1.5, abs=1e-6)

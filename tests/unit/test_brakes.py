@@ -133,7 +133,7 @@ def test_units_of_turns_and_travels() -> None:
     both = b.add_tendon([(joints["s"], 1.0), (joints["h"], 1.0)], label="both")
     b.add_brake(both, 1.0, label="mixed")
     b.add_bushing(-1, b.add_body(1, (1, 1, 1), label="B"), stiffness=1e5, label="bush")
-    d = Diagram("d")  # units are checked
+    d = Diagram("d")
     d.connect("signal:servo.sv_s.force", d.add("gain", "g", gain=1.0, unit="1/N"))
     d.connect("g", d.add("command", "c", command="br_s"))
     b.add_diagram(d)

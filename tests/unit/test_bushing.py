@@ -106,7 +106,7 @@ def test_full_matrices_deflect_by_their_inverse(solver: str) -> None:
 @both_solvers
 def test_full_matrices_swing_as_the_linear_system(solver: str) -> None:
     """M q'' + C q' + K q = F from rest. Half the step has a quarter of the error."""
-    weak = 0.01 * G  # turns stay small, for the linear system knows no others
+    weak = 0.01 * G
     weight = np.concatenate([PLACE.inverse().rotate((0.0, 0.0, -MASS * weak)), np.zeros(3)])
     inverse = np.diag(1.0 / np.hstack([[MASS] * 3, INERTIA]))
     rest, time = np.linalg.solve(MIXED, weight), 0.08

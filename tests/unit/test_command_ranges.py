@@ -127,7 +127,7 @@ def test_commands_of_diagrams(backend: str) -> None:
 
     sims = [driven(value) for value in (1.0, 9.0)]
     ours, theirs = (bits(sim, 0) for sim in sims)
-    assert different(ours, theirs) == ["diagram.d"]  # what it gives
+    assert different(ours, theirs) == ["diagram.d"]
     assert sims[1].read("servo.wheel.target")[0] == 7.0
 
 
@@ -165,7 +165,7 @@ def test_what_is_no_number_never_acts(backend: str, label: str, value: float) ->
         one.step(2)
     sim.control.array[1, sim.model.controls[label]] = value
     sim.invalidate()
-    if np.isinf(value) and label not in FREE:  # acts as the range's end
+    if np.isinf(value) and label not in FREE:
         sim.step(3)
         assert sim.health().all()
         return

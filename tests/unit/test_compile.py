@@ -186,7 +186,7 @@ def test_what_killed_builds_left_is_removed(cache: Path) -> None:
 
 
 def test_a_cache_that_cannot_be_written_names_the_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("not a folder", encoding="utf-8")  # root may write into any folder
+    (tmp_path / "file").write_text("not a folder", encoding="utf-8")
     monkeypatch.setenv("GPUSIM_CACHE", str(tmp_path / "file"))
     with pytest.raises(CompileError, match=naming("GPUSIM_CACHE")):
         cached("cuda/k.cubin", lambda scratch: b"whole")
@@ -231,7 +231,7 @@ def test_native_builds_and_runs() -> None:
     assert result_of(build_native("twice.cu", CPU_KERNEL, OFFSET), 3.0) == 6.5
 
 
-@pytest.mark.messages_vary  # the compiler's words
+@pytest.mark.messages_vary
 @needs_compiler
 def test_native_error_names_file_and_line() -> None:
     with pytest.raises(CompileError, match=naming("offset.cuh 3 not_there")):
@@ -403,7 +403,7 @@ def test_a_compiler_that_is_killed_leaves_the_run_to_numpy(tmp_path: Path, monke
     assert sim.backend_name == "numpy" and "was killed" in sim.backend_reason
 
 
-@pytest.mark.messages_vary  # a digest in a file's name
+@pytest.mark.messages_vary
 @needs_compiler
 @needs_shell
 @pytest.mark.parametrize("does", ["echo 'fatal error: x.s: No space left on device' >&2; exit 1", "junk"])

@@ -56,7 +56,7 @@ def test_twist_about_the_cone_axis_stays_free() -> None:
     spin = 12.0 * start.rotate(X)
     body = b.add_body(MASS, (0.02, 0.02, 0.02), xform=start, angular_velocity=tuple(spin), label="top")
     b.add_joint_ball(-1, body, cone_limit=CONE, cone_axis=tuple(X), label="top")
-    b.add_torque(body, (0.0, 0.3, 0.0))  # onto the limit
+    b.add_torque(body, (0.0, 0.3, 0.0))
     sim = simulate(b, dt=1e-3, backend="native")
     sim.step(2000)
     assert sim.read("body.top.angular_velocity")[0] == pytest.approx(spin, abs=1e-3)

@@ -73,7 +73,7 @@ def test_a_simulation_begins_with_quick_builds_and_changes_over(stand_in: Compil
         other.step(2)
     quick = len(stand_in.asked)
     assert quick == len(stand_in.waiting)
-    stand_in.cached = True  # by the thread of another one
+    stand_in.cached = True
     for build in stand_in.waiting:
         build.make()
     sim.step(2)
@@ -108,7 +108,7 @@ def test_nothing_is_made_next_to_where_it_is_not_wanted(
 def test_many_worlds_change_over_to_a_build_of_their_own_sizes(
     stand_in: Compiler, monkeypatch: pytest.MonkeyPatch, shared_build_is_there: bool
 ) -> None:
-    ready = {False: shared_build_is_there, True: False}  # by whether sizes are constants
+    ready = {False: shared_build_is_there, True: False}
     taken: list[tuple[str, bool]] = []
 
     def of_model(generated: dict[str, str]) -> bool:
@@ -168,7 +168,7 @@ def pile(backend: str = "cuda") -> Simulation:
 def test_quick_builds_with_contacts_are_linked_of_parts(stand_in: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENVIRONMENT, "quick")
     asked: list[tuple[str, bool, tuple[str, ...]]] = []
-    met = threading.Barrier(2)  # side by side, or they do not get past it
+    met = threading.Barrier(2)
 
     def compile_cuda(main: str, *given: Any, quick: bool = False, options: tuple[str, ...] = ()) -> Path:
         asked.append((main, quick, options))
@@ -200,7 +200,7 @@ def test_quick_builds_with_contacts_are_linked_of_parts(stand_in: Compiler, monk
     monkeypatch.setattr(cuda_builds, "load_linker", no_linker)
     pile()
     assert asked == [("fused.cu", True, ())]
-    lift()  # has no contacts
+    lift()
     assert asked[1:] == [("fused.cu", True, ())]
 
 

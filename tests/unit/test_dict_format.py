@@ -15,7 +15,6 @@ from gpusim.scene import list_scenes, load_scene
 from tests.message_snapshot import naming
 from tests.unit.helpers import bits, simulate
 
-#: Scenes whose copies take longest.
 LARGE = ("biped_walk", "excavator", "rtk_m")
 
 

@@ -67,7 +67,7 @@ def test_bodies_that_can_land_or_are_held_are_not_named() -> None:
     b = ModelBuilder()
     FLOORS["box"](b)
     b.add_shape_plane(-1, xform=Transform((0, 0, -500.0)))
-    ball(b, 5.0)  # a plane is below it
+    ball(b, 5.0)
     rope = ball(b, 3.0, "bob")
     b.add_joint_prismatic(-1, rope, axis=(0, 0, 1))
     assert said(b) == []

@@ -71,7 +71,7 @@ def test_accelerometer_and_gyro_on_a_turntable(backend: str) -> None:
     b = ModelBuilder()
     body = b.add_body(2.0, (0.1, 0.1, 0.1), label="table")
     hinge = b.add_joint_revolute(-1, body, axis=(0, 0, 1), label="hinge")
-    frame = Transform((0.3, 0, 0), (math.sin(math.pi / 4), 0, 0, math.cos(math.pi / 4)))  # y of the site is world z
+    frame = Transform((0.3, 0, 0), (math.sin(math.pi / 4), 0, 0, math.cos(math.pi / 4)))
     b.add_site(body, frame, label="imu")
     sim = simulation(b, backend)
     sim.step(3)

@@ -50,7 +50,7 @@ def test_feed_forward_follows_a_motion_in_second_order() -> None:
         worst = 0.0
         sim.write("joint.hinge.velocity", 3.0)
         for k in range(round(2.0 / dt)):
-            t = (k + 0.5) * dt  # commands hold over the step
+            t = (k + 0.5) * dt
             sim.control["drive"], sim.control["drive.velocity"] = math.sin(3 * t), 3 * math.cos(3 * t)
             sim.control["drive.effort"] = -INERTIA * 9 * math.sin(3 * t)
             sim.step()

@@ -12,7 +12,7 @@ from .helpers import FRAME_A, FRAME_B, NO_GRAVITY, PLACE, SOLVERS, ball_body, ro
 
 AXIS = np.array([2.0, -1.0, 0.5]) / np.linalg.norm([2.0, -1.0, 0.5])
 AXIS2 = np.cross(AXIS, [0.0, 0.0, 1.0]) / np.linalg.norm(np.cross(AXIS, [0.0, 0.0, 1.0]))
-AXIS3 = np.cross(AXIS, AXIS2)  # left-handed in the order below
+AXIS3 = np.cross(AXIS, AXIS2)
 # Degrees of freedom, and the direction (joint frame) and kind of every coordinate.
 JOINTS: dict[str, tuple[int, dict[str, Any], list[tuple[str, np.ndarray]]]] = {
     "fixed": (0, {}, []),

@@ -82,7 +82,7 @@ def test_transparent_and_hidden_geoms() -> None:
     red, blue = sorted(b.visuals, key=lambda v: v.color or (), reverse=True)
     assert (red.look.alpha, red.color, blue.look.alpha) == (pytest.approx(0.3), (1.0, 0.0, 0.0), pytest.approx(0.5))
     stage = Stage(b.finalize(), decoration=False)
-    assert sorted(stage.alpha.tolist()) == pytest.approx([0.3, 0.5])  # each geom once, and no wall
+    assert sorted(stage.alpha.tolist()) == pytest.approx([0.3, 0.5])
     assert len(Stage(b.finalize(), decoration=False, visuals=False)) == len(b.shapes) == 4
 
 
@@ -107,7 +107,7 @@ def test_hidden_groups_are_not_drawn_unless_they_are_chosen() -> None:
     assert drawn(b) == [1] and drawn(b, visuals=False) == [0, 1]
     assert drawn(loaded(HIDDEN, visual_groups=(0, 3))[0]) == [0, 1]
     assert drawn(loaded(HIDDEN, visual_groups=[3])[0]) == [0]
-    assert drawn(loaded('<geom size="0.1" group="3"/>')[0]) == [0]  # rather than nothing
+    assert drawn(loaded('<geom size="0.1" group="3"/>')[0]) == [0]
 
 
 @pytest.mark.parametrize("groups", [(6,), (-1,), (0.5,), 2, "geoms"])
@@ -142,7 +142,7 @@ def test_a_plane_has_the_color_of_its_geom() -> None:
     (ground,) = Stage(b.finalize()).grounds
     assert ground.finish is not None and ground.finish.color == (0.0, 0.5, 0.0)
     (plain,) = Stage(loaded('<geom size="0.1"/>', '<geom type="plane" size="1 1 1"/>')[0].finalize()).grounds
-    assert plain.finish is None  # the viewer's ground with lines
+    assert plain.finish is None
 
 
 def test_what_pictures_lack_is_reported() -> None:
@@ -178,7 +178,7 @@ def test_pictures_on_planes_lie_as_in_mujoco(size: str, material: str) -> None:
     (plane,) = [visual for visual in b.visuals if visual.kind == "plane"]
     texture = plane.look.texture
     assert texture is not None and texture.repeat == pytest.approx((u, v)) and texture.mapping == "projected"
-    height, width = texture.pixels.shape[:2]  # its middle lies at the origin
+    height, width = texture.pixels.shape[:2]
     names = {QUARTERS[k]: name for k, name in (("ul", "r"), ("ur", "g"), ("ll", "b"), ("lr", "y"))}
     below = [tuple(texture.pixels[height // 2 + 3, width // 2 + k].tolist()) for k in (-4, 3)]
     assert [names[color] for color in below] == [left, right]  # type: ignore[index]
@@ -242,6 +242,6 @@ def test_lights_keep_kind_place_and_numbers() -> None:
     assert -lamp.xform.matrix()[:, 2] == pytest.approx([0.0, math.sqrt(0.5), -math.sqrt(0.5)])
     assert (sun.kind, sun.shadow) == ("directional", False)
     assert not [f for f in report.findings if "light" in f.what]
-    assert not loaded('<geom size="0.1"/>')[0].lights  # the viewer's key light shines
+    assert not loaded('<geom size="0.1"/>')[0].lights
     _, tracking = loaded('<geom size="0.1"/><light name="t" mode="trackcom" pos="0 0 2"/>')
     assert [f.element for f in tracking.findings if "light" in f.what] == ["light 't'"]

@@ -53,7 +53,7 @@ def test_what_is_recorded_is_read(tmp_path: Path) -> None:
     assert motion.center_of_mass.shape == (13, 2, 2, 3) and motion.orientation.shape == (13, 2, 2, 4)
     state = sim.read_state()
     assert motion.center_of_mass[-1, 1, 0] == pytest.approx(state["position"][2, 0] - [0, 0, 0.06])
-    with np.load(path) as archive:  # anybody can read it
+    with np.load(path) as archive:
         assert sorted(archive.files) == ["center_of_mass", "header", "orientation", "time"]
         assert json.loads(str(archive["header"]))["rate"] == 25.0
 
@@ -129,7 +129,7 @@ def test_a_recording_that_was_broken_off_is_put_aside(tmp_path: Path) -> None:
     for number in range(3):
         recorder = MotionRecorder(tumbling(), tmp_path / "a.npz")
         recorder.sample(0.0)
-        recorder._stream.close()  # as if the process had ended here
+        recorder._stream.close()
         assert (recorder.rescued is None) == (number == 0)
     assert sorted(os.listdir(tmp_path)) == ["a-broken-2.npz.part", "a-broken.npz.part", "a.npz.part"]
     assert len(load_motion(tmp_path / "a-broken.npz.part")) == 1

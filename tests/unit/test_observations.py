@@ -214,9 +214,9 @@ def test_a_whole_posture_at_once(backend: str) -> None:
         np.testing.assert_allclose(once.read(name), value, atol=1e-12, err_msg=name)
     for name, array in once.state.arrays.items():
         if name.startswith(("velocity_before", "kick_before", "step_before", "posed")):
-            continue  # a whole posture starts anew; bodies that are written one by one keep what they did
+            continue
         other = singly.state.arrays[name]
-        if name == "orientation":  # q and -q are one orientation
+        if name == "orientation":
             other = other * np.sign(np.sum(array * other, axis=-1, keepdims=True))
         np.testing.assert_allclose(array, other, atol=1e-12, err_msg=name)
     assert np.all(once.read("sim.joint_drift") < 1e-12)

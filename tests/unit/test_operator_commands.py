@@ -42,7 +42,7 @@ def test_marked_ones() -> None:
     assert sim.command(["servo", "motor"]).names == ["servo", "motor"]
     sim.control["servo"] = 0.1
     operator = Operator(sim)
-    operator.set("push", 0.5)  # by its name
+    operator.set("push", 0.5)
     operator.before_steps(0.0)
     assert sim.control["push"][0] == 0.5
     with pytest.raises(UnknownNameError, match=naming("command 'x*'")):

@@ -63,15 +63,15 @@ def test_all_commands_of_stopped_worlds_are_held(backend: str) -> None:
         sim.control["wish"], sim.control["free"] = 1.0, 5.0
         sim.step()
     assert commands(sim, "driven") == [2.0, 0.0, 2.0] and commands(sim, "free") == [5.0, 0.0, 5.0]
-    assert commands(sim, "wish") == [1.0, 2.0, 1.0]  # the input's default
+    assert commands(sim, "wish") == [1.0, 2.0, 1.0]
     assert commands(sim, "held")[1] == pytest.approx(reached, abs=1e-12)
     after = sim.read("body.driven.linear_velocity", numpy=True)[:, 0]
     assert after[0] > before[0] and after[1] == pytest.approx(before[1], abs=2.5e-2) and after[2] == after[0]
     sim.release()
     sim.step(2)
     assert not sim.overridden.all(axis=1).any()
-    assert commands(sim, "driven") == [2.0, 4.0, 2.0]  # of the input as it was held
-    assert commands(sim, "free") == [5.0, 0.0, 5.0]  # nobody has given it since
+    assert commands(sim, "driven") == [2.0, 4.0, 2.0]
+    assert commands(sim, "free") == [5.0, 0.0, 5.0]
 
 
 def test_a_reset_ends_it_and_a_copy_holds_it(backend: str) -> None:

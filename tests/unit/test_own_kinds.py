@@ -251,7 +251,7 @@ def test_a_package_kind_under_another_name_needs_kernels_of_that_name(known: Reg
 
 
 @pytest.mark.nightly
-@pytest.mark.messages_vary  # the compiler's words
+@pytest.mark.messages_vary
 @pytest.mark.native
 def test_a_fault_in_the_text_is_reported_by_kind_and_line(known: Register) -> None:
     known(type("Torn", (Shove,), {"name": "torn", "kernel_source": "\nGPUSIM_FN void torn_evaluate(int) { oops }\n"}))
@@ -284,6 +284,6 @@ def test_headers_of_a_model(known: Register, tmp_path: Path) -> None:
     assert re.search(r"real\* jacobian\(\).*// \(sides, block, 6\) -: rows of J by side", world)
     assert re.search(r"stored& lag_given\(int k\).*// N s: impulse of all commands", world)
     compiled = variant_of(model).generated
-    assert "rows of J by side" not in compiled["world.cuh"]  # words are no reason to compile again
+    assert "rows of J by side" not in compiled["world.cuh"]
     assert [line.split("  // ")[0] for line in world.splitlines()] == compiled["world.cuh"].splitlines()
     assert (tmp_path / "own" / "lag.cuh").read_text(encoding="utf-8") == Lag.kernel_source

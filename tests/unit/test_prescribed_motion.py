@@ -172,7 +172,7 @@ def test_a_start_off_the_path_is_warned_of_once(backend: str, substeps: int) -> 
         sim.step()
     assert sim.read("sim.health").tolist() == [0, 64, 64] and "world 2: motion 'second'" in sim.health_report()
     sim.control["second"] = 5.0
-    sim.step()  # warned of already
+    sim.step()
     sim.reset()
     assert not sim.read("sim.health").any()
 

@@ -49,7 +49,7 @@ class Clock:
 
     def step(self) -> None:
         self._time[1:] += 0.5
-        self._state += 0.5  # in place, as a solver does
+        self._state += 0.5
 
     def observe(self, names: list[str]) -> Seen:
         return Seen(self, names)

@@ -81,9 +81,9 @@ def test_the_growing_file_is_readable_and_can_be_recovered(tmp_path: Path, suffi
         recorder.sample()
         sim.step()
     part = tmp_path / f"a.{suffix}.part"
-    assert len(load_recording(part)) == 8  # the last three samples are in memory
-    recorder._stop()  # as if its process had died
-    if suffix != "rrd":  # its library still holds the file open
+    assert len(load_recording(part)) == 8
+    recorder._stop()
+    if suffix != "rrd":
         assert recover(part) == path and not part.exists()
         np.testing.assert_array_equal(load_recording(path)["sim.angle"][:, 2], 0.5 * np.arange(8))
 
@@ -272,7 +272,7 @@ def test_rrd_holds_poses_and_shapes(tmp_path: Path) -> None:
     corners = mesh.column("Mesh3D:vertex_positions")[0].as_py()
     placed = scene_chunk(tmp_path / "a.rrd", f"/scene/arm/{arm}", "InstancePoses3D:mat3x3")
     (offset,), (columns,) = (placed.column(f"InstancePoses3D:{name}")[0].as_py() for name in ("translations", "mat3x3"))
-    points = np.array(corners) @ np.reshape(columns, (3, 3)) + offset  # rerun's matrices go by columns
+    points = np.array(corners) @ np.reshape(columns, (3, 3)) + offset
     assert np.max(np.abs(points), axis=0) == pytest.approx([0.1, 0.1, 0.4])
 
 
@@ -304,7 +304,7 @@ def test_a_spring_in_an_rrd_file_reaches_from_end_to_end(tmp_path: Path) -> None
     end = np.array(top[-1][0]) + np.reshape(columns[-1][0], (3, 3))[2]
     assert top[-1][0] == pytest.approx([0.0, 0.0, 2.0])
     assert end == pytest.approx(sim.read("body.weight.position")[0] + [0.0, 0.0, 0.3], abs=1e-6)
-    assert end[2] < 1.28  # it has fallen
+    assert end[2] < 1.28
 
 
 def test_a_spring_in_an_mcap_file_is_a_cylinder_between_its_ends(tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ def test_a_spring_in_an_mcap_file_is_a_cylinder_between_its_ends(tmp_path: Path)
     drawn = found[-1].entities[0].cylinders[int(np.searchsorted(spans, coil))]
     low = sim.read("body.weight.position")[0, 2] + 0.3
     assert drawn.pose.position.z == pytest.approx(0.5 * (2.0 + low)) and drawn.size.z == pytest.approx(2.0 - low)
-    assert drawn.pose.orientation.x**2 + drawn.pose.orientation.y**2 == pytest.approx(1.0)  # it points down
+    assert drawn.pose.orientation.x**2 + drawn.pose.orientation.y**2 == pytest.approx(1.0)
 
 
 @pytest.mark.nightly

@@ -62,7 +62,7 @@ class Viewer:
         from rerun.chunk import RrdReader
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the file has no index yet
+            warnings.simplefilter("ignore")
             found = [c.to_record_batch() for c in RrdReader(self.file).stream() if c.entity_path == entity]
         return [batch for batch in found if column in batch.schema.names]
 
@@ -97,8 +97,8 @@ def test_a_viewer_gets_signals_poses_and_meshes_while_the_run_goes_on(viewer) ->
     with gpusim.record(sim, viewer.address, ["sim.kinetic_energy"], rate=50.0):
         for _ in range(10):
             sim.step(2)
-            time.sleep(0.1)  # a run in real time
-        energy = viewer.wait_for("/signals/sim/kinetic_energy", "Scalars:scalars", 8)  # before the run ends
+            time.sleep(0.1)
+        energy = viewer.wait_for("/signals/sim/kinetic_energy", "Scalars:scalars", 8)
         sim.step(20)
     assert np.ravel(energy) == pytest.approx(0.5 * (9.81 * 0.02 * np.arange(len(energy))) ** 2)
     places = viewer.wait_for("/scene/ball", "Transform3D:translation", 21)
@@ -108,7 +108,7 @@ def test_a_viewer_gets_signals_poses_and_meshes_while_the_run_goes_on(viewer) ->
     assert len(viewer.statics(f"/scene/ball/{ball}", "Mesh3D:vertex_positions")[0]) > 100
 
 
-@pytest.mark.messages_vary  # the free port
+@pytest.mark.messages_vary
 def test_a_viewer_that_is_missing_is_named() -> None:
     pytest.importorskip("rerun")
     address = f"rerun+http://127.0.0.1:{free_port()}/proxy"

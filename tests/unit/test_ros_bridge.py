@@ -207,7 +207,7 @@ def test_without_lockstep_the_newest_commands_act(sessions: tuple[Any, Ros]) -> 
     session, ros = sessions
     sim = cart()
     with RosBridge(sim, session=session) as bridge:
-        bridge(sim, 0.0)  # nothing has arrived
+        bridge(sim, 0.0)
         ros.command(1.0)
         ros.command(2.0)
         ros.send("/tick", TICK, 0)

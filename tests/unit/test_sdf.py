@@ -179,7 +179,7 @@ def test_a_follower_of_a_screw_follows_its_angle_and_gets_no_servo():
     ), version="1.11")  # fmt: skip
     builder, report = load_sdf(text, gravity=(0, 0, 0))
     assert report.joints["jb"].mimic == Mimic("screw", 2.0, 0.1)
-    assert [f.element for f in report.findings] == ["joint 'jb'"]  # it does not start where it belongs
+    assert [f.element for f in report.findings] == ["joint 'jb'"]
     sim = gpusim.Simulation(builder.finalize(), backend="numpy")
     sim.write_state({"joint.screw.velocity": (0.25 / math.pi, 1.0), "joint.jb.velocity": 2.0, "joint.jb.position": 0.1})
     sim.step(100)
@@ -275,7 +275,7 @@ def test_holding_servos_hold():
     assert add_holding_servos(builder, report) == ["j"]
     sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=5e-3))
     sim.step(60)
-    assert abs(read(sim, "joint.j.position")) < 1e-6  # its center of mass is on the axis
+    assert abs(read(sim, "joint.j.position")) < 1e-6
 
 
 def test_masses_that_cannot_be():

@@ -122,7 +122,7 @@ def test_includes(models):
     }  # fmt: skip
     path = models / "car.sdf"
     path.write_text(text)
-    assert places(path) == found  # models next to the file
+    assert places(path) == found
     assert places(models / "wheel") == {"hub": [0, 0, 10], "rim": [0, 1, 10]}
     fuel = text.replace("model://wheel", "https://fuel.gazebosim.org/1.0/OpenRobotics/models/wheel/3")
     assert places(fuel, asset_dirs=[models]) == found

@@ -44,7 +44,7 @@ def builder(contacts: bool = False, mass: float = 1.0) -> ModelBuilder:
 
 
 def simulation(backend: str, b: ModelBuilder | None = None, worlds: int = WORLDS, **options: Any) -> Simulation:
-    model = (b or builder(backend == "native")).finalize()  # contacts take NumPy a minute to compile
+    model = (b or builder(backend == "native")).finalize()
     return Simulation(model, worlds, backend, config=SolverConfig(dt=2e-3), **options)
 
 
@@ -107,7 +107,7 @@ def test_some_worlds_and_other_rows(backend: str) -> None:
         if name:
             other.write(name, 0.2)
             alone.write(name, 0.2)
-        alone.write(ROW, 1e-9)  # the same rows
+        alone.write(ROW, 1e-9)
         alone.write(ROW, 0.0)
         other.state.restore(kept, [False, True, False])
         np.testing.assert_allclose(other.read("body.bucket.mass"), (3.0, 3.6, 3.0))
@@ -144,7 +144,7 @@ def test_quarantine_comes_along(backend: str) -> None:
         warnings.simplefilter("error")
         fresh.step(3)
         assert fresh.health_report() == report and list(fresh.health()) == [True, False, True]
-        fresh.write(ROW, 1.0)  # another row: another backend
+        fresh.write(ROW, 1.0)
         fresh.step(3)
         assert fresh.health_report() == report and list(fresh.health()) == [True, False, True]
         fresh.state.restore(healthy, 1)

@@ -68,7 +68,7 @@ def test_a_long_run_takes_specialized_kernels_with_the_same_bits(
     assert equal(sim, never)
     again = pendulum(**options)
     again.step(1)
-    assert library(again) is library(sim) and len(queue) == 1  # from the cache
+    assert library(again) is library(sim) and len(queue) == 1
 
 
 def test_a_build_that_fails_leaves_the_run_alone(queue: list[BackgroundBuild], monkeypatch: pytest.MonkeyPatch) -> None:

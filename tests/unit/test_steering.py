@@ -93,12 +93,12 @@ def test_a_new_kind_is_gauged(winch: Simulation) -> None:
 def test_all_kinds_with_commands_declare_them(kind: ActuatorType) -> None:
     if kind.commands:
         assert type(kind).ui_hints is not ActuatorType.ui_hints
-        assert "afe" in (type(kind).ui_hints.__doc__ or "")  # what an emergency stop does
+        assert "afe" in (type(kind).ui_hints.__doc__ or "")
 
 
 def test_the_viewer_knows_no_kind_by_name() -> None:
     kinds = {kind.name for kind in (*actuator_kinds(), *JOINTS.all(), *shape_kinds())}
-    names = "|".join(kinds - {"motion", "spring", "wheel"})  # words of overlays, keys and mice, too
+    names = "|".join(kinds - {"motion", "spring", "wheel"})
     by_name = re.compile(rf"""["']({names})["']|\.kind\s*(==|!=|in|not in)\s*[\[({{]?["']""")
     folders = [Path(room.__file__ or "").parent for room in (gpusim.viewer, gpusim.stage)]
     files = {

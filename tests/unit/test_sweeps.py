@@ -76,7 +76,7 @@ def test_a_schedule_that_needs_the_whole_simulation_runs_alone(monkeypatch) -> N
     simulation = runs.Simulation
     monkeypatch.setattr(runs, "Simulation", lambda *a, **k: made.append(1) or simulation(*a, **k))
     plan = Plan(SIGNALS, backend=FASTEST, duration=0.01)
-    for reads, expected in (("signals", 1), ("observe", 3)):  # the first one has all points
+    for reads, expected in (("signals", 1), ("observe", 3)):
         made.clear()
         run_points(lambda point: build(**point), [{"reads": reads}, {"reads": reads, "mass": 2.0}], plan)
         assert len(made) == expected
@@ -89,7 +89,7 @@ def test_a_schedule_that_needs_the_whole_simulation_runs_alone(monkeypatch) -> N
         ({"start": 0.5}, True),
         ({"damping": 1.0}, True),
         ({"stiffness": 70.0}, True),
-        ({"damping": 0.0}, True),  # the force has a row
+        ({"damping": 0.0}, True),
         ({"extra": True}, False),
     ],
 )

@@ -165,7 +165,7 @@ def test_brake_stops_a_flywheel_and_holds_it(solver: str) -> None:
     sim.step(2000)
     assert sim.read("joint.wheel.position")[0] == pytest.approx(rest, abs=1e-10)
     sim.control["load"] = 3.0
-    sim.step(4)  # the command changes in the middle of the first kick
+    sim.step(4)
     speed = sim.read("joint.wheel.velocity")[0]
     sim.step(20)
     assert sim.read("joint.wheel.velocity")[0] - speed == pytest.approx((3.0 - 2.0) / 0.1 * 0.1, rel=1e-9)

@@ -165,7 +165,7 @@ def test_ropes_rods_springs_and_tendons():
     b.add_spring(-1, ball, (1, 0, 0), stiffness=20.0, damping=1.0, rest_length=0.6, label="coil")
     model, data, report = compiled(b)
     assert report.exact and model.ntendon == 2
-    assert after(b, model, data, 0.1) < 2e-3  # the rod is soft in MuJoCo
+    assert after(b, model, data, 0.1) < 2e-3
     assert np.linalg.norm(data.xpos[body_of(model, "ball")]) == pytest.approx(0.5, abs=1e-3)
 
 

@@ -179,7 +179,7 @@ def test_maps_of_commands_keep_their_drives_and_are_reported():
     read, report, _ = again(b)
     servos = {a.params["joint"]: a.params for a in read.actuators}
     assert sorted(servos) == [0, 1, 2, 3]
-    assert servos[1]["upper"] == pytest.approx(10.0)  # the range of the command, in N m
+    assert servos[1]["upper"] == pytest.approx(10.0)
     assert servos[2]["first_target"] == pytest.approx(0.5 * 0.6 + 0.1)
     said = {f.element: f for f in report.findings if "command '" in f.what}
     assert {element: f.severity for element, f in said.items()} == {

@@ -187,7 +187,7 @@ def transmission(interface: str, name: str = "motor", more: str = "", kind: str 
 def test_transmissions_with_efforts_become_joint_forces(interface):
     builder, report = load_urdf(arm(transmission(interface), tip=SOLID))
     assert report.commands == {"motor": CommandInfo("motor", lower=-10.0, upper=10.0)}
-    add_holding_servos(load_urdf(arm(transmission(interface, "elbow")))[0], report)  # no label is taken twice
+    add_holding_servos(load_urdf(arm(transmission(interface, "elbow")))[0], report)
     sim = gpusim.Simulation(builder.finalize(), backend="numpy", config=gpusim.SolverConfig(dt=1e-3))
     sim.control["motor"] = 2.0
     sim.step(20)

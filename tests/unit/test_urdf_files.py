@@ -57,7 +57,7 @@ def test_spherical_joints_of_pybullet():
 
 def test_severities():
     heavy = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="3" ixy="0" ixz="0" iyz="0"/></inertial>'
-    assert load_urdf(arm(base=heavy))[1].exact  # the base cannot move
+    assert load_urdf(arm(base=heavy))[1].exact
     assert not load_urdf(arm(base=heavy), fixed_base=False)[1].exact
     report = load_urdf(arm(tip=heavy))[1]
     assert [finding.severity for finding in report.findings] == ["motion"]
@@ -123,7 +123,7 @@ def test_decomposed_meshes(monkeypatch: pytest.MonkeyPatch):
     builder, report = load_urdf(text, assets={"l.stl": mesh.export(file_type="stl")}, meshes="decompose")
     assert len(builder.shapes) == len(report.shapes["base"]) == 2
     assert {shape.label for shape in builder.shapes} == {"base", "base_part2"}
-    monkeypatch.setattr(coacd, "run_coacd", None)  # the parts are in the cache
+    monkeypatch.setattr(coacd, "run_coacd", None)
     load_urdf(text, assets={"l.stl": mesh.export(file_type="stl")}, meshes="decompose")
     with pytest.raises(ModelError, match=naming("'spheres'")):
         load_urdf(text, meshes="spheres")

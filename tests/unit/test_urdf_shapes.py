@@ -196,7 +196,7 @@ def test_labels_of_many_shapes_on_a_link() -> None:
     labels = FreeLabels(taken)
     found = []
     for name in ["a", "a", "b", "a", "b", "b"]:
-        assert labels.next(name) == labels.next(name)  # until something has it
+        assert labels.next(name) == labels.next(name)
         found.append(labels.next(name))
         taken.append(SimpleNamespace(label=found[-1]))
     assert found == ["a", "a_2", "b", "a_3", "b_3", "b_4"]

@@ -75,10 +75,10 @@ def test_a_root_that_is_the_world_has_visuals_there() -> None:
 
 def test_materials_by_value_and_by_name() -> None:
     looks = [
-        visual(BALL, material("rust", "0.5 0.25 0.125 1")),  # its own, though the robot has another of this name
+        visual(BALL, material("rust", "0.5 0.25 0.125 1")),
         visual(BALL, material("sky")),
         visual(BALL, material("rust")),
-        visual(BALL, material("moss")),  # which another <visual> defines
+        visual(BALL, material("moss")),
         visual(BALL, material("moss", "0 0.5 0 1")),
         visual(BALL, material("", "2 0 0 1")),
         visual(BALL),
@@ -131,7 +131,7 @@ MISSING = visual('<mesh filename="package://bot/meshes/cover.stl"/>')
 def test_a_missing_mesh_is_reported_once_and_no_error() -> None:
     content = SOLID + collision('<box size="1 1 1"/>')
     builder, report = load_urdf(robot(link("base", content + MISSING + MISSING)))
-    assert not builder.visuals and len(builder.shapes) == 1  # so the body is drawn by its shape
+    assert not builder.visuals and len(builder.shapes) == 1
     (warning,) = report.warnings
     assert "link 'base'" in warning and "package://bot/meshes/cover.stl" in warning and "asset_dirs" in warning
 

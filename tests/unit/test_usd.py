@@ -62,7 +62,7 @@ def by_hand():
 def test_a_pendulum_in_any_unit_swings_like_one_that_the_builder_made(units):
     builder, report = load_usd(pendulum(**units))
     expected = simulate(by_hand(), 0.1).read("joint.pin.position")
-    sign = 1.0 if units.get("up", "Z") == "Z" else -1.0  # the axis z of a y-up file points along -y
+    sign = 1.0 if units.get("up", "Z") == "Z" else -1.0
     assert np.allclose(sign * simulate(builder, 0.1).read("joint.pin.position"), expected, atol=1e-6)
     assert np.allclose(builder.gravity, (0, 0, -9.81), atol=1e-12)
     assert report.total_mass == pytest.approx(2.0, rel=1e-6)

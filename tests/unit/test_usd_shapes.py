@@ -92,7 +92,7 @@ def test_approximations_of_meshes():
     for how, kind in kinds.items():
         builder, report = load_usd(usd(solid("a", mesh(how, scale=(0.1, 0.1, 0.1)))))
         shape = builder.shapes[0]
-        assert shape.kind == kind and not said(report, "convex hull")  # a pyramid is its own hull
+        assert shape.kind == kind and not said(report, "convex hull")
         if kind == "sphere":
             assert shape.params["radius"] == pytest.approx(0.1 * math.sqrt(3))
         if kind == "box":

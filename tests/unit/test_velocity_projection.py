@@ -59,7 +59,7 @@ def test_partial_rates_become_those_of_the_loop(backend: str) -> None:
     assert sim.read("joint.big.velocity") == pytest.approx(np.array([RATE, -3.0]) * -(1 + CRANK / ROD), rel=1e-12)
     assert sim.read("sim.kinetic_energy")[0] == pytest.approx(51.4734, abs=1e-4)
     sim.step(20)
-    sim.reset()  # projected before the first step: what reset returns to
+    sim.reset()
     assert sim.read("joint.big.velocity")[1] == pytest.approx(3.0 * (1 + CRANK / ROD), rel=1e-12)
 
 

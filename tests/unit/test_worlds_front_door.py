@@ -72,7 +72,7 @@ def test_a_parameter_of_one_world_is_that_of_a_simulation_of_its_own(worlds: Sim
     if name not in (
         "cylinder.lift.linear_orifice",
         "cylinder.lift.anticavitation_gain",
-    ):  # both work at other pressures
+    ):
         assert different(bits(worlds, world), bits(worlds, worlds.num_worlds - 1)) != []
 
 

@@ -64,7 +64,7 @@ def spinning_disk(speed: float, spin: float, radius: float = 0.1, friction: floa
     law = ContactLaw(friction="contensou", patch_radius=radius, pressure="uniform")
     material = Material(friction=friction, law=law)
     b = on_ground(material)
-    half = 5e-6  # so thin that the friction's moment about the center does not shift the pressure
+    half = 5e-6
     inertia = (0.25 * radius**2, 0.25 * radius**2, 0.5 * radius**2)
     disk = b.add_body(
         mass=1.0,
@@ -178,7 +178,7 @@ def cards(angle: float, friction: float, length: float = 0.1, thickness: float =
     half = (0.5 * thickness, 0.03, 0.5 * length)
     for sign, name in ((-1.0, "left"), (1.0, "right")):
         turn = Transform.from_axis_angle((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), -sign * angle)
-        top = turn.rotate(np.array([-sign * half[0], 0.0, half[2]]))  # the edge that touches the other card
+        top = turn.rotate(np.array([-sign * half[0], 0.0, half[2]]))
         lowest = min(turn.rotate(np.array([s * half[0], 0.0, -half[2]]))[2] for s in (-1.0, 1.0))
         body = b.add_body(mass=1e-3, xform=Transform((-float(top[0]), 0.0, -float(lowest)), turn.rotation), label=name)
         shape = b.add_shape_box(body, half, material=Material(friction=1.0))

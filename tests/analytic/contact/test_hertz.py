@@ -13,7 +13,6 @@ from . import models
 from .runs import positions, read, simulation
 
 RECORD = load("D05").record
-#: Speed before the impact: exact restitution, contact time, greatest depth.
 TABLE = {row[0]: (row[1], row[3], row[4]) for row in RECORD["cor_table"]}
 
 

@@ -11,7 +11,6 @@ from . import models
 from .runs import march, read, simulation
 
 RECORD = load("D06").record
-#: "xy" shows friction pyramids: their friction is too strong across the axes.
 DIRECTIONS = {"y": (0.0, 1.0, 0.0), "xy": (0.5, np.sqrt(0.75), 0.0)}
 BALLS = (0, 7, 12, 24)
 

@@ -167,7 +167,7 @@ def test_a_braked_car_stands_on_a_slope(dt: float, solver: Any, dtype: str, brak
     ("dt", "solver"), [pytest.param(1e-3, "direct", marks=pytest.mark.nightly), (1e-2, "direct"), (1e-2, "colored")]
 )
 def test_yaw_rate_of_a_steady_turn(front: float, rear: float, speed: float, dt: float, solver: Any) -> None:
-    car = Car(front, rear, friction=3.0)  # far from sliding, where brushes are linear
+    car = Car(front, rear, friction=3.0)
     steer = 0.3 / speed**2 * (car.wheelbase + car.understeer * speed**2)
     sim = simulation(car.build(speed, steer), FASTEST, dt, joint_solver=solver)
     sim.step(round(3.0 / dt))

@@ -22,7 +22,7 @@ class Heave:
     @classmethod
     def of(cls, rest: m.Static) -> Heave:
         frequency, ratio = 2.0 * math.pi * rest.frequency, rest.damping_ratio
-        apart = complex(ratio * ratio - 1.0) ** 0.5 or 1e-6  # two poles in one place have no difference to divide by
+        apart = complex(ratio * ratio - 1.0) ** 0.5 or 1e-6
         return cls((frequency * (-ratio + apart), frequency * (-ratio - apart)))
 
     def free(self, time: np.ndarray) -> np.ndarray:

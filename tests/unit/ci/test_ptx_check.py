@@ -42,7 +42,7 @@ def test_a_missing_barrier_is_found(chain: None, capsys: pytest.CaptureFixture[s
 @needed
 @pytest.mark.nightly
 def test_other_bits_are_found(chain: None) -> None:
-    right = "GPUSIM_FN void forget_search(const World w) {"  # as a GPU gets it
+    right = "GPUSIM_FN void forget_search(const World w) {"
     wrong = f"{right} if (w.tid == 0) w.a->kept_time[w.id] += 1e-9;"
     result = run_case(CHAIN, fault=("fused.cu", right, wrong))
     assert "time" in result.differing and result.failed()

@@ -38,7 +38,7 @@ def touch(routine: Callable[..., Any], a: Shape, b: Shape, margin: float = 0.05,
         assert abs(np.linalg.norm(normal) - 1.0) < 1e-12
         size = 1.0 + np.abs(points_a[:n]).max()
         apart = contact.b - contact.a
-        assert np.abs(apart - np.outer(contact.gap, normal)).max() < 1e-11 * size  # parallel to the normal
+        assert np.abs(apart - np.outer(contact.gap, normal)).max() < 1e-11 * size
         assert np.all(contact.gap <= margin + 1e-12 * size)
         assert np.all((contact.feature >= 0) & (contact.feature < 65536))
         assert len(set(contact.feature.tolist())) == n

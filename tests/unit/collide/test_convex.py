@@ -29,7 +29,7 @@ from tests.unit.collide.record import (
 )
 from tests.unit.collide.shapes import CONVEX, CUBE, ROUND, hull_shape, outside, random_shape, surface
 
-FAR = 10.0  # a margin that leaves nothing out
+FAR = 10.0
 PAIRS = list(combinations_with_replacement(CONVEX, 2))
 POSES = 200
 
@@ -48,7 +48,7 @@ def separation(a: Shape, b: Shape, n: Array) -> float:
 def random_pair(kind_a: int, kind_b: int, rng: np.random.Generator, depths: tuple[float, ...]) -> tuple[Shape, Shape]:
     a, b = random_shape(kind_a, rng), random_shape(kind_b, rng)
     if rng.random() < 0.1:
-        b = b._replace(turn=a.turn.copy())  # parallel faces, edges and axes
+        b = b._replace(turn=a.turn.copy())
     direction = rng.normal(size=3)
     direction /= np.linalg.norm(direction)
     gap = separation(a, b._replace(center=a.center), direction)
@@ -74,7 +74,7 @@ def test_invariants(kinds):
         # the gap is that along the normal; the points lie on the shapes, so no direction has a greater one where it is
         # above zero
         assert abs(contact.least - separation(a, b, contact.normal)) < error
-        aside = 1e-2 if contact.count == 2 else 1e-6  # the lines of two points need not be quite parallel
+        aside = 1e-2 if contact.count == 2 else 1e-6
         assert outside(a, contact.a) < aside and outside(b, contact.b) < aside
         if number % 5 == 0:
             # moved apart by the gap, they touch
@@ -111,7 +111,7 @@ def test_depth_of_polytopes_is_that_of_their_differences(kinds):
         faces = ConvexHull(differences).equations
         contact = generic(a, b)
         depth = -faces[:, 3].max() if faces[:, 3].max() < 0.0 else 0.0
-        if depth > 0.0:  # the origin is inside
+        if depth > 0.0:
             assert abs(contact.least + depth) < 1e-9 + slack(kinds, contact.count)
             assert np.abs(faces[faces[:, 3].argmax(), :3] - contact.normal).max() < 1e-6
 
@@ -298,7 +298,7 @@ def test_every_pair_of_kinds_goes_through_one_door(kind):
             back = touch(collide, b, a, FAR, np.zeros(4))
             assert here.count == back.count > 0
             assert abs(here.least - back.least) < 1e-5
-            if other != kind:  # then one routine served both
+            if other != kind:
                 assert np.array_equal(here.normal, -back.normal)
                 assert np.array_equal(here.a, back.b) and np.array_equal(here.feature, back.feature)
             if other != SHAPE_PLANE and here.least > -1e-2:

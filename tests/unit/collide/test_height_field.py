@@ -113,7 +113,7 @@ def test_a_box_rests_on_four_corners_with_lasting_features(kind: int) -> None:
     assert first.gap == pytest.approx([-0.001] * 4, abs=1e-12)
     spread = first.b[:, :2] - [0.13, 0.07]
     assert np.linalg.norm(spread, axis=1) == pytest.approx([np.hypot(0.3, 0.2)] * 4, abs=1e-9)
-    for k in range(60):  # shaken, and slid over the edges of the grid
+    for k in range(60):
         shaken = small_turn(rng, 1e-9) @ turn
         c = touch(height_field_convex, f, shape(kind, (0.13 + 0.01 * k, 0.07, 0.099), shaken))
         assert c.feature.tolist() == first.feature.tolist()
@@ -191,7 +191,7 @@ def test_rough_ground_holds_every_shape(kind: int) -> None:
     f = field(rng.normal(size=(11, 13)) * 0.04)
     for _ in range(40):
         s = shape(kind, (*rng.uniform(-0.8, 0.8, 2), rng.uniform(-0.2, 0.1)), random_turn(rng))
-        for _ in range(60):  # pushed out along the deepest contact, it gets out
+        for _ in range(60):
             c = touch(height_field_convex, f, s, margin=0.01)
             if c.count == 0 or c.least > -1e-4:
                 break

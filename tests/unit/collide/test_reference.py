@@ -44,7 +44,6 @@ def pair_names(kinds: tuple[int, int]) -> str:
 
 
 each_pair = pytest.mark.parametrize("kinds", PAIRS, ids=pair_names)
-#: Every shape meets a box and itself; the other pairs are nightly.
 some_pairs_fast = pytest.mark.parametrize(
     "kinds",
     [

@@ -139,7 +139,7 @@ def test_capsules_are_as_far_as_their_axes() -> None:
 
 
 def test_capsules_along_each_other_touch_at_both_ends() -> None:
-    turn = np.array([[0, 0, 1.0], [0, 1, 0], [-1, 0, 0]])  # axis along x
+    turn = np.array([[0, 0, 1.0], [0, 1, 0], [-1, 0, 0]])
     a, b = capsule(0.1, 1.0, (0, 0, 0), turn), capsule(0.2, 0.5, (0.8, 0, 0.29), turn)
     first = touch(spheres.capsule_capsule, a, b)
     assert first.count == 2

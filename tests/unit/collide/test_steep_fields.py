@@ -118,7 +118,7 @@ def test_overlaps_are_as_deep_as_those_of_the_reference(kind: int, degrees: floa
         field, b = placed(kind, rng, degrees, CELLS[i // 3], -depth)
         kernel, (own, normal) = of_kernels(field, b), of_reference(field, b)
         assert kernel.least == pytest.approx(own, abs=ERROR)
-        assert kernel.normal == pytest.approx(normal, abs=1e-2)  # of two ways out that are nearly as short, either
+        assert kernel.normal == pytest.approx(normal, abs=1e-2)
 
 
 MISSED = [(SHAPE_CONE, 9), (SHAPE_CONE, 59), (SHAPE_WHEEL, 12), (SHAPE_WHEEL, 174), (SHAPE_HULL, 175)]

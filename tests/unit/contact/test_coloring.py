@@ -107,7 +107,7 @@ def test_neighbors_in_the_list_do_not_wait_for_each_other() -> None:
     order = [k for k in (mixed(k, bits) for k in range(1 << bits)) if k < count]
     assert sorted(order) == list(range(count))
     expected, waits = np.full(count + 2, -9), np.zeros(count + 2, int)
-    for m in order:  # one place further up, so that there is something on either side
+    for m in order:
         around = expected[[m, m + 2]]
         expected[m + 1] = min(color for color in range(3) if color not in around)
         waits[m + 1] = 1 + waits[[m, m + 2]].max()

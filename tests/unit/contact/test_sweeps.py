@@ -59,7 +59,7 @@ def test_force_acts_on_a_body_weighed_by_its_shape(backend: str) -> None:
     body = b.add_body(label="body")
     b.add_shape_box(body, (0.1, 0.1, 0.1), xform=Transform((0.5, 0, 0)), density=1000.0)
     b.add_force(body, (8.0, 0, 0), point=(0.5, 0, 0))
-    for _ in range(2):  # finalizing twice changes nothing
+    for _ in range(2):
         sim = Simulation(b.finalize(), backend=backend, config=SolverConfig(dt=1e-3))
     sim.step(100)
     np.testing.assert_allclose(sim.read("body.body.linear_velocity")[0], (0.1, 0, 0), atol=1e-12)

@@ -39,7 +39,7 @@ def test_time_passes_for_a_diagram_as_for_the_simulation(backend: str, dt: float
     sim = clock(backend)
     for _ in range(round(0.7 / dt)):
         sim.step(dt=dt)
-    last = np.floor(float(sim.time) / 1e-3 - dt / 1e-3 + 1e-6) * 1e-3  # time of the last sample, before the last step
+    last = np.floor(float(sim.time) / 1e-3 - dt / 1e-3 + 1e-6) * 1e-3
     assert sim.read("diagram.clock.now")[0] == pytest.approx(last, abs=1e-9)
     assert sim.read("diagram.clock.late")[0] == pytest.approx(last - 0.05, abs=1e-9)
     assert sim.state.arrays["diagram.clock"][0, 0] == round(last / 1e-3) + 1

@@ -81,7 +81,7 @@ def test_subsystems_are_nested_with_their_labels(tmp_path: Path) -> None:
     d.save(tmp_path / "d.yml")
     again = Diagram.load(tmp_path / "d.yml")
     assert compiled(again) == compiled(d)
-    assert "*" not in (tmp_path / "d.yml").read_text()  # a person need not know anchors
+    assert "*" not in (tmp_path / "d.yml").read_text()
     one = again.blocks["left"].diagram.blocks["one"].diagram  # type: ignore[union-attr]
     assert (one.label, one.rate) == ("axis", 50.0)
 

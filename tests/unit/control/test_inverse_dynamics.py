@@ -58,7 +58,7 @@ def random_arm(
         if k % 3 == 0:
             weight, _ = add_link(b, before, rng, f"weight{k}", b.add_joint_fixed)
             add_link(b, weight, rng, f"more{k}", add_weld_back if backward else b.add_joint_fixed)
-        if k == 1:  # the way goes over a weld
+        if k == 1:
             before, _ = add_link(b, before, rng, "bracket", b.add_joint_fixed)
     place = somewhere(rng)
     b.add_site(before, place, label="tip")
@@ -236,7 +236,7 @@ def test_gravity_may_come_by_a_wire(shaken: tuple[float, float, float]) -> None:
 
 
 def following_error(seed: int, dt: float, law: str) -> float:
-    b, d = random_arm(seed, 4, motors=False), Diagram("d")  # without voltage they brake
+    b, d = random_arm(seed, 4, motors=False), Diagram("d")
     links = heavy_chain(b, "base", "tip")
     labels = [joint["label"] for joint in links["joints"]]
     for name, signal in (("q", "position"), ("v", "velocity")):

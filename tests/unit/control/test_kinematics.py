@@ -56,7 +56,7 @@ def test_native_has_the_bits_of_numpy() -> None:
         found.append([sim.read(f"diagram.d.{name}")[0] for name in ("ik", "solved.rotation", "there")])
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_array_equal(found[0][1], found[1][1])
-    np.testing.assert_allclose(found[0][2], found[1][2], atol=1e-12)  # angles are read by other arctangents
+    np.testing.assert_allclose(found[0][2], found[1][2], atol=1e-12)
 
 
 @pytest.mark.nightly

@@ -156,7 +156,7 @@ def test_worlds_differ_in_rate(backend: str) -> None:
     sim.step()
     np.testing.assert_allclose(changes(200), rates * 0.2, atol=1.0)
     sim.write("sensor.imu.clock.rate", rates[::-1])
-    late = 1.01 + rates[::-1] / rates  # a sample comes when it was to come
+    late = 1.01 + rates[::-1] / rates
     np.testing.assert_array_less(np.abs(np.array(changes(200)) - rates[::-1] * 0.2), late)
     sim.reset()
     np.testing.assert_allclose(changes(100), rates[::-1] * 0.1, atol=1.0)

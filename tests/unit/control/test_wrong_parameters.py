@@ -122,7 +122,6 @@ def test_wrong_parameters(kind: str, parameters: dict[str, Any], named: str) -> 
         Diagram("d").add(kind, "b", **parameters)
 
 
-#: The unit to write and the gain, where it is known.
 UNITS: dict[str, tuple[str, str]] = {
     "mm": ("m", "0.001"), "kN": ("N", "1000"), "MPa": ("Pa", "1e6"),
     "µm": ("m", "1e-6"), "rpm": ("rad/s", "0.10472"),

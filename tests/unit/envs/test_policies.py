@@ -87,7 +87,7 @@ def test_an_operator_sets_the_goal() -> None:
     scene.schedule = schedule = PolicySchedule(cart_policy())
     operator = Operator(sim, scene)
     schedule.connect(operator)
-    schedule.connect(operator)  # again, after a restart
+    schedule.connect(operator)
     assert operator.inputs["goal.place"].lower == -1.0 and operator.inputs["goal.place"].upper == 1.0
     for goal in (0.6, -0.4):
         operator.set("goal.place", goal)
@@ -95,7 +95,7 @@ def test_an_operator_sets_the_goal() -> None:
             operator.before_steps(sim.time)
             sim.step()
         assert sim.read("joint.rail.position")[0] == pytest.approx(goal, abs=0.02)
-    operator.set("push", 20.0)  # the operator's command has precedence
+    operator.set("push", 20.0)
     operator.before_steps(sim.time)
     assert sim.control["push"][0] == 20.0
 

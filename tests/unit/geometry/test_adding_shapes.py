@@ -122,8 +122,8 @@ def test_add_builder_copies_shapes_and_pairs() -> None:
     b.add_builder(part, label_prefix="right_")
     assert [s.label for s in b.shapes[:4]] == ["first", "left_crate", "left_knob", "left_rod"]
     assert [s.body for s in b.shapes] == [0, 1, 1, 2, -1, 3, 4, 4, 5, -1, 6]
-    assert b.shapes[2].xform == part.shapes[1].xform  # rides on its body, which is moved
-    assert b.shapes[4].xform == pose  # stands on the world
+    assert b.shapes[2].xform == part.shapes[1].xform
+    assert b.shapes[4].xform == pose
     assert b.shapes[5].xform == Transform()
     assert [(p.shape_a, p.shape_b) for p in b.pairs] == [(1, 3), (6, 8)]
     assert b.pairs[1].material == Material(friction=0.1)

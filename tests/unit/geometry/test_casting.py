@@ -162,7 +162,7 @@ def test_rays_stop_where_the_implicit_function_changes_sign(case: str) -> None:
     assert np.all(np.isfinite(found[met])) and np.mean(np.isfinite(found) & (found < REACH) & ~met) < 0.01
     step = 1e-6 * normal[near]
     edges = np.mean((f(point + step) <= 0.0) | (f(point - step) >= 0.0))
-    assert edges < 0.01  # within a micrometer of an edge
+    assert edges < 0.01
     assert met.sum() > RAYS // 4 and inside[:, 0].sum() > 30
 
 
@@ -181,7 +181,7 @@ def test_normals_are_gradients(case: str) -> None:
     gradient = np.stack([f(point + h * e) - f(point - h * e) for e in np.eye(3)], axis=1)
     gradient /= np.linalg.norm(gradient, axis=1, keepdims=True)
     apart = np.linalg.norm(gradient - normal[hit], axis=1)
-    assert np.mean(apart > 1e-4) < 0.03, np.sort(apart)[-20:]  # those at edges
+    assert np.mean(apart > 1e-4) < 0.03, np.sort(apart)[-20:]
 
 
 def test_rays_from_far_away_lose_no_digits() -> None:

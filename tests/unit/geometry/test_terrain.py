@@ -60,7 +60,7 @@ def test_holes_stay_open_or_are_filled(tmp_path: Path) -> None:
     file = write(tmp_path / "a.tif", holes=True)
     b = ModelBuilder()
     tree = b.shapes[b.add_terrain(file)].params["tree"]
-    assert len(tree.triangles) == 2 * (24 - 6)  # two points with six cells around them
+    assert len(tree.triangles) == 2 * (24 - 6)
     middle = tree.vertices[tree.triangles].mean(axis=1)
     assert not np.any((np.abs(middle[:, 0] + 2.0) < 2.0) & (np.abs(middle[:, 1] - 1.5) < 4.5))
     heights = b.shapes[b.add_terrain(file, hole=7.0)].params["heights"]

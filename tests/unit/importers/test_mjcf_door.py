@@ -37,7 +37,7 @@ def test_meshes_come_from_assets_or_other_folders(tmp_path):
     with pytest.raises(ModelError, match=naming("part.obj asset_dirs")):
         load_mjcf(MESH)
     assert len(load_mjcf(MESH, assets={"part.obj": TETRAHEDRON})[0].shapes) == 1
-    for folder, content in (("a/wrong", b""), ("b/deep", TETRAHEDRON)):  # the longest common tail wins
+    for folder, content in (("a/wrong", b""), ("b/deep", TETRAHEDRON)):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "part.obj").write_bytes(content)
     builder, _ = load_mjcf(MESH, asset_dirs=[tmp_path])

@@ -352,7 +352,7 @@ def test_ranges_of_sums_of_actuator_forces_are_reported(name):
     assert found.count("actuatorfrcrange") <= 1
     only_other = text.replace(actuators, "<motor joint='other'/>") if actuators else text.replace(joint, "")
     if "gravcomp='true'" not in joint or not actuators:
-        assert load_mjcf(only_other)[1].exact  # the range has nothing to limit
+        assert load_mjcf(only_other)[1].exact
 
 
 def test_disabled_parts_are_left_out():

@@ -108,7 +108,7 @@ def test_sums_over_bodies_and_relative_frames_are_those_of_mujoco():
         mujoco.mj_forward(m, d)
         _copy(m, d, sim)
         for name, info in report.sensors.items():
-            if name in ("accelerometer", "clock", "range"):  # forces, the time and a ray
+            if name in ("accelerometer", "clock", "range"):
                 continue
             ours, theirs = np.squeeze(info.read(sim)[0]), _value(m, d, name)
             if name.endswith("quat") and np.dot(ours, theirs) < 0.0:

@@ -60,7 +60,7 @@ def scattered(sim: gpusim.Simulation, m: object, seed: int) -> tuple[np.ndarray,
     lengths, rates, points = [], [], []
     for w in range(count):
         d.qpos[:] = np.concatenate([np.concatenate([place[w, k], turn[w, k, [3, 0, 1, 2]]]) for k in range(3)])
-        for k in range(3):  # MuJoCo's angular velocities are in the axes of the body
+        for k in range(3):
             local = np.zeros(3)
             mujoco.mju_rotVecQuat(local, speed[w, k, 3:], turn[w, k, [3, 0, 1, 2]] * [1, -1, -1, -1])
             d.qvel[6 * k : 6 * k + 6] = np.concatenate([speed[w, k, :3], local])
@@ -115,7 +115,7 @@ def hoist() -> str:
 @pytest.mark.native
 def test_motion_is_that_of_mujoco() -> None:
     coarse, fine = (positions_after(hoist(), 0.5, ctrl=[-1.5], step=step) for step in (1e-4, 5e-5))
-    exact = 2.0 * fine[1] - coarse[1]  # MuJoCo's error is of first order
+    exact = 2.0 * fine[1] - coarse[1]
     assert np.abs(fine[0] - exact).max() < 2e-5
 
 

@@ -48,7 +48,7 @@ def test_cylinder_forces_are_those_of_virtual_work(dt: float) -> None:
             assert min(map(abs, turns(sim, arm).values())) > 0.02
     assert off(sim, arm, [m.PointForce("bucket", TIP, DIG)]) < 1e-6
     assert gap < 1e-4
-    for part in ("stick", "rocker", "link", "bucket"):  # the hand's kinematics
+    for part in ("stick", "rocker", "link", "bucket"):
         measured = sim.read(f"body.{part}.position")[0]
         np.testing.assert_allclose(measured, arm.point(part, (0, 0), turns(sim, arm)), atol=1e-6)
 
@@ -179,7 +179,7 @@ def test_a_machine_stands_on_its_outriggers(tilt: float, z: float) -> None:
     ground = np.array([float(sim.read(f"body.{b.bodies[leg.foot].label}.contact_force")[0, 2]) for leg in legs])
     assert push.sum() == pytest.approx(1000.0 * 9.81, rel=1e-3)
     assert ground.sum() == pytest.approx(1075.0 * 9.81, rel=1e-3)
-    if tilt:  # flat feet that do not tilt bear torques as well
+    if tilt:
         shares = np.array([0.5, 0.25, 0.25]) * 1000.0 * 9.81
         np.testing.assert_allclose(push, shares, rtol=5e-3)
         np.testing.assert_allclose(ground, shares + 25.0 * 9.81, rtol=5e-3)

@@ -83,7 +83,7 @@ def test_grip_on_thirty_degrees() -> None:
     run.go(1.2, 0.3)
     uphill = np.array([math.cos(angle), 0.0, math.sin(angle)])
     start, turned = run.read("body.chassis.position"), run.read("joint.left_drive.position")
-    torque = np.mean([run.torque(0.3) for _ in range(120)])  # six pitches: within one the way is uneven
+    torque = np.mean([run.torque(0.3) for _ in range(120)])
     way = (run.read("body.chassis.position") - start) @ uphill
     track = run.tracks[0]
     assert way == pytest.approx((run.read("joint.left_drive.position") - turned) * track.advance, rel=0.01)
@@ -172,7 +172,7 @@ def test_tension_is_that_of_the_pins() -> None:
     assert all(len(run) > 8 and np.ptp(run) < 0.002 * tension for run in runs.values())
     upper, lower = (np.mean(run) for run in runs.values())
     assert 0.5 * (upper + lower) == pytest.approx(tension, rel=5e-3)
-    assert upper == pytest.approx(lower, rel=0.05)  # corners of the idler's polygon have levers of their own
+    assert upper == pytest.approx(lower, rel=0.05)
     assert track.ground_speed(sim)[0] == 0.0 and abs(track.speed(sim)[0]) < 1e-2 and track.gap(sim)[0] < 1e-7
 
 

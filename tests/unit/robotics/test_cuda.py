@@ -47,7 +47,7 @@ def loop():
 def test_it_is_called_as_native_is(stand_in, worlds):
     tree = Tree(humanoid().finalize(), "pelvis")
     ik = whole_body(tree)
-    for iterations in (0, 6):  # tables stay on the device from the second call on
+    for iterations in (0, 6):
         assert_same(ik, crouching(tree), reachable(tree, worlds), iterations)
 
 

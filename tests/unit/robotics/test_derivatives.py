@@ -166,7 +166,7 @@ def test_armature_of_a_closing_joint_is_felt():
     assert len(t._reflected.elements) == 2
     rng = np.random.default_rng(3)
     q, v, a = t.start + rng.normal(size=3), rng.normal(size=3), rng.normal(size=3)
-    turn = np.array([1.0, 1.0, -1.0])  # angle of the rocker against the coupler: pivot - drive - knee
+    turn = np.array([1.0, 1.0, -1.0])
     plain = four_bar()
     plain.joints[3].params["armature"][:] = 0.0
     more = t.mass_matrix(q) - Tree(plain.finalize()).mass_matrix(q)

@@ -10,7 +10,6 @@ import pytest
 from gpusim.viewer import ViewerError
 
 PICTURES = Path(__file__).parents[2] / "reference" / "pictures"
-#: Set this variable to write the pictures anew; look at them before they are committed.
 UPDATE = "GPUSIM_UPDATE_PICTURES"
 #: Greatest mean difference of two pictures, and the greatest share of points that differ by more than FAR, 0 to 255.
 MEAN, SHARE, FAR = 2.0, 0.02, 24

@@ -162,8 +162,8 @@ def test_the_eye_stays_above_the_ground_while_the_body_does() -> None:
         sim.write("body.ball.position", (0.0, 0.0, 0.2))
         seen = eye.segmentation()
         assert seen[60, 80] == 0 and (seen == 0).sum() > 50
-        assert np.isfinite(eye.depth()[-1]).all()  # the ground, from above
-        sim.write("body.ball.position", (0.0, 0.0, -5.0))  # through the ground: the eye goes along
+        assert np.isfinite(eye.depth()[-1]).all()
+        sim.write("body.ball.position", (0.0, 0.0, -5.0))
         assert eye.segmentation()[60, 80] == 0
 
 
@@ -213,8 +213,8 @@ def test_decoration_can_be_left_out() -> None:
     assert set(np.unique(seen[True])) == {-1, 0, 1} and set(np.unique(seen[False])) == {-1, 0}
     box = np.argwhere(seen[False] == 0)
     (top, left), (bottom, right) = box.min(axis=0), box.max(axis=0)
-    assert np.all(seen[False][top : bottom + 1, left : right + 1] == 0)  # a whole square
-    assert not np.all(seen[True][top : bottom + 1, left : right + 1] == 0)  # the rail runs before it
+    assert np.all(seen[False][top : bottom + 1, left : right + 1] == 0)
+    assert not np.all(seen[True][top : bottom + 1, left : right + 1] == 0)
 
 
 def test_ropes_are_no_decoration() -> None:

@@ -88,7 +88,7 @@ def test_the_last_touch_wins() -> None:
     assert operator.value("a") == 1.0 and operator.source("a") == "gamepad"
     operator.set("a", 0.3)
     operator.poll(FRAME)
-    assert operator.value("a") == 0.3  # the stick has not moved since
+    assert operator.value("a") == 0.3
     pad.connected = False
     for _ in range(30):
         operator.poll(FRAME)
@@ -150,7 +150,7 @@ EXCAVATOR = ("swing", "boom", "arm_cylinder", "bucket", "left_track")
 def test_excavator_patterns(pattern: str, stick: str, command: str) -> None:
     pad = Pad()
     operator = Operator(machine(*EXCAVATOR), mapping=pattern, gamepad=pad)
-    pad.axes[stick] = 1.0  # forward or right: boom down, stick out, bucket out, swing right: cylinders retract
+    pad.axes[stick] = 1.0
     for _ in range(30):
         operator.poll(FRAME)
     assert operator.value(command) == -1.0

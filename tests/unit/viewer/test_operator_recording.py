@@ -84,7 +84,7 @@ def test_a_run_is_repeated_after_a_reset_in_the_same_simulation(tmp_path: Path) 
     run(operator, actions=drive(operator))
     first = bits(sim)
     sim.reset()
-    operator.reset()  # ends and writes the recording
+    operator.reset()
     operator.replay(tmp_path / "drive.jsonl")
     run(operator)
     assert bits(sim) == first

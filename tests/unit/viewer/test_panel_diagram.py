@@ -82,7 +82,7 @@ def test_zooming_keeps_what_lies_under_the_cursor() -> None:
     assert view.picked == "law"
     inner = view.picture.boxes["lamp/far"]
     view.pick(view.x + view.zoom * (inner.x + 5.0), view.y + view.zoom * (inner.y + 5.0))
-    assert view.picked == "lamp/far"  # not the subsystem around it
+    assert view.picked == "lamp/far"
     view.pick(-1e6, 0.0)
     assert view.picked == ""
 
@@ -141,7 +141,7 @@ def test_scenes_without_diagrams_have_no_button(tmp_path: Path) -> None:
     require_egl()
     one = Person(panel_state_of("chain", tmp_path))
     assert one.panel_state.diagrams() is None and "diagram" not in one.panel_state.places
-    one.panel_state.diagram_shown = True  # from another scene
+    one.panel_state.diagram_shown = True
     one.wait()
     assert one.panel.layout(640, 360).diagram.height == 0.0
     one.eye.close()

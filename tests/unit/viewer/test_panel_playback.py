@@ -46,9 +46,9 @@ def test_the_timeline_is_dragged_and_follows(tmp_path: Path) -> None:
     assert bright() == pytest.approx(0.25, abs=0.03)
     session.seek(0.8)
     assert bright() == pytest.approx(0.8, abs=0.03)
-    person.point("run")  # away from the slider
+    person.point("run")
     picture = person.look()
-    assert (picture[-17:].max(axis=2) > 200).sum() > 100  # the status line is there
+    assert (picture[-17:].max(axis=2) > 200).sum() > 100
     compare(picture, "panel_playback")
     # while it runs, a held slider holds the time
     session.toggle_pause()
@@ -94,12 +94,10 @@ def test_scopes_and_commands_are_those_of_one_world() -> None:
     first = person.look()
     panel_state.world = 3
     picture = person.look()
-    assert (
-        panel_state.which_world() == "world 3 of 4" and panel_state.history() is history
-    )  # the past of all worlds is kept
+    assert panel_state.which_world() == "world 3 of 4" and panel_state.history() is history
     assert history.course(scope)[1][-1, 0] == pytest.approx(4e6 * scope.traces[0].scale)
     compare(picture, "panel_world")
-    assert np.abs(first.astype(int) - picture)[:, :130].max() > 60  # another value of the command, too
+    assert np.abs(first.astype(int) - picture)[:, :130].max() > 60
     person.drag("command lift", 0.75, 1.0)
     panel_state.session.single_step()
     assert live.sim.control["lift"].tolist() == [1.0] * 4

@@ -112,9 +112,7 @@ def test_a_disk_that_fails_leaves_the_recording_running(
             "make room there"
         )
         panel_state.toggle_replay()
-        assert (
-            operator_of(panel_state).recording and not operator_of(panel_state).replaying
-        )  # Replay does not throw it away
+        assert operator_of(panel_state).recording and not operator_of(panel_state).replaying
     panel_state.toggle_recording()
     assert not operator_of(panel_state).recording and panel_state.problem == ""
     assert OperatorRecording.load(tmp_path / "operator.jsonl").steps == 2

@@ -74,7 +74,7 @@ def test_the_rod_of_a_cylinder_slides_in_its_barrel() -> None:
     poses.position[0, 0, 2] += 0.4
     after = stage.transforms(poses)[chosen]
     lengths = [np.linalg.norm(t[:, :, 2], axis=1) for t in (before, after)]
-    assert lengths[1][0] == pytest.approx(lengths[0][0])  # the barrel stays as long as it was
+    assert lengths[1][0] == pytest.approx(lengths[0][0])
     tips = after[:, :, 3] + after[:, :, 2]
     assert tips[:, 2].max() == pytest.approx(poses.position[0, 0, 2])
 
@@ -97,7 +97,7 @@ def strutted(picture: str | None, **more: float) -> Stage:
 
 def test_a_new_kind_of_actuator_is_drawn_by_the_picture_that_it_chooses() -> None:
     drawn = {picture: [batch.mesh.key.split()[0] for batch in strutted(picture).batches] for picture in (None, "coil")}
-    assert set(drawn["coil"]) - set(drawn[None]) == {"coil", "cylinder"}  # and the plate where it ends in the world
+    assert set(drawn["coil"]) - set(drawn[None]) == {"coil", "cylinder"}
     areas = {"area_a": 2e-3, "area_b": 1e-3, "length_offset": 0.8, "stroke_min": 0.0, "stroke_max": 1.0}
     assert len(strutted("barrel_and_rod", **areas)) == len(strutted(None)) + 6
 

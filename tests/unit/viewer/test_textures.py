@@ -254,7 +254,7 @@ def test_a_plane_wears_its_picture_from_the_middle_on() -> None:
     model = b.finalize()
     (ground,) = Stage(model, decoration=False).grounds
     assert ground.texture is not None and ground.level and ground.solid
-    for x in (0.0, 30.0):  # even numbers of fields away
+    for x in (0.0, 30.0):
         above = PinholeCamera((x, 0.0, 6.0), (x, 0.0, 0.0), (0.0, 1.0, 0.0))
         assert quarters(model, above) == {"ul": "r", "ur": "b", "ll": "b", "lr": "r"}
     with Offscreen(model, camera=above, **SIZE) as eye:

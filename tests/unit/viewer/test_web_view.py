@@ -120,7 +120,7 @@ def test_only_changed_poses_are_sent(page) -> None:
     shown.frames(20)
     assert shown.view._scene.updates == before == 0
     shown.use("Time", "Step")
-    assert shown.view._scene.updates == 1  # the position of the ball, whose rotation and size are as before
+    assert shown.view._scene.updates == 1
 
 
 def test_meshes_and_transforms_are_those_of_the_stage(page) -> None:

@@ -79,7 +79,7 @@ def test_slow_frames_take_every_other_deadline_evenly() -> None:
     steps = [b - a for a, b in zip(deadlines[10:], deadlines[11:], strict=False)]
     assert p.every == 2 and steps == pytest.approx([0.04] * len(steps))
     assert p.overall().skipped <= 2
-    for _ in range(60):  # and comes back
+    for _ in range(60):
         p.wait()
         clock.now += 0.004
     assert p.every == 1

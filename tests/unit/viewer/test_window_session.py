@@ -77,7 +77,7 @@ def test_notes_go_when_they_have_been_read() -> None:
         session.frame(0.1 * k)
     assert session.note == "restarted"
     session.paused = True
-    session.frame(100.0)  # somebody may have left
+    session.frame(100.0)
     session.paused = False
     session.frame(107.9)
     assert session.note == "restarted"
@@ -248,7 +248,7 @@ def test_what_is_recorded_is_reported_until_a_restart_ends_it(tmp_path) -> None:
         session.reset()
         session.single_step(12)
         assert session.clock == "0.12 s"
-        assert session.headline == "0.12 s   ● recording boom.npz 0.32 s"  # a reset does not end it
+        assert session.headline == "0.12 s   ● recording boom.npz 0.32 s"
         session.restart()
         assert session.source.recording == "" and session.headline == "0.00 s"
         assert session.note == "restarted; ended: recording boom.npz 0.32 s"
@@ -268,7 +268,7 @@ def test_a_playback_reports_where_it_is_and_how_long(played: Played) -> None:
     assert session.clock == "0.32 / 1.00 s" and session.headline == "playback 0.32 / 1.00 s"
     session.seek(7.0)
     assert session.clock == "1.00 / 1.00 s"
-    session.toggle_pause()  # from the end it begins anew
+    session.toggle_pause()
     run(session, 0.2)
     session.seek(0.6)
     assert not session.paused and session.time == pytest.approx(0.6)
