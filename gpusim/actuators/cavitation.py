@@ -114,7 +114,7 @@ def _sums(values: Array) -> Array:
 
 
 def filling(liquid: Array, taken: Array, void: Array) -> Array:
-    """Return the fraction of a motor's displacement that oil fills. The inlet limits the volume of this oil.
+    """Return the fraction of a motor's displacement that oil fills.
 
     Args:
         liquid, void: volumes of the oil and of the void in the inlet (m3).

@@ -255,7 +255,7 @@ class CircuitSolve:
         return hydraulics.middle_stroke(p, oil, work.rate[:, group.axis[n]].astype(np.float64), work.h)
 
     def fit(self, start: Array, speed: Array, active: Array | None) -> None:
-        """Compute pressures and slopes at given velocities. Only ``active`` worlds change."""
+        """Compute pressures and slopes at given velocities."""
         load = self._load(speed)
         p = np.where(self.fixed, self.pressure, start)
         going = np.ones(self.worlds, bool)
@@ -322,7 +322,7 @@ class CircuitSolve:
         return np.where(self.fixed, 0.0, error)
 
     def share(self, p: Array, move: Array, error: Array, load: Array) -> Array:
-        """Return the step length along -``move`` (num_worlds,), 0 to 1. Lengths below 1 prevent overshoot."""
+        """Return the step length along -``move`` (num_worlds,), 0 to 1."""
 
         def slope(share: Array) -> Array:
             ahead = self.error(p - share[:, None] * move, load)

@@ -2,7 +2,7 @@
 
 The solver refits a line P - D u+ to the force law at each better guess of u+. The line is the tangent of the force law
 at this solution. If the previous slope is close enough, the line keeps the previous slope, so that the factorization of
-the direct solver stays valid. If the guesses of a row oscillate, the line goes through the last two guesses.
+the direct solver stays valid.
 """
 
 from __future__ import annotations

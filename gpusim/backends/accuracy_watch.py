@@ -43,7 +43,7 @@ class AccuracyWatch:
         return np.asarray(self._backend.read_state().arrays["inexact"])
 
     def check(self) -> None:
-        """Warn of new problems in this simulation. The warning names the worst world."""
+        """Warn of new problems in this simulation."""
         if self._warned == sum(KINDS) or not self._backend.newly_inexact():
             return
         word = self.word

@@ -49,7 +49,7 @@ class BackgroundBuild:
 
 @cache
 def waiting_builds() -> queue.SimpleQueue[BackgroundBuild]:
-    """Return the queue of builds. A daemon thread makes the builds."""
+    """Return the queue of builds."""
     waiting: queue.SimpleQueue[BackgroundBuild] = queue.SimpleQueue()
 
     def work() -> None:

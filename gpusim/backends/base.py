@@ -148,10 +148,7 @@ class Backend(Protocol):
         """Register an additional state array that the step does not use."""
 
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None] | None:
-        """Return a function that samples a diagram, or None if the caller samples the diagram with NumPy.
-
-        The state array ``name`` contains the state variables of the diagram.
-        """
+        """Return a function that samples a diagram, or None if the caller samples the diagram with NumPy."""
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
         """Return columns of a state array (worlds, n), in the memory that :meth:`to_device` uses."""

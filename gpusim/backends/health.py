@@ -299,7 +299,7 @@ class KernelQuarantine:
         return np.asarray(self._backend.read_health() != 0)
 
     def check(self) -> None:
-        """Warn of worlds that failed since the last call. At most _WARNED_EACH worlds get separate warnings."""
+        """Warn of worlds that failed since the last call."""
         failed = [int(world) for world in np.flatnonzero(self._backend.read_health())]
         new = [world for world in failed if world not in self._reported]
         if new:

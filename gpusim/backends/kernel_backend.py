@@ -76,7 +76,7 @@ def _why_launch(launch: str, staged: bool, world_bytes: int, levels: int) -> str
 
 
 def arguments_type(kinds: Kinds) -> np.dtype:  # type: ignore[type-arg]
-    """Return the structure ``Arguments`` of the kernels as a dtype. Pointers are 64-bit numbers."""
+    """Return the structure ``Arguments`` of the kernels as a dtype."""
     fields = [(name, np.uint64 if kind.endswith("*") else _NUMPY_TYPES[kind]) for kind, name in argument_members(kinds)]
     return np.dtype(fields, align=True)
 

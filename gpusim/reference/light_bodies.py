@@ -16,7 +16,7 @@ LIGHT = 1e-4
 CARRIED = 0.1
 """A light body counts as a body with this share of the heavy body's mass."""
 LEAST = 1e-5
-"""Lower bound of the result of :func:`heavy_share`. Smaller pivots are round-off."""
+"""Lower bound of the result of :func:`heavy_share`."""
 
 
 def heavy_share(model: Model) -> Array:

@@ -111,7 +111,7 @@ def _freed(old: Model, new: Model) -> list[int]:
 
 
 def carried_parameters(current: dict[str, Array], old: Model, new: Model) -> dict[str, Array]:
-    """Convert the parameters of a model to another set of axis rows. New rows get the values of the builder."""
+    """Convert the parameters of a model to another set of axis rows."""
     parameters = dict(current)
     before, after, _ = _both(old, new)
     freed = _freed(old, new)

@@ -82,8 +82,6 @@ class Delays(Program):
     def settle(self, numbers: Array, worlds: Array, held: Array, commands: Array) -> None:
         """Fill the delays and lags of held commands, as if these commands had always been constant.
 
-        Integrators do not change.
-
         Args:
             numbers: state variables of the program in all worlds. The method changes them in place.
             worlds: indices of the worlds.

@@ -198,7 +198,7 @@ def _start(runtime: Runtime, program: Program) -> dict[str, SignalInfo]:
 
 
 def sample_programs(runtime: Runtime) -> None:
-    """Take all samples that are due before a step. Overridden commands keep their values."""
+    """Take all samples that are due before a step."""
     runtime.backend.hold_overridden()
     for running in runtime.running:
         if isinstance(running.program, Delays):  # delay the held values, not the overridden commands

@@ -104,7 +104,7 @@ class Runtime:
         return self.backend.read_state().arrays
 
     def states(self) -> tuple[State, State]:
-        """Return the current state and the state that a reset restores. You may write to both."""
+        """Return the current state and the state that a reset restores."""
         self.backend.initial_changed()
         return self.state, self.initial
 

@@ -135,7 +135,7 @@ class StateWriter:
         self._runtime.invalidate()
 
     def write(self, values: Sequence[Any], worlds: Array) -> None:
-        """Write the values in the worlds ``worlds`` (n,). Check all values before any pose or velocity changes."""
+        """Write the values in the worlds ``worlds`` (n,)."""
         checked = [part.values(value, worlds.size) for part, value in zip(self._parts, values, strict=True)]
         moved: list[Array] = []
         others: list[tuple[Signal, Array]] = []

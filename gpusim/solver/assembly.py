@@ -54,7 +54,7 @@ class AssemblyReport:
 def assemble(w: StepBuffers, state: State, tolerance: float, iterations: int) -> AssemblyReport:
     """Move the bodies until the position errors are within ``tolerance``, in at most ``iterations`` iterations.
 
-    Heavy bodies move less. Velocities do not change.
+    Velocities do not change.
 
     ``state`` is the writable state of ``w``.
     """

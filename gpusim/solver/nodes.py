@@ -68,10 +68,7 @@ class Phase:
         return found
 
     def work(self) -> str:
-        """Return the relative cost of an item on a CPU, as a C++ expression.
-
-        The cost is 4 per record of a group, else 1.
-        """
+        """Return the relative cost of an item on a CPU, as a C++ expression."""
         return "4 * ITEM_LANES" if "ITEM_LANES" in self.room else "1"
 
     def idle(self, sizes: Sizes) -> bool:
@@ -158,7 +155,7 @@ class Sweeps(Node):
 
 @dataclass(frozen=True)
 class Later(Node):
-    """Nodes that run in sweeps 1 to ``last``. The first sweep has number 0."""
+    """Nodes that run in sweeps 1 to ``last``."""
 
     body: tuple[Node, ...]
     last: int | None = None

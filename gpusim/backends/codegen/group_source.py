@@ -1,7 +1,7 @@
 """The schedule for a group of worlds (simd_group.cuh).
 
 Wide phases run for all worlds of the group at once. All other phases run world by world. The order of the phases is the
-order of solver/schedule.py. Consecutive nodes with only wide phases form a run.
+order of solver/schedule.py.
 """
 
 from __future__ import annotations

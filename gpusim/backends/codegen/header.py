@@ -211,10 +211,7 @@ def codes() -> dict[str, int]:
 
 
 def slab_fields(kinds: Kinds) -> list[Field]:
-    """Return the arrays in the slab of a world: state, actuator variables and work arrays.
-
-    For alignment, arrays of doubles come first.
-    """
+    """Return the arrays in the slab of a world: state, actuator variables and work arrays."""
     fields = list(STATE_FIELDS)
     for kind in kinds:
         fields += [*kind.state_fields, *kind.kernel_fields]
@@ -243,7 +240,7 @@ def all_sizes(kinds: Kinds) -> list[str]:
 
 
 def argument_members(kinds: Kinds) -> list[tuple[str, str]]:
-    """Return the C type and the name of every member of ``Arguments``. Members with 8 bytes come first."""
+    """Return the C type and the name of every member of ``Arguments``."""
     members = [("const int*" if t == "int" else "const double*", name) for name, t in TABLE_TYPES.items()]
     members += [(f"const {C_TYPES[f.kind]}*", f.name) for f in (*READ_PARAMETERS, *DERIVED_FIELDS)]
     members += [(f"{C_TYPES[f.kind]}*", f"kept_{f.name}") for f in kept_fields(kinds)]

@@ -292,10 +292,7 @@ EVERYWHERE = {("fused.cu", 2, "float32", True), ("staged.cu", 2, "float32", Fals
 
 
 def kernel_variants() -> Iterator[Variant]:
-    """Yield representative builds for the compile check.
-
-    The builds with ``everywhere`` contain every value of every preprocessor macro (tests/unit/test_check_kernels.py).
-    """
+    """Yield representative builds for the compile check."""
     single, double = np.dtype(np.float32), np.dtype(np.float64)
     usual = ((double, single, True), (double, double, True), (single, single, False), (double, double, False))
     for shapes in (0, 2):

@@ -198,7 +198,7 @@ class CudaBackend(CudaMemory):
             self.sync_arguments()
 
     def write_operations(self, operations: Array, values: Any, worlds: Any) -> bool:
-        """Write poses and velocities in chosen worlds on the device. See the protocol."""
+        """Write poses and velocities in chosen worlds on the device."""
         with self._here():
             self._push()
             cupy = self._cupy
@@ -476,7 +476,7 @@ class CudaBackend(CudaMemory):
         return self._seen_inexact > seen
 
     def make_plan(self) -> None:
-        """Make the plan of staged launches for the current settings. Delete the CUDA graphs of the previous plan."""
+        """Make the plan of staged launches for the current settings."""
         super().make_plan()
         self._graphs: dict[tuple[int, float], Any] = {}
 

@@ -2,9 +2,8 @@
 
 With full optimization, ptxas takes half a minute for contacts of every kind. A quick build takes seconds, and the
 results are the same, bit for bit. The backend links a quick build from parts, so that ptxas compiles each function
-once. If the driver cannot link the parts, ptxas uses a quick optimization level. If the cache has the full build, the
-backend uses the full build at once. Otherwise, a separate process compiles the full build (background_builds.py), and
-the simulation switches to the full build between two runs.
+once. If the driver cannot link the parts, ptxas uses a quick optimization level. Otherwise, a separate process compiles
+the full build (background_builds.py), and the simulation switches to the full build between two runs.
 
 A quick build works for many models. With many worlds, full builds are specialized for the sizes of the model
 (``Variant.full``). Until a specialized build is ready, the backend uses the general full build if the cache has it.

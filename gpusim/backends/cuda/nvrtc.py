@@ -51,7 +51,7 @@ class Nvrtc(Protocol):
     archs: tuple[int, ...]
 
     def compile(self, main: str, sources: dict[str, str], options: list[str]) -> Compiled:
-        """Compile the source ``main``. It may include all other ``sources`` by name."""
+        """Compile the source ``main``."""
         ...
 
 

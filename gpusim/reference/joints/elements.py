@@ -46,10 +46,7 @@ def track_angles(w: StepBuffers) -> None:
 
 
 def rigid_values(w: StepBuffers) -> Array:
-    """Return the values of the elements of rigid rows at the current poses, (num_worlds, rigid).
-
-    Call this after the drift.
-    """
+    """Return the values of the elements of rigid rows at the current poses, (num_worlds, rigid)."""
     value = np.empty_like(w.element_value)
     t, layout = w.topology, w.layout
     if layout.dots.stop > layout.dots.start:

@@ -80,10 +80,7 @@ def turn_shares(late: Array, further: Array) -> Array:
 
 
 def first_move(mode: int, wanted: int) -> int:
-    """Return the mode after only the first of the moves from ``mode`` to ``wanted``.
-
-    The row itself moves before its clamped terms. Clamped terms move in the order of their numbers.
-    """
+    """Return the mode after only the first of the moves from ``mode`` to ``wanted``."""
     part, differs = CONTACT_BITS, mode ^ wanted
     if not differs & part:
         part = CLAMP_UP | CLAMP_DOWN

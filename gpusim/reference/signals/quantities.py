@@ -384,5 +384,5 @@ def device_quantities(kinds: tuple[ActuatorType, ...]) -> tuple[Quantity, ...]:
 
 @cache
 def numbers(kinds: tuple[ActuatorType, ...]) -> dict[int, int]:
-    """Return the number of every quantity, by the ``id`` of the object. Quantities of rays have the last numbers."""
+    """Return the number of every quantity, by the ``id`` of the object."""
     return {id(q): number for number, q in enumerate((*device_quantities(kinds), *RAY))}

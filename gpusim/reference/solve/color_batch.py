@@ -16,7 +16,7 @@ from gpusim.typing import Array
 class ColorBatch:
     """Constraints of one color, or the constraints without a color (overflow), in the current substep.
 
-    ``bodies`` is (n, slots), and Jacobians are (worlds, n, block, slots * 6). ``mass_jacobian`` includes this split.
+    ``bodies`` is (n, slots), and Jacobians are (worlds, n, block, slots * 6).
     """
 
     constraints: Array
@@ -77,8 +77,7 @@ class CoupledRows:
 class AxisStep:
     """One axis row for each of n constraints in a batch.
 
-    ``impulse`` changes the velocities of the bodies by ``motion``, (worlds, n, slots * 6). It changes the velocity of
-    the row by ``response``.
+    ``impulse`` changes the velocities of the bodies by ``motion``, (worlds, n, slots * 6).
     """
 
     k: Array

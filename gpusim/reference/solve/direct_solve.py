@@ -206,18 +206,12 @@ class Passes:
         self.left[worlds] = self.most[worlds]
 
     def plan_bias(self, worlds: Array) -> None:
-        """Decide whether the next pass keeps the curvature bias. ``worlds`` is a mask of the worlds to decide for.
-
-        The solver refreshes the bias only after the modes have settled. The number of refreshes in a solve is limited.
-        """
+        """Decide whether the next pass keeps the curvature bias. ``worlds`` is a mask of the worlds to decide for."""
         self.hold = np.where(worlds, (self.since == 0) | (self.refreshes >= self.most_refreshes), self.hold)
         self.refreshes += worlds & (self.since > 0)
 
     def resume(self, worlds: Array) -> None:
-        """Allow more passes for ``worlds``, from their current solution.
-
-        The curvature bias of all worlds stays unchanged.
-        """
+        """Allow more passes for ``worlds``, from their current solution."""
         self.left = np.where(worlds, RELAX_PASSES, 0)
         self.since[worlds] = 0
         self.refreshes[:] = self.most_refreshes
