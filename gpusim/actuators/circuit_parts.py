@@ -201,8 +201,7 @@ class OilEdge(ActuatorType):
         return float(spec.params["initial_opening"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of an orifice opening. The safe value is the initial opening. Other edges ignore
-        commands."""
+        """Return the settings of an orifice opening. The safe value is the initial opening."""
         idle = int(spec.params["kind"]) != ORIFICE
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["initial_opening"]), springs=False, idle=idle)
 
@@ -347,8 +346,7 @@ class Consumer(ActuatorType):
     commands: ClassVar[tuple[str, ...]] = ("brake",)
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the brake switch. The safe value is 1 (applied). A brake without force has no
-        effect."""
+        """Return the settings of the brake switch. The safe value is 1 (applied)."""
         idle = float(spec.params["brake_force"]) == 0.0
         return UiHints(lower=0.0, upper=1.0, safe=1.0, switch=True, springs=False, idle=idle)
 

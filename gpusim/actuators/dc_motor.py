@@ -129,8 +129,7 @@ class DcMotor(ActuatorType):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the settings of the voltage command, -1 to 1. The safe value is 0, and a released stick returns to
-        0."""
+        """Return the settings of the voltage command, -1 to 1. The safe value is 0."""
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
