@@ -2,7 +2,7 @@
 
 With full optimization, ptxas takes half a minute for contacts of every kind. A quick build takes seconds, and the
 results are the same, bit for bit. The backend links a quick build from parts, so that ptxas compiles each function
-once. If the driver cannot link the parts, ptxas uses a quick optimization level. Otherwise, a separate process compiles
+once. If the driver cannot link the parts, ptxas uses a quick optimization level. A separate process compiles
 the full build (background_builds.py), and the simulation switches to the full build between two runs.
 
 A quick build works for many models. With many worlds, full builds are specialized for the sizes of the model
