@@ -240,7 +240,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         Args:
             hold: velocity signals or wildcards whose values do not change (``joint.<label>.velocity``, or a body's
                 ``linear_velocity`` or ``angular_velocity``).
-            tolerance: maximum error rate of a joint that the report counts as converged (m/s or rad/s).
+            tolerance: largest error rate at which the report counts a joint as converged (m/s or rad/s).
 
         Returns:
             The error rates of every joint and coupling before and after the projection.

@@ -219,7 +219,7 @@ def read_outlet_power(group: Group, now: StateReader) -> Array:
 
 @register
 class OilPump(ActuatorType):
-    """Pump that feeds a node from a tank that never empties. The suction side does not cavitate.
+    """Pump that feeds a node from a tank. The suction side does not cavitate.
 
         Q = displacement * max_flow, at most   max_flow clamp((pressure - p)/band, 0, 1)       (pressure cut-off)
                                                 power/p                                          (power limit)

@@ -280,7 +280,7 @@ def _place_clamped(groups: list[Group]) -> None:
 
 
 def _number_coupled(groups: list[Group], axes: dict[str, list[list[int]]]) -> None:
-    """Number the actuators with a coupled force law like the constraints: by kind, then by actuator."""
+    """Number the actuators that have a coupled force law."""
     count = 0
     for group in sorted(groups, key=lambda g: g.type.name):
         if group.type.coupled:

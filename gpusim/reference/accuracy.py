@@ -70,10 +70,7 @@ def measure_jumps(w: StepBuffers) -> None:
 
 
 def measure_spins(w: StepBuffers, angles: Array) -> None:
-    """Update the greatest rotation of a rotor that is too fast for the step.
-
-    ``angles`` contains these rotations (rad), or 0 for other bodies, (worlds, bodies).
-    """
+    """Update the greatest rotation of a rotor that is too fast for the step."""
     peak = w.state.arrays["spin_peak"]
     peak[:] = np.maximum(peak, np.max(_tagged(angles.astype(np.float64)), axis=1, initial=0.0))
 

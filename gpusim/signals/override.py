@@ -89,7 +89,7 @@ class Override:
         return np.array(self._runtime.read_state()[OVERRIDE][:, : len(self._controls)] != 0.0)
 
     def _settle_delays(self, worlds: Array) -> None:
-        """Fill delays with the held values, so that no earlier command acts after the release."""
+        """Fill delays with the held values."""
         held, count = self._runtime.state.arrays[OVERRIDE], len(self._controls)
         for running in self._runtime.running:
             if isinstance(running.program, Delays):

@@ -127,8 +127,7 @@ class Whole(Node):
 class If(Node):
     """Nodes that run if a condition holds.
 
-    ``joined`` is the name of one launch that runs all of these nodes for large worlds on a GPU. The number of items of
-    a phase must not depend on arrays that these nodes write.
+    ``joined`` is the name of one launch that runs all of these nodes for large worlds on a GPU.
     """
 
     when: Condition
@@ -229,7 +228,7 @@ def reached(node: Node, sizes: Sizes) -> Iterator[Node]:
 
 
 def phases(node: Node, build: Build | None = None) -> list[tuple[Phase, str]]:
-    """Return the phases in a node in order of first use, each with its form ("item", "level" or "turns")."""
+    """Return the phases in a node, in order of first use."""
     found: dict[str, tuple[Phase, str]] = {}
     for part in walk(node, build):
         if isinstance(part, TicketRun):

@@ -186,7 +186,7 @@ def on_triangle_mesh(
 
 
 def _in_front(ground: Ground, t: Triangle) -> tuple[list[Found], bool]:
-    """Return points of the shape in front of the triangle, and whether the caller can skip the rim."""
+    """Return points of the shape in front of the triangle, and whether the rim can be skipped."""
     body, n, radius = ground.body, t.normal, ground.body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
     least = float(t.height(lowest))

@@ -144,7 +144,7 @@ def _hand_over(w: StepBuffers, c: ContactWork) -> None:
 
 
 class _View:
-    """Manifolds of one world that have contact points, by pair of shapes."""
+    """Manifolds of one world, by pair of shapes."""
 
     def __init__(self, w: StepBuffers, world: int, places: dict[tuple[int, int], list[int]]) -> None:
         self.w, self.world, self.places = w, world, places

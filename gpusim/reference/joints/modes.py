@@ -1,8 +1,7 @@
 """Active-set switching of axis rows in the direct solver. A row moves only to an adjacent piece of its law.
 
-The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER. If its
-velocity or impulse leaves its piece, the row moves to the next piece on that side. In each pass, a row moves by at most
-one piece.
+The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER. In each pass,
+a row moves by at most one piece.
 """
 
 from __future__ import annotations
