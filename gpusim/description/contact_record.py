@@ -60,7 +60,7 @@ RECORD_LAYOUT = {
 
 
 def by_place(records: Array, lanes: int) -> Array:
-    """Reorder records from kernel memory, which interleaves ``lanes`` records, (num_worlds, capacity, numbers)."""
+    """Reorder records from kernel memory, (num_worlds, capacity, numbers)."""
     worlds, places, numbers = records.shape
     return records.reshape(worlds, -1, numbers, lanes).swapaxes(2, 3).reshape(worlds, places, numbers)
 

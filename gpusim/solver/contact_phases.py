@@ -5,8 +5,7 @@ from __future__ import annotations
 from gpusim.solver.nodes import Phase
 
 RECORDS, RECORD_ROOM = "record_items(w)", "w.record_places() / ITEM_LANES"
-"""C++ expressions for the number of used groups of manifold records, and for the capacity. A group has ITEM_LANES
-records."""
+"""C++ expressions for the number of used groups of manifold records, and for the capacity."""
 
 CONTACT_PHASES = (
     Phase("start_search", reads="search_owner", writes="searching"),
