@@ -13,7 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from gpusim import validate
-from gpusim.actuators.hydraulic_cylinder import check_start, cushions
+from gpusim.actuators.hydraulic_cylinder import CUSHION, check_start, cushions
+from gpusim.actuators.hydraulics import check_overlaps, check_signs
 from gpusim.description.actuator_kinds import (
     ActuatorType,
     AxisMaker,
@@ -55,13 +56,6 @@ def _command(kind: str, name: str, doc: str, lower: float) -> Reading:
     )  # fmt: skip
 
 
-def _check_signs(group: Group, positive: tuple[str, ...], not_negative: tuple[str, ...]) -> None:
-    for names, bad, rule in ((positive, np.less_equal, "above zero"), (not_negative, np.less, "not negative")):
-        for name in names:
-            if np.any(bad(group.params[name], 0.0)):
-                raise validate.fail(group.specs[0].element, f"{name} must be {rule}", f"write {name} {rule}")
-
-
 @register
 class OilNode(ActuatorType):
     """Volume of oil with one pressure p: C p' = inflow with C = volume/bulk_modulus. The pressure can also be fixed.
@@ -91,8 +85,8 @@ class OilNode(ActuatorType):
     )
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a bulk modulus is not positive."""
-        _check_signs(group, ("bulk_modulus",), ())
+        """Raise ModelError if a bulk modulus is not positive, or an initial pressure is negative."""
+        check_signs(group, ("bulk_modulus",), ("initial_pressure",))
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
         """Raise ModelError if the minimum oil volume of a node is not positive."""
@@ -156,8 +150,10 @@ class OilValve(ActuatorType):
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a gain or a spool constant is not positive."""
-        _check_signs(group, ("flow_gain", "drain_gain", "transition_pressure", "frequency", "damping"), ())
+        """Raise ModelError if a gain or a spool constant is not positive, or an overlap is out of range."""
+        gains = ("flow_gain", "drain_gain", "transition_pressure", "compensator_pressure")
+        check_signs(group, (*gains, "frequency", "damping"), ())
+        check_overlaps(group)
 
 
 @register
@@ -206,9 +202,9 @@ class OilEdge(ActuatorType):
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["initial_opening"]), springs=False, idle=idle)
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a gain is not positive, or a time constant or pilot ratio is negative."""
+        """Raise ModelError if a gain is not positive, or a time constant, pressure or pilot ratio is negative."""
         positive = ("gain", "transition_pressure", "range", "flow_limit")
-        _check_signs(group, positive, ("time_constant", "opening_time", "pilot_ratio"))
+        check_signs(group, positive, ("time_constant", "opening_time", "pilot_ratio", "set_pressure"))
 
 
 def read_outlet_power(group: Group, now: StateReader) -> Array:
@@ -273,7 +269,7 @@ class OilPump(ActuatorType):
 
     def check(self, group: Group) -> None:
         """Raise ModelError if flow, pressure, power or band is not positive, or margin or time constant is negative."""
-        _check_signs(group, ("max_flow", "pressure", "power", "band"), ("margin", "time_constant"))
+        check_signs(group, ("max_flow", "pressure", "power", "band"), ("margin", "time_constant"))
 
 
 _CONSUMER = (
@@ -352,7 +348,7 @@ class Consumer(ActuatorType):
 
     def check(self, group: Group) -> None:
         """Raise ModelError if an area is not positive, or a friction, brake force or mass is negative."""
-        _check_signs(group, ("area_a", "area_b"), ("viscous_friction", "dry_friction", "brake_force", "moving_mass"))
+        check_signs(group, ("area_a", "area_b"), ("viscous_friction", "dry_friction", "brake_force", "moving_mass"))
 
     def inertia(self, group: Group) -> Array | None:
         """Return the mass of the piston or the inertia of the rotor."""
@@ -416,8 +412,9 @@ class OilCylinder(Consumer):
             check_start(spec, builder)
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if the lower stop is above the upper stop."""
+        """Raise ModelError if the lower stop is above the upper stop, or a value of a cushion is negative."""
         super().check(group)
+        check_signs(group, (), CUSHION)
         if np.any(group.params["stroke_min"] > group.params["stroke_max"]):
             raise validate.fail(group.specs[0].element, "stroke_min is above stroke_max", "swap them")
 
