@@ -262,7 +262,8 @@ class Input(Source):
 class Noise(Source):
     """Normal random numbers with standard deviation ``sigma``. Each sample has new numbers. ``size`` > 1 is a vector.
 
-    The numbers depend only on the block, the seed, the world and the sample. The numbers repeat after a reset.
+    The numbers depend only on the diagram's label, the block, the seed, the world and the sample. The numbers repeat
+    after a reset.
     """
 
     sigma: float = 1.0
