@@ -6,7 +6,7 @@ the components. Pressures are absolute (Pa). Flows are positive from ``node_a`` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -88,15 +88,18 @@ class OilNode(ActuatorType):
         """Raise ModelError if a bulk modulus is not positive, or an initial pressure is negative."""
         check_signs(group, ("bulk_modulus",), ("initial_pressure",))
 
-    def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
+    def check_together(self, groups: Mapping[str, Group]) -> None:
         """Raise ModelError if the minimum oil volume of a node is not positive."""
-        nodes = {id(spec): k for k, spec in enumerate(builder.actuators)}
-        cylinders = [spec for spec in builder.actuators if spec.kind == OilCylinder.name]
-        added = {c.params["node_a"]: c.params["area_a"] * c.params["stroke_min"] for c in cylinders}
-        added |= {c.params["node_b"]: -c.params["area_b"] * c.params["stroke_max"] for c in cylinders}
-        for spec in specs:
-            if spec.params["volume"] + added.get(nodes[id(spec)], 0.0) <= 0.0:
-                raise validate.fail(spec.element, "holds no oil at its least", "give it a volume above zero")
+        volumes = groups[self.name].params["volume"]
+        p = groups[OilCylinder.name].params if OilCylinder.name in groups else {}
+        worlds = max(map(len, (volumes, *p.values())))
+        least = np.repeat(volumes, worlds // len(volumes), axis=0)
+        for port, end, sign in (("a", "stroke_min", 1.0), ("b", "stroke_max", -1.0)) if p else ():
+            least[:, p[f"node_{port}"][0].astype(int)] += sign * p[f"area_{port}"] * p[end]
+        empty = (least <= 0.0).any(axis=0)
+        if empty.any():
+            spec = groups[self.name].specs[int(np.argmax(empty))]
+            raise validate.fail(spec.element, "holds no oil at its least", "give it a volume above zero")
 
 
 @register
@@ -417,6 +420,10 @@ class OilCylinder(Consumer):
         check_signs(group, (), CUSHION)
         if np.any(group.params["stroke_min"] > group.params["stroke_max"]):
             raise validate.fail(group.specs[0].element, "stroke_min is above stroke_max", "swap them")
+
+    def check_together(self, groups: Mapping[str, Group]) -> None:
+        """Raise ModelError if the minimum oil volume of a chamber is not positive."""
+        groups[OilNode.name].type.check_together(groups)
 
     def end_stops(self, group: Group, work: StepBuffers) -> tuple[Array | float, Array | float]:
         """Add the stops of the stroke, and return P and D of the cushions."""

@@ -148,16 +148,17 @@ def test_a_node_without_oil_is_refused() -> None:
 @pytest.mark.parametrize(("circuit", "name", "value"), [
     (True, "valve.valve.overlap_supply", 1.0), (True, "valve.valve.overlap_drain", -1.0),
     (True, "valve.valve.compensator_pressure", 0.0), (True, "cylinder.ram.cushion_stiffness", -1.0),
+    (True, "node.ram_b.volume", 1e-4), (True, "cylinder.ram.area_b", 2e-3), (True, "node.supply.volume", 0.0),
     (True, "edge.way.set_pressure", -1.0), (True, "node.supply.initial_pressure", -1.0),
     (False, "cylinder.valve.overlap_supply", 1.0), (False, "cylinder.valve.valve_frequency", 0.0),
     (False, "cylinder.valve.dry_friction", -1.0), (False, "cylinder.valve.piston_mass", -1.0),
 ])  # fmt: skip
 def test_written_values_keep_the_rules_of_the_builder(circuit: bool, name: str, value: float) -> None:
-    b = lift(circuit)
-    sim = Simulation(b.finalize())
+    sim = Simulation(lift(circuit).finalize(), 2)
+    named = "oil_node" if name.endswith(("volume", "area_b")) else ""
     before = sim.read(name)
-    with pytest.raises(ModelError, match=naming(name.rpartition(".")[2])):
-        sim.write(name, value)
+    with pytest.raises(ModelError, match=naming(named or name.rpartition(".")[2])):
+        sim.write(name, value, world=1)
     np.testing.assert_array_equal(sim.read(name), before)
 
 
