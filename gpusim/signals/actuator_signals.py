@@ -8,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from gpusim.arrays import as_slice
+from gpusim.builder.commands import applied_names
 from gpusim.description.actuator_kinds import ON_TRAVELS, ActuatorType, Group
 from gpusim.description.joint_kinds import joint_type
 from gpusim.description.specs import ActuatorSpec
 from gpusim.reference.signals.quantities import readings
+from gpusim.signals.control_map import check_free
 from gpusim.signals.runtime import Runtime
 from gpusim.signals.signal import SharedWriter, SignalTable
 from gpusim.typing import Array
@@ -83,9 +85,12 @@ def _writer(runtime: Runtime, group: Group, name: str, k: int) -> Writer | None:
     kind = group.type.name
     if name in group.control:
         column = int(group.control[name][k])
+        label = applied_names(group.specs[k])[list(group.control).index(name)]
+        _, _, factor, offset = runtime.model.control_map[:, column]
 
         def write_control(worlds: Array, value: Array) -> None:
-            runtime.backend.host_control()[worlds, column] = value
+            check_free(runtime, label)
+            runtime.backend.host_control()[worlds, column] = (value - offset) / factor  # the signal reads mapped values
             runtime.invalidate()
 
         return write_control

@@ -19,7 +19,7 @@ from gpusim.typing import Array
 
 MAY_BE_INFINITE = (
     "limit_lower", "limit_upper", "cone_limit", "effort_limit", "hose_bulk_modulus", "compensator_pressure",
-    "flow_limit", "power", "no_load_speed",
+    "flow_limit", "power", "no_load_speed", "bump_length", "droop_length",
 )  # fmt: skip
 """Parameters that may be infinite."""
 JUMPS = 3

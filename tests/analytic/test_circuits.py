@@ -164,7 +164,7 @@ def test_written_values_keep_the_rules_of_the_builder(circuit: bool, name: str, 
 
 def test_a_limit_can_be_taken_away() -> None:
     sim = Simulation(two_on_one_pump()[0].finalize())
-    for name in ("valve.v_heavy.compensator_pressure", "pump.feed.power"):
+    for name in ("valve.v_heavy.compensator_pressure", "pump.feed.power", "edge.relief.flow_limit"):
         sim.write(name, 1e4)
         sim.write(name, np.inf)
         assert np.isinf(sim.read(name)).all()
