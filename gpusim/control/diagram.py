@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from gpusim import validate
 from gpusim.control import blocks as _all_kinds  # noqa: F401 (registers the kinds)
 from gpusim.control import files
@@ -170,7 +172,7 @@ class Diagram(NamesMoved):
         return f"{self.element} block '{name}'"
 
     def _output(self, source: Handle | str | float) -> Port:
-        if isinstance(source, int | float):
+        if isinstance(source, int | float | np.number):
             name = self._unused("constant")
             self.add("constant", name, value=float(source))
             return name, "out"

@@ -48,7 +48,7 @@ def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     for d, whole in ((numpy, np.int64), (plain, int)):
         d.add("delay", "delay", samples=whole(3))
         d.add("noise", "noise", seed=whole(5), size=whole(2))
-        d.add("mux", "mux", count=whole(2))
+        d.connect(whole(4), d.add("mux", "mux", count=whole(2))["a"])
         d.save(tmp_path / f"{whole.__name__}.yaml")
     assert (tmp_path / "int64.yaml").read_text() == (tmp_path / "int.yaml").read_text()
 
