@@ -70,6 +70,8 @@ class UsdJoint:
     """Limit (rad) and axis of a ball joint's cone."""
     breaks: tuple[float, float] = (math.inf, math.inf)
     """Force (N) and torque (N m) at which a latch breaks."""
+    anchors: tuple[str, str] = ("", "")
+    """Paths of the two prims in the file. They may be static."""
 
     @property
     def element(self) -> str:
@@ -149,7 +151,7 @@ def _read(stage: UsdStage, path: str, kind: str, joint: Any, bodies: set[str]) -
     )
     made = UsdJoint(
         path, stage.label("joint", path), "", (ends[0], ends[1]), frames,
-        bool(joint.excludeFromArticulation), bool(joint.collisionEnabled),
+        bool(joint.excludeFromArticulation), bool(joint.collisionEnabled), anchors=(str(joint.rel0), str(joint.rel1)),
     )  # fmt: skip
     _MAKERS[kind](stage, joint, made)
     _breaks(stage, joint, made)
@@ -350,11 +352,6 @@ def coordinate_name(joint: UsdJoint, dof: Dof) -> str:
     """Return the name of a d6 coordinate: the label of its prim, or ``<joint>:<axis>`` if coordinates share a prim."""
     own = len({one.path for one in joint.dofs}) == len(joint.dofs)
     return dof.label if own else f"{joint.label}:{dof.name}"
-
-
-def reversed_joint(joint: UsdJoint) -> UsdJoint:
-    """Return a fixed joint with its bodies exchanged."""
-    return replace(joint, bodies=joint.bodies[::-1], frames=joint.frames[::-1])
 
 
 def rotation_gap(pose: Transform) -> float:

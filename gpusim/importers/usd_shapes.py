@@ -51,6 +51,7 @@ class Collider:
         filtered: paths of prims that the collider does not collide with.
         mesh: vertices (in the body's frame) and triangles of the mesh, if the mesh defines the mass, else None.
         shapes: indices of the shapes in the builder.
+        owner: path of the rigid body of the file, which may be disabled, or "".
     """
 
     path: str
@@ -62,6 +63,7 @@ class Collider:
     filtered: tuple[str, ...] = ()
     mesh: tuple[Array, Array] | None = None
     shapes: list[int] = field(default_factory=list)
+    owner: str = ""
 
 
 def read_colliders(stage: UsdStage, meshes: str) -> dict[str, Collider]:
@@ -89,6 +91,7 @@ def _read(stage: UsdStage, path: str, kind: str, item: Any, body: str, meshes: s
     frame = stage.frame(item.localPos, item.localRot, path)
     xform = frame if body != WORLD else stage.world * frame
     made = Collider(path, body, [], bool(item.collisionEnabled), Material())
+    made.owner = str(item.rigidBody)
     made.groups = frozenset(str(group) for group in item.collisionGroups)
     made.filtered = tuple(str(other) for other in item.filteredCollisions)
     scratch, unit = ModelBuilder(), stage.meters
@@ -306,6 +309,8 @@ def filter_pairs(
         _exclude(builder, owned(first), owned(second))
     for joint in joints:
         if WORLD in joint.bodies:
+            if not joint.collide:
+                _exclude(builder, *(_anchored(builder, bodies, colliders, joint, end) for end in (0, 1)))
             continue
         one, other = (bodies[path].index for path in joint.bodies)
         if joint.kind == "latch" and not joint.collide:
@@ -317,6 +322,17 @@ def filter_pairs(
                 for b in (k for k, shape in enumerate(builder.shapes) if shape.body == other):
                     if frozenset((a, b)) not in listed:
                         builder.add_collision_pair(a, b)
+
+
+def _anchored(
+    builder: ModelBuilder, bodies: Mapping[str, UsdBody], colliders: Mapping[str, Collider], joint: UsdJoint, end: int
+) -> list[int]:
+    """Return the shapes of the body at one end of a joint, or of the static collider or disabled body there."""
+    if joint.bodies[end] != WORLD:
+        return [k for k, shape in enumerate(builder.shapes) if shape.body == bodies[joint.bodies[end]].index]
+    path = joint.anchors[end]
+    inside = (c for c in colliders.values() if path and c.body == WORLD and path in (c.path, c.owner))
+    return [shape for collider in inside for shape in collider.shapes]
 
 
 def _exclude(builder: ModelBuilder, first: Sequence[int], second: Sequence[int]) -> None:

@@ -252,6 +252,20 @@ def test_mujoco_attributes_of_joints():
     assert info.value(0.2) == pytest.approx((10 * 0.2 + 1) / 20) and info.value(9.0) == info.value(0.5)
 
 
+def test_a_mujoco_servo_on_a_slide_in_centimeters_and_grams():
+    servo = prim(
+        "MjcActuator", "s", "rel mjc:target = </World/rail>", 'token mjc:biasType = "affine"',
+        "double[] mjc:gainPrm = [10]", "double[] mjc:biasPrm = [0, -20, -3]",
+    )  # fmt: skip
+    slide = joint("Prismatic", "rail", "", "a", 'uniform token physics:axis = "Z"')
+    text = usd(body("a", mass=1, inertia=(1, 1, 1)), slide, servo, meters=0.01, kilograms=0.001)
+    builder, report = load_usd(text)
+    (drive,) = builder.actuators
+    # 20 g cm/s2 per cm, and a command of 3 cm moves the target by 1.5 cm
+    assert (drive.params["stiffness"], drive.params["damping"]) == pytest.approx((0.02, 0.003))
+    assert report.commands["/World/s"].value(3.0) == pytest.approx(0.015)
+
+
 def test_followers():
     parts = [body(name, mass=1, inertia=(1, 1, 1)) for name in "abc"]
     rel = "rel newton:mimicJoint = </World/lead>"

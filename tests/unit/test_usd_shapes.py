@@ -188,6 +188,17 @@ def test_collision_groups_and_filtered_pairs():
     assert colliding(load_usd(usd(*balls[:2], filtered))[0]) == {"ab", "be"}
 
 
+@pytest.mark.parametrize("collides", [False, True])
+def test_a_hinge_excludes_the_static_collider_that_carries_it(collides):
+    post, floor = (prim("Cube", name, apis="PhysicsCollisionAPI") for name in ("post", "floor"))
+    line = f"bool physics:collisionEnabled = {int(collides)}"
+    text = usd(post, floor, ball("a", 0), joint("Revolute", "pin", "post", "a", line))
+    builder, _ = load_usd(text)
+    labels = [shape.label for shape in builder.shapes]
+    apart = [{labels[pair.shape_a], labels[pair.shape_b]} for pair in builder.pairs if not pair.collide]
+    assert apart == ([] if collides else [{"post", "s"}])
+
+
 def robot(*lines):
     links = [ball(name, 0.5 * k) for k, name in enumerate("abc")]
     pins = [joint("Revolute", f"j{k}", "abc"[k], "abc"[k + 1], at0=(0.5, 0, 0)) for k in range(2)]
