@@ -99,6 +99,8 @@ def _read(stage: UsdStage, path: str, kind: str, item: Any, body: str, meshes: s
         pieces = _mesh_pieces(stage, made, item, xform, meshes)
     else:
         laid = LAID[item.axis.name] if hasattr(item, "axis") else Transform()
+        if kind == "ConeShape" and _is_upside_down(stage, made, item, xform):
+            laid = laid * _OVER
         pieces = [(_BASIC[kind], _sizes(kind, item, unit), xform * laid)]
         _check_scale(stage, path, kind, item)
     for form, sizes, pose in pieces:
@@ -125,9 +127,19 @@ _BASIC = {
 }
 
 
+_OVER = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), math.pi)
+
+
+def _is_upside_down(stage: UsdStage, made: Collider, item: Any, xform: Transform) -> bool:
+    """Return whether scales mirror a cone along its axis."""
+    axis = "XYZ".index(item.axis.name)
+    base = stage.pose(made.body) if made.body != WORLD else Transform()
+    return bool(stage.matrix(made.path)[:3, axis] @ (base * xform).matrix()[:, axis] < 0.0)
+
+
 def _sizes(kind: str, item: Any, unit: float) -> tuple[Any, ...]:
     if kind == "CubeShape":
-        return (tuple(unit * float(x) for x in item.halfExtents),)
+        return (tuple(unit * abs(float(x)) for x in item.halfExtents),)  # negative for mirrored cubes
     if kind == "SphereShape":
         return (unit * float(item.radius),)
     return () if kind == "PlaneShape" else (unit * float(item.radius), unit * float(item.halfHeight))

@@ -395,6 +395,31 @@ def test_what_has_no_word_here_is_a_finding():
     assert not report.exact
 
 
+IGNORED = {
+    "drive": joint("Spherical", "j", "", "a", "float drive:rotX:physics:damping = 3", apis="PhysicsDriveAPI:rotX"),
+    "limit": joint("Revolute", "j", "", "a", "float limit:rotX:physics:low = 0", apis="PhysicsLimitAPI:rotX"),
+    "target": joint("Revolute", "j", "nothing", "a"),
+    "copies": 'def PointInstancer "p"\n{\nrel prototypes = </World/a>\nint[] protoIndices = [0]\n}',
+}
+
+
+@pytest.mark.parametrize("name", IGNORED)
+def test_physics_that_is_left_out_is_not_exact(name):
+    _, report = load_usd(usd(body("a", mass=1, inertia=(1, 1, 1)), IGNORED[name]))
+    assert not report.exact
+
+
+def test_a_spring_of_a_ball_joint():
+    ball = joint("Spherical", "j", "", "a", "double mjc:stiffness = 3")
+    turn = (math.cos(0.05), math.sin(0.05), 0, 0)
+    builder, report = load_usd(usd(body("a", mass=1, inertia=(1, 1, 1), turn=turn), ball))
+    sim = gpusim.Simulation(builder.finalize())
+    sim.step(1)
+    # the torque of 3 N m/rad * 0.1 rad turns 1 kg m2 back
+    speed = sim.read("body.a.angular_velocity")[0][0]
+    assert report.exact and speed == pytest.approx(-0.3 * sim.config.dt, rel=1e-3)
+
+
 def test_a_kinematic_body_and_a_disabled_one():
     still = body(
         "wall", "bool physics:rigidBodyEnabled = 0", prim("Cube", "c", apis="PhysicsCollisionAPI"), at=(0, 0, 5)

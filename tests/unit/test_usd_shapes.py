@@ -70,6 +70,17 @@ def test_axes_of_round_shapes(axis):
     assert np.allclose(builder.shapes[0].xform.rotate((0, 0, 1)), np.eye(3)["XYZ".index(axis)], atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["Cube", "Cone"])
+@pytest.mark.parametrize("static", [False, True])
+def test_mirrored_shapes(kind, static):
+    part = prim(kind, "s", apis=COLLIDER, scale=(1, 2, -3))
+    builder, report = load_usd(usd(part if static else solid("a", part)))
+    shape = builder.shapes[0]
+    assert report.exact and shape.xform.rotate((0, 0, 1))[2] == pytest.approx(1 if kind == "Cube" else -1)
+    if kind == "Cube":
+        assert np.allclose(shape.params["half_extents"], (1, 2, 3))
+
+
 def test_a_static_plane_and_a_tilted_static_box():
     half = math.sqrt(0.5)
     plane = prim("Plane", "ground", 'uniform token axis = "Y"', apis=COLLIDER)
