@@ -115,6 +115,14 @@ def test_a_cone_limit_comes_back_about_its_axis():
         assert np.allclose(axes[0], axes[1], atol=1e-6)
 
 
+@pytest.mark.parametrize(("axis", "exact"), [((0, 0, 1), True), ((0.6, 0, 0.8), False)])
+def test_friction_of_a_cone_limited_joint_acts_about_the_axes_of_the_cone(axis, exact):
+    b = ModelBuilder()
+    bob = b.add_body(1.0, (0.1, 0.1, 0.1), label="bob")
+    b.add_joint_ball(-1, bob, cone_limit=0.7, cone_axis=axis, friction=0.1, label="pin")
+    assert to_usd(b)[1].exact == exact
+
+
 def test_a_closed_latch_of_a_point_is_a_spherical_joint():
     b = gpusim.ModelBuilder()
     rod = b.add_body(1.0, (0.1, 0.1, 0.1), label="rod")
