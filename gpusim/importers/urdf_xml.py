@@ -204,9 +204,9 @@ _KEPT: dict[str, tuple[str, ...]] = {
     "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
 }
 # Extensions of other programs that the importer reads.
-_EXTRAS = {"collision_filter_group", "contact", "gazebo", "gravity", "mujoco", "ros2_control", "transmission"}
+_EXTRAS = {"collision_filter_group", "contact", "gazebo", "mujoco", "ros2_control", "transmission"}
 # Extensions that act on the motion and are not read.
-_ACTING = {"ball_constraint", "joint", "kinematic", "linear_bushing_rpy", "loop_joint"}
+_ACTING = {"ball_constraint", "force_element", "gravity", "joint", "kinematic", "linear_bushing_rpy", "loop_joint"}
 # Known URDF elements that are dropped without a warning.
 _SILENT = {"material", "calibration", "safety_controller"}
 
