@@ -468,6 +468,8 @@ BROKEN = {
         usd(body("a", mass=1), joint("Fixed", "j", "", "a").replace("(0, 0, 0)", "(inf, 0, 0)")),
         "/World/j.: its",
     ),
+    "wrong type": (usd(body("a", "float2 physics:density = (1, 1)")), "another type than float"),
+    "line": ("# usda\n" * 99, "begin it with"),
     "no physics": ('#usda 1.0\ndef Xform "a"\n{\n}\n', "no rigid body and no collider"),
 }
 
