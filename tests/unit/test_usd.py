@@ -300,6 +300,22 @@ def test_fixed_joints_merge_bodies_unless_they_are_kept():
         assert [spec.label for spec in kept[0].bodies] == ["a", "b", "c"]
 
 
+def test_a_merged_body_moves_as_its_parts():
+    """The first part does not move, and the second one circles it. Bodies with and without gravity are not merged."""
+    for line, count in (("", 1), ("bool physxRigidBody:disableGravity = 1", 2)):
+        spin = "vector3f physics:angularVelocity = (0, 0, 90)"
+        first = body("a", spin, mass=1, inertia=(0.1, 0.1, 0.1))
+        second = body("b", line, spin, mass=3, inertia=(0.1, 0.1, 0.1), at=(1, 0, 0))
+        builder, _ = load_usd(usd(first, second, joint("Fixed", "weld", "a", "b", at0=(1, 0, 0))))
+        assert len(builder.bodies) == count
+        if count == 1:
+            (merged,) = builder.bodies
+            assert merged.gravity_scale == 1.0
+            assert np.allclose(merged.linear_velocity, (0, 0.75 * math.pi / 2, 0), atol=1e-6)
+        else:
+            assert [spec.gravity_scale for spec in builder.bodies] == [1.0, 0.0]
+
+
 def test_a_hinge_is_no_base_joint():
     report = load_usd(pendulum())[1]
     assert report.base_joint is None and report.fixed_base and report.base_link == "rod"
