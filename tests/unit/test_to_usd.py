@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -240,6 +241,15 @@ def test_static_shapes_planes_and_terrain():
     assert plane.body == box.body == terrain.body == -1
     assert np.allclose(plane.xform.rotate((0, 0, 1)), TURN.rotate((0, 0, 1)), atol=1e-12)
     assert np.allclose(box.params["half_extents"], (1, 2, 3))
+
+
+def test_shapes_share_materials_with_numbered_names():
+    b = ModelBuilder()
+    body = b.add_body(1.0, (1, 1, 1))
+    for friction in (0.1, 0.2, 0.1):
+        b.add_shape_box(body, (1, 1, 1), material=Material(friction=friction))
+    text, _ = to_usd(b)
+    assert re.findall(r'def Material "(\w+)"', text) == ["material_0", "material_1"]
 
 
 def test_groups_and_excluded_pairs_come_back():
