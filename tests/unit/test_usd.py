@@ -252,6 +252,14 @@ def test_mujoco_attributes_of_joints():
     assert info.value(0.2) == pytest.approx((10 * 0.2 + 1) / 20) and info.value(9.0) == info.value(0.5)
 
 
+def test_a_joint_that_starts_outside_its_limits_is_a_finding():
+    for lower, count in ((0, 0), (30, 1)):
+        lines = f"float physics:lowerLimit = {lower}", "float physics:upperLimit = 90"
+        pin = joint("Revolute", "pin", "", "a", HINGE, *lines)
+        _, report = load_usd(usd(body("a", mass=1, inertia=(1, 1, 1)), pin))
+        assert len(report.findings) == count
+
+
 def test_a_mujoco_servo_on_a_slide_in_centimeters_and_grams():
     servo = prim(
         "MjcActuator", "s", "rel mjc:target = </World/rail>", 'token mjc:biasType = "affine"',
