@@ -259,8 +259,8 @@ class _Import:
             limits = JointLimits(effort=min(-passive.lower, passive.upper))
             name = joint.label if joint.kind != "d6" else coordinate_name(joint, dof)
             if not dof.lower - 1e-6 <= position <= dof.upper + 1e-6:  # single precision
-                limits = f"starts at {position:g}, outside its limits {dof.lower:g} to {dof.upper:g}"
-                self.report.add("info", f"joint '{name}'", limits, "the limit will push it back")
+                what = f"starts at {position:g}, outside its limits {dof.lower:g} to {dof.upper:g}"
+                self.report.add("info", f"joint '{name}'", what, "the limit will push it back")
             self.report.joint_limits[name] = limits
             self.report.joints[name] = replace(
                 info,

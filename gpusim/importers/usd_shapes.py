@@ -28,8 +28,7 @@ HULL_VERTICES = 64
 """Vertex limit of a mesh's hull. More vertices make contact slower, not better."""
 GREATEST_SIZE = 1e6
 """Mesh points with a larger coordinate (m) are errors."""
-TYPES = ("CubeShape", "SphereShape", "CapsuleShape", "CylinderShape", "ConeShape", "PlaneShape", "MeshShape")
-_OTHER_TYPES = ("CustomShape", "SpherePointsShape", "Capsule1Shape", "Cylinder1Shape")
+_OTHER_TYPES = ("CustomShape", "SpherePointsShape")
 LAID = {
     "X": Transform.from_axis_angle((0, 0, 0), (0, 1, 0), math.pi / 2.0),
     "Y": Transform.from_axis_angle((0, 0, 0), (1, 0, 0), -math.pi / 2.0),
@@ -70,7 +69,7 @@ def read_colliders(stage: UsdStage, meshes: str) -> dict[str, Collider]:
     """Return a dict of the colliders in the order of the file: path -> collider."""
     enabled_bodies = {path for path, body in stage.of("RigidBody") if body.rigidBodyEnabled}
     materials = {path: item for path, item in stage.of("RigidBodyMaterial")}
-    found = {path: (kind, item) for kind in TYPES for path, item in stage.of(kind)}
+    found = {path: (kind, item) for kind in (*_BASIC, "MeshShape") for path, item in stage.of(kind)}
     colliders = {}
     for path in (str(prim.GetPath()) for prim in stage.prims()):
         if path in found:
@@ -81,10 +80,20 @@ def read_colliders(stage: UsdStage, meshes: str) -> dict[str, Collider]:
                 made.material = _material(stage, path, item, materials)
                 colliders[path] = made
     for kind in _OTHER_TYPES:
-        for path, _ in stage.of(kind):
+        for path, item in stage.of(kind):
+            body = str(item.rigidBody) if str(item.rigidBody) in enabled_bodies else WORLD
             what = f"is a {kind.removesuffix('Shape').lower()}"
-            stage.report.add("contact", f"collider '{path}'", what, "it is left out", "use a mesh or a basic shape")
+            _leave_out(stage, path, body, what, "use a mesh or a basic shape")
     return colliders
+
+
+def _leave_out(stage: UsdStage, path: str, body: str, what: str, fix: str = "") -> None:
+    """Report a collider that is left out. It changes the motion if it contributes to the mass of its body."""
+    severity = "contact"
+    if body != WORLD:
+        mass, moments, center = (stage.value(body, f"physics:{x}") for x in ("mass", "diagonalInertia", "centerOfMass"))
+        severity = "contact" if mass and np.any(moments) and center is not None else "motion"
+    stage.report.add(severity, f"collider '{path}'", what, "it is left out", fix)
 
 
 def _read(stage: UsdStage, path: str, kind: str, item: Any, body: str, meshes: str) -> Collider | None:
@@ -95,6 +104,9 @@ def _read(stage: UsdStage, path: str, kind: str, item: Any, body: str, meshes: s
     made.groups = frozenset(str(group) for group in item.collisionGroups)
     made.filtered = tuple(str(other) for other in item.filteredCollisions)
     scratch, unit = ModelBuilder(), stage.meters
+    if "1" in kind and abs(item.topRadius - item.bottomRadius) > 1e-6 * item.topRadius:
+        _leave_out(stage, path, body, "has different radii at its ends", "use a mesh")
+        return None
     if kind == "MeshShape":
         pieces = _mesh_pieces(stage, made, item, xform, meshes)
     else:
@@ -110,8 +122,7 @@ def _read(stage: UsdStage, path: str, kind: str, item: Any, body: str, meshes: s
                 more = {"max_vertices": HULL_VERTICES} if form == "hull" else {}
                 getattr(scratch, f"add_shape_{form}")(-1, *sizes, xform=pose, **more)
         except ModelError as why:
-            reason = str(why).split(": ", 1)[-1]
-            stage.report.add("contact", f"collider '{path}'", reason, "it is left out")
+            _leave_out(stage, path, body, str(why).split(": ", 1)[-1])
             continue
         made.forms.append((form, scratch.shapes[-1].params, pose))
     return made if made.forms else None
@@ -121,7 +132,9 @@ _BASIC = {
     "CubeShape": "box",
     "SphereShape": "sphere",
     "CapsuleShape": "capsule",
+    "Capsule1Shape": "capsule",
     "CylinderShape": "cylinder",
+    "Cylinder1Shape": "cylinder",
     "ConeShape": "cone",
     "PlaneShape": "plane",
 }
@@ -142,7 +155,8 @@ def _sizes(kind: str, item: Any, unit: float) -> tuple[Any, ...]:
         return (tuple(unit * abs(float(x)) for x in item.halfExtents),)  # negative for mirrored cubes
     if kind == "SphereShape":
         return (unit * float(item.radius),)
-    return () if kind == "PlaneShape" else (unit * float(item.radius), unit * float(item.halfHeight))
+    radius = item.topRadius if "1" in kind else 0.0 if kind == "PlaneShape" else item.radius
+    return () if kind == "PlaneShape" else (unit * float(radius), unit * float(item.halfHeight))
 
 
 def _check_scale(stage: UsdStage, path: str, kind: str, item: Any) -> None:
@@ -175,7 +189,7 @@ def _mesh_pieces(
     stage.used.add((made.path, "physics:approximation"))
     if not len(points) or not np.abs(local).max() < GREATEST_SIZE:  # also false for NaN, which would abort coacd
         what = "its mesh has no points" if not len(points) else "a point of its mesh is not finite or far away"
-        stage.report.add("contact", f"collider '{made.path}'", what, "it is left out")
+        _leave_out(stage, made.path, made.body, what)
         return []
     if how == "boundingSphere":
         center = 0.5 * (local.min(axis=0) + local.max(axis=0))

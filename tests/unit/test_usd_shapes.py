@@ -47,6 +47,18 @@ SHAPES = {
         {"radius": 0.2, "half_length": 1.5},
         (2, 2, 3),
     ),
+    "Capsule_1": (
+        ("double radiusTop = 0.1", "double radiusBottom = 0.1", "double height = 1"),
+        "capsule",
+        {"radius": 0.2, "half_length": 1.0},
+        (2, 2, 2),
+    ),
+    "Cylinder_1": (
+        ("double radiusTop = 0.1", "double radiusBottom = 0.1", "double height = 1"),
+        "cylinder",
+        {"radius": 0.2, "half_length": 1.5},
+        (2, 2, 3),
+    ),
     "Cone": (("double radius = 0.1", "double height = 1"), "cone", {"radius": 0.2, "half_length": 1.5}, (2, 2, 3)),
 }
 
@@ -61,6 +73,14 @@ def test_basic_shapes_with_their_scales(kind):
     for name, value in sizes.items():
         assert np.allclose(shape.params[name], value, rtol=1e-6)
     assert report.exact and not any(f.severity == "contact" for f in report.findings)
+
+
+@pytest.mark.parametrize("line", ["", "float3 physics:diagonalInertia = (1, 1, 1)"])
+def test_a_collider_that_is_left_out_is_missing_in_the_mass(line):
+    taper = prim("Capsule_1", "s", "double radiusTop = 0.1", "double radiusBottom = 0.2", apis=COLLIDER)
+    weight = ["float physics:mass = 1", "point3f physics:centerOfMass = (0, 0, 0)", line]
+    _, report = load_usd(usd(prim("Xform", "a", *weight, taper, apis="PhysicsRigidBodyAPI PhysicsMassAPI")))
+    assert report.exact == bool(line)
 
 
 @pytest.mark.parametrize("axis", "XYZ")
