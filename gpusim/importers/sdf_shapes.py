@@ -57,7 +57,8 @@ def add_collisions(
         try:
             indices = _add_shape(builder, link, node, label, options, search, meshes, report)
         except (UnreadableError, ModelError) as why:
-            report.add("contact", title, f"a <collision> is left out: {why}")
+            weighs = link.mass is None and not link.static  # <inertial auto="true">
+            report.add("motion" if weighs else "contact", title, f"a <collision> is left out: {why}")
             continue
         report.shapes.setdefault(link.label, []).extend(indices)
 
