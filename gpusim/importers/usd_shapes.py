@@ -335,7 +335,7 @@ def filter_pairs(
         _exclude(builder, owned(first), owned(second))
     for joint in joints:
         if WORLD in joint.bodies:
-            if not joint.collide:
+            if not joint.collide and joint.anchors[joint.bodies.index(WORLD)]:
                 _exclude(builder, *(_anchored(builder, bodies, colliders, joint, end) for end in (0, 1)))
             continue
         one, other = (bodies[path].index for path in joint.bodies)
