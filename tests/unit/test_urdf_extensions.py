@@ -302,6 +302,13 @@ FOUR_BAR = robot(
 )  # fmt: skip
 
 
+def test_a_joint_of_gazebo_between_welded_links_is_left_out():
+    weld = FOUR_BAR.replace("continuous", "fixed")
+    builder, report = load_urdf(weld)
+    assert len(builder.bodies) == 1 and "d" not in report.joints and report.exact
+    assert "links of one body" in report.warnings[-1]
+
+
 def test_a_joint_of_gazebo_closes_a_loop():
     """A parallelogram: the rod keeps its direction, and the rocker's angle is the crank's."""
     builder, report = load_urdf(FOUR_BAR)
