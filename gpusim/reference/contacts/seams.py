@@ -22,7 +22,7 @@ gap between tiles, the first manifold stays.
 *Shared contacts.* With a soft law, each point pushes with its whole stiffness, so duplicate points double the force.
 Two tiles may touch a shape with the same normal and the same law. In this case, ``judge`` marks points of a tile that
 are near the neighbor tile, if the neighbor also has points far from this tile. If both tiles have only the same points,
-the first tile keeps them.
+the first tile keeps them. Covered manifolds of the neighbor do not count.
 
 The bristles and impulses of a tire continue from tile to tile.
 """
@@ -224,7 +224,7 @@ class _View:
         reach = min(t.seam_reach[tile], t.seam_reach[n])
         within = [_holds(w, n, x, reach) for x in self.points(m, side)]
         beyond = not all(_holds(w, tile, x, reach) for x in self.points(k, at))
-        if not beyond and not (all(within) and k < m):
+        if not any(within) or not (beyond or (all(within) and k < m)) or self.verdict(k, at) == SEAM_GOES:
             return 0
         return sum(1 << i for i, here in enumerate(within) if here)
 
