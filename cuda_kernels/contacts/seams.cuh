@@ -260,7 +260,7 @@ GPUSIM_FN int seam_pair(const World& w, int neighbor, int other) {
     const int k = find_pair(w.pair_shapes(), *w.pair_count(), min_(neighbor, other), max_(neighbor, other));
     return k < 0 ? k : k - places_before(w.pair_shapes(), k);
 }
-// Return, as bits, the points of pair m with a soft law that pair k of a neighbor has too.
+// Return, as bits, the points of pair m with a soft law that pair k of a neighbor has too and keeps.
 GPUSIM_SHARED int seam_shared(const World& w, int m, int side, int k, int at) {
     if (!(pair_law(w, m)[0] > 0.0) || pair_law(w, m) != pair_law(w, k)) return 0;
     double n[3], o[3];
@@ -276,7 +276,8 @@ GPUSIM_SHARED int seam_shared(const World& w, int m, int side, int k, int at) {
         if (seam_holds(w, neighbor, seam_point(w, m, side, i), space)) bits |= 1 << i;
         else all = false;
     }
-    return beyond || (all && k < m) ? bits : 0;
+    if (!bits || !(beyond || (all && k < m))) return 0;
+    return seam_pair_verdict(w, k, at) == SEAM_GOES ? 0 : bits;
 }
 // Return whether the shape of one side rises by more than 45 degrees from the plane where pair k touches its neighbor.
 GPUSIM_SHARED bool seam_towers(const World& w, int m, int side, int k, int at) {

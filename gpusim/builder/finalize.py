@@ -24,6 +24,7 @@ from gpusim.builder.commands import (
 )
 from gpusim.compiler.contact_topology import check_laws, contact_topology, own_pairs
 from gpusim.compiler.mass import complete_bodies
+from gpusim.compiler.mesh_seams import with_mesh_seams
 from gpusim.compiler.ray_sensors import with_shapes
 from gpusim.compiler.rows import AXIS_PARAMETERS, RowCollector
 from gpusim.compiler.topology import Topology
@@ -52,7 +53,7 @@ def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Mode
     for name in ("joints", "couplings", "pairs", "visuals", "sites", "sensors", "diagrams", "cameras", "lights"):
         setattr(builder, name, list(getattr(builder, name)))
     builder.sensors = [with_shapes(s, builder) for s in builder.sensors]
-    builder.shapes = shapes_with_bits(builder.shapes, group_rules)
+    builder.shapes = with_mesh_seams(shapes_with_bits(builder.shapes, group_rules))
     builder.bodies = complete_bodies(builder)
     builder.actuators = [actuator_type(s.kind).placed(s, builder.bodies) for s in builder.actuators]
     _check_joints(builder)

@@ -31,8 +31,9 @@ def lowest_point(builder: ModelBuilder) -> float:
     heights = []
     for shape in builder.shapes:
         if shape.body != WORLD:
-            radius = shape_type(shape.kind).radius(shape.params)
+            kind = shape_type(shape.kind)
             # A drawn circle lies inside the true one by up to this distance.
+            radius = kind.radius(shape.params) if kind.picture == "round" else 0.0
             inside = radius * (1.0 - math.cos(math.pi / _SEGMENTS))
             heights.append(float(vertices(builder, shape)[:, 2].min()) - inside)
     if not heights:

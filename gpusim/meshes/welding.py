@@ -68,7 +68,7 @@ def _with_area(vertices: Array, triangles: Array) -> tuple[Array, Array, Array]:
     if not len(triangles):
         return vertices, triangles, np.zeros(0, dtype=bool)
     kept = np.concatenate([_has_area(vertices[part]) for part in chunks(triangles)])
-    kept[_repeated(triangles)] = False
+    kept[repeated(triangles)] = False
     if not kept.all():
         triangles = triangles[kept]
         # Dropped triangles may leave vertices behind.
@@ -90,7 +90,7 @@ def _has_area(corner: Array) -> Array:
     return large
 
 
-def _repeated(triangles: Array) -> Array:
+def repeated(triangles: Array) -> Array:
     """Return the indices of triangles with the same three vertices as an earlier triangle."""
     low, high = triangles.min(axis=1), triangles.max(axis=1)
     middle = triangles.sum(axis=1) - low - high

@@ -325,6 +325,7 @@ def test_the_floor_touches_the_model() -> None:
     b = ModelBuilder()
     body = b.add_body(xform=Transform.from_axis_angle((0, 0, 1), (1, 0, 0), 0.3))
     b.add_shape_box(body, (0.1, 0.2, 0.3))
+    assert lowest_point(b) == pytest.approx(1.0 - 0.2 * np.sin(0.3) - 0.3 * np.cos(0.3), abs=1e-12)
     b.add_shape_sphere(body, 0.1, xform=Transform((0, 0, -0.5)))
     true = 1.0 - 0.5 * np.cos(0.3) - 0.1
     assert true - 1e-3 < lowest_point(b) <= true

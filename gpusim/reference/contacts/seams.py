@@ -4,7 +4,7 @@ The narrow phase treats each pair of shapes separately. So an edge or a side fac
 neighbor tile covers it. ``judge`` marks these contacts after the narrow phase, and ``drop`` removes them.
 
 *Shared contacts.* With a soft law, duplicate points would double the force. ``judge`` also marks points that two tiles
-have in common.
+have in common. Covered manifolds of the neighbor do not count.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ class _View:
         reach = min(t.seam_reach[tile], t.seam_reach[n])
         within = [_holds(w, n, x, reach) for x in self.points(m, side)]
         beyond = not all(_holds(w, tile, x, reach) for x in self.points(k, at))
-        if not beyond and not (all(within) and k < m):
+        if not any(within) or not (beyond or (all(within) and k < m)) or self.verdict(k, at) == SEAM_GOES:
             return 0
         return sum(1 << i for i, here in enumerate(within) if here)
 

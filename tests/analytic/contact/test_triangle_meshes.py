@@ -45,7 +45,7 @@ def block(half: tuple[float, float, float], cells: int) -> Mesh:
         face = patch((-half[i], -half[j]), (half[i], half[j]), (cells, cells))
         order = tuple({i: 0, j: 1, k: 2}[n] for n in range(3))
         at = np.eye(3)[k] * half[k]
-        sides += [turned(face, order, tuple(s * at)) for s in (-1, 1)]  # type: ignore[arg-type]
+        sides += [turned((face[0], face[1][:, ::s]), order, tuple(s * at)) for s in (-1, 1)]  # type: ignore[arg-type]
     return together(*sides)
 
 
@@ -107,9 +107,11 @@ def mover(b: ModelBuilder, kind: str, speed: float) -> None:
         b.add_shape_wheel(body, 0.3, 0.03, flat, tread if kind == "tire" else m)
 
 
-GROUNDS: dict[str, Mesh] = {
-    "random": patch((-6, -2), (6, 2), (130, 40), 0.3),
-    "unmatched": together(*[patch((-6 + i, -2), (-5 + i, 2), (1 + i % 4, 3 + i * 5 % 7)) for i in range(12)]),
+GROUNDS: dict[str, list[Mesh]] = {
+    "random": [patch((-6, -2), (6, 2), (130, 40), 0.3)],
+    "unmatched": [together(*[patch((-6 + i, -2), (-5 + i, 2), (1 + i % 4, 3 + i * 5 % 7)) for i in range(12)])],
+    "tiles": [patch((-6.3 + i, -2 + 2 * j), (-5.3 + i, 2 * j), (2, 2)) for i in range(12) for j in range(2)],
+    "slabs": [turned(block((0.5, 1, 0.2), 2), (0, 1, 2), (-5.8 + i, j, -0.2)) for i in range(12) for j in (-1, 1)],
 }
 
 
@@ -117,11 +119,11 @@ GROUNDS: dict[str, Mesh] = {
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_edges_of_a_flat_ground_do_not_catch(ground: str, kind: str) -> None:
     ends, heights = [], []
-    for mesh in (None, GROUNDS[ground]):
+    for meshes in ([], GROUNDS[ground]):
         b, m = ModelBuilder(), Material(friction=0.0 if kind in ("box", "hull", "capsule") else 0.6)
-        if mesh is None:
+        if not meshes:
             b.add_shape_plane(-1, material=m)
-        else:
+        for mesh in meshes:
             b.add_shape_triangle_mesh(-1, mesh, material=m)
         mover(b, kind, 2.0)
         sim = Simulation(b.finalize(), backend="native", config=SolverConfig(dt=5e-3))

@@ -1,0 +1,114 @@
+"""Flush triangle meshes of one body. Where two meshes share vertices, each one has the other's triangles as neighbors.
+
+The contact code then finds no rim at the seam between the meshes, so no shape catches there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gpusim.compiler.seams import SEAM_CONE, SEAM_REACH
+from gpusim.description.specs import ShapeSpec
+from gpusim.meshes.triangle_tree import TriangleTree, build_tree
+from gpusim.meshes.welding import repeated
+from gpusim.typing import Array
+
+_SHARE = 1e-4
+"""Two vertices are one if their distance is at most this fraction of the mesh's extent, and at most SEAM_REACH."""
+_WEIGHTS = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0])
+
+
+def with_mesh_seams(shapes: Sequence[ShapeSpec]) -> list[ShapeSpec]:
+    """Return the shapes. Triangle meshes with shared vertices become neighbors if the same shapes can touch them."""
+    on: dict[tuple[int, int | str, int], list[int]] = {}
+    for i, shape in enumerate(shapes):
+        if shape.kind == "triangle_mesh":
+            on.setdefault((shape.body, shape.group, shape.mask), []).append(i)
+    joined = list(shapes)
+    for meshes in on.values():
+        if len(meshes) > 1:
+            placed = [_Placed(shapes[i]) for i in meshes]
+            for i, mesh in zip(meshes, placed, strict=True):
+                others = [x for x in placed if x is not mesh and mesh.near(x) and not mesh.part_of_one(x)]
+                joined[i] = mesh.joined(others) if others else shapes[i]
+    return joined
+
+
+class _Placed:
+    """A mesh with its vertices in the body's frame."""
+
+    def __init__(self, shape: ShapeSpec) -> None:
+        self.shape = shape
+        self.tree: TriangleTree = shape.params["tree"]
+        self.vertices = shape.xform.apply(self.tree.vertices)
+        self.low, self.high = self.vertices.min(axis=0), self.vertices.max(axis=0)
+        self.reach = min(SEAM_REACH, _SHARE * float((self.high - self.low).max()))
+
+    def near(self, other: _Placed) -> bool:
+        return bool(np.all((other.low <= self.high + self.reach) & (other.high >= self.low - self.reach)))
+
+    def near_box(self, other: _Placed, reach: float) -> Array:
+        """Return the vertices in the bounding box of another mesh."""
+        inside = np.all((self.vertices >= other.low - reach) & (self.vertices <= other.high + reach), axis=1)
+        return np.flatnonzero(inside)
+
+    def part_of_one(self, other: _Placed) -> bool:
+        """Return whether both are one mesh with several materials. Such shapes have been neighbors from the start."""
+        if self.shape.xform != other.shape.xform or self.tree.solid == len(self.tree.triangles):
+            return False
+        ours = self.tree.vertices[self.tree.triangles[self.tree.solid :]]
+        theirs = other.tree.vertices[other.tree.triangles[: other.tree.solid]]
+        return bool(np.isin(ours.reshape(-1, 9) @ _WEIGHTS, theirs.reshape(-1, 9) @ _WEIGHTS).any())
+
+    def joined(self, others: Sequence[_Placed]) -> ShapeSpec:
+        """Return the shape with the triangles of other meshes that share a vertex with this mesh as neighbors."""
+        from scipy.spatial import KDTree  # slow to import
+
+        tree, count, reach = self.tree, len(self.tree.triangles), self.reach
+        own = np.unique(np.concatenate([self.near_box(x, reach) for x in others]))
+        if not own.size:
+            return self.shape
+        finder, corners = KDTree(self.vertices[own]), []
+        for x in others:
+            touched = x.near_box(self, reach)
+            touched = touched[np.isfinite(finder.query(x.vertices[touched], distance_upper_bound=reach)[0])]
+            solid = x.tree.triangles[: x.tree.solid]
+            corners.append(x.vertices[solid[np.isin(solid, touched).any(axis=1)]])
+        around = np.concatenate(corners)
+        points = around.reshape(-1, 3)
+        distance, nearest = finder.query(points, distance_upper_bound=reach)
+        first = np.array([min(same) for same in KDTree(points).query_ball_point(points, reach)], dtype=np.int64)
+        new = np.isinf(distance)
+        added, number = np.unique(first[new], return_inverse=True)
+        vertex = np.empty(len(points), dtype=np.int32)
+        vertex[~new], vertex[new] = own[nearest[~new]], len(self.vertices) + number
+        triangles = np.concatenate([tree.triangles, vertex.reshape(-1, 3)])
+        kept = np.all(triangles != np.roll(triangles, 1, axis=1), axis=1)
+        kept[repeated(triangles)] = False
+        kept[:count] = True
+        chosen = np.arange(len(triangles)) < tree.solid
+        shared = np.isin(tree.triangles, vertex[~new]).all(axis=1) & np.all(tree.beyond >= 0, axis=1)
+        walls = [t for t in np.flatnonzero(shared[: tree.solid]).tolist() if self._covered(t, around)]
+        if len(walls) < tree.solid:
+            chosen[walls] = False
+        if kept.sum() == count and chosen.sum() == tree.solid:
+            return self.shape
+        vertices = np.concatenate([tree.vertices, self.shape.xform.inverse().apply(points[added])])
+        return replace(self.shape, params={"tree": build_tree(vertices, triangles[kept], chosen[kept])})
+
+    def _covered(self, t: int, others: Array) -> bool:
+        """Return whether the center of triangle t is on another triangle (n, 3, 3) that faces the other way.
+
+        The wall between two closed meshes is such a triangle. No shape can touch it.
+        """
+        corner = self.vertices[self.tree.triangles[t]]
+        normal, normals = (np.cross(x[..., 1, :] - x[..., 0, :], x[..., 2, :] - x[..., 0, :]) for x in (corner, others))
+        to = corner.mean(axis=0) - others
+        length = np.linalg.norm(normals, axis=1)
+        facing = normals @ normal < -SEAM_CONE * length * np.linalg.norm(normal)
+        level = np.abs(np.vecdot(to[:, 0], normals)) <= self.reach * length
+        inside = np.vecdot(np.cross(np.roll(others, -1, axis=1) - others, to), normals[:, None]).min(axis=1) > 0.0
+        return bool(np.any(facing & level & inside))
