@@ -13,6 +13,7 @@ from gpusim.description.specs import WORLD, CouplingSpec, JointSpec
 from gpusim.description.wraps import CYLINDER, WrappedPath
 from gpusim.exporters.mjcf_document import Coordinate, Document, limits, pose, text
 from gpusim.importers.usd_joints import gimbal_angles, twist
+from gpusim.model.sensors import BREAKS
 from gpusim.reference.joints.wrapping import start_length
 from gpusim.transform import Transform
 from gpusim.typing import Array
@@ -83,6 +84,7 @@ _AXES: dict[str, Callable[[JointSpec, Transform], list[Axis]]] = {
 }
 SINGLE_COORDINATES = frozenset(_AXES)
 """Joint types whose coordinates are hinges and slides."""
+FREE = frozenset(("free",))
 CARRIERS = frozenset((*_AXES, "fixed", "ball"))
 """Joint types that can connect a nested body to its parent in MJCF."""
 
@@ -252,6 +254,19 @@ def _fixed_closure(doc: Document, joint: JointSpec, index: int) -> None:
     doc.add(doc.section("equality"), "weld", name=joint.label, **_sites(doc, joint), **STIFF)
 
 
+def _latch(doc: Document, joint: JointSpec, index: int) -> None:
+    """Add a weld or connect that is active if the latch is attached."""
+    params = joint.params
+    if any(name in params for name in BREAKS):
+        doc.lost(joint.element, "its break force or break torque")
+    active = None if params["limit_upper"][0] == 0.0 else False
+    tag = "weld" if params.get("rotation", True) else "connect"
+    doc.add(doc.section("equality"), tag, name=joint.label, active=active, **_sites(doc, joint), **STIFF)
+    if active is False:
+        effect = "eq_active pulls its sites together, while a latch locks the pose in which it closes"
+        doc.report.add("info", joint.element, "is open", effect)
+
+
 def _hinge_closure(doc: Document, joint: JointSpec, index: int) -> None:
     """Add two connect constraints on the hinge axis."""
     _check_law(doc, joint)
@@ -265,7 +280,7 @@ def _distance(doc: Document, joint: JointSpec, index: int) -> None:
     doc.paths[index] = [("site", {"site": site}) for site in _sites(doc, joint).values()]
     rod = joint.params["rod"]
     name = _spatial(doc, joint, doc.paths[index], rod is None)
-    doc.coordinates[index, 0] = Coordinate(name, float(np.linalg.norm(start_of(doc, joint).position)))
+    doc.coordinates[index, 0] = Coordinate(name, float(np.linalg.norm(start_of(doc, joint).position)), rope=True)
     if rod is not None:
         change = float(rod) - doc.coordinates[index, 0].start
         doc.add(doc.section("equality"), "tendon", tendon1=name, polycoef=(change, 0, 0, 0, 0), **STIFF)
@@ -298,7 +313,8 @@ def _wrapped_rope(doc: Document, joint: JointSpec, index: int) -> None:
         for end, body, point in (("a", path.body_a, path.point_a), ("b", path.body_b, path.point_b))
     )
     doc.paths[index] = [a, ("geom", around), b]
-    doc.coordinates[index, 0] = Coordinate(_spatial(doc, joint, doc.paths[index]), start_length(path, doc.model.bodies))
+    name, start = _spatial(doc, joint, doc.paths[index]), start_length(path, doc.model.bodies)
+    doc.coordinates[index, 0] = Coordinate(name, start, rope=True)
 
 
 def _tendon(doc: Document, joint: JointSpec, index: int) -> None:
@@ -330,7 +346,7 @@ def _spatial_tendon(doc: Document, joint: JointSpec, index: int) -> None:
         path += [("pulley", {"divisor": text(1.0 / factor)}), *doc.paths[j]]
     name = _spatial(doc, joint, path)
     start = sum(doc.coordinates[j, axis].start * factor for j, axis, factor in terms)
-    doc.coordinates[index, 0] = Coordinate(name, start)
+    doc.coordinates[index, 0] = Coordinate(name, start, rope=True)
     doc.report.joints[joint.label].append(name)
 
 
@@ -341,6 +357,7 @@ def _free(doc: Document, joint: JointSpec, index: int) -> None:
 _CLOSURES: dict[str, Callable[[Document, JointSpec, int], None]] = {
     "ball": _ball_closure,
     "fixed": _fixed_closure,
+    "latch": _latch,
     "revolute": _hinge_closure,
     "planar_pin": _ball_closure,
     "distance": _distance,
@@ -360,12 +377,28 @@ def add_coupling(doc: Document, coupling: CouplingSpec) -> None:
     here = sum(factor * one.start for one, factor in known)
     change = (coupling.offset - here) if coupling.offset is not None else 0.0
     equality = doc.section("equality")
+    (first, a), (second, b) = known[0], known[-1]
+    poly = (change / a, -b / a if len(known) == 2 else 0, 0, 0, 0)
+    if any(one.rope for one, _ in known):
+        if len(known) > 2:
+            doc.lost(coupling.element, "it adds more than two coordinates, and one is a rope")
+            return
+        names = {
+            f"tendon{k + 1}": one.name if one.rope else _fixed(doc, coupling.label, [(one, 1.0)])
+            for k, (one, _) in enumerate(known)
+        }
+        doc.add(equality, "tendon", name=coupling.label, **names, polycoef=poly, **STIFF)
+        return
     if len(known) == 2:
-        (first, a), (second, b) = known
-        poly = (change / a, -b / a, 0, 0, 0)
         doc.add(equality, "joint", name=coupling.label, joint1=first.name, joint2=second.name, polycoef=poly, **STIFF)
         return
-    made = doc.add(doc.section("tendon"), "fixed", name=coupling.label)
-    for one, factor in known:
+    made = _fixed(doc, coupling.label, known)
+    doc.add(equality, "tendon", tendon1=made, polycoef=(change, 0, 0, 0, 0), **STIFF)
+
+
+def _fixed(doc: Document, label: str, terms: list[tuple[Coordinate, float]]) -> str:
+    """Add a fixed tendon, and return its name."""
+    made = doc.add(doc.section("tendon"), "fixed", name=label)
+    for one, factor in terms:
         doc.add(made, "joint", joint=one.name, coef=factor)
-    doc.add(equality, "tendon", tendon1=str(made.get("name")), polycoef=(change, 0, 0, 0, 0), **STIFF)
+    return str(made.get("name"))

@@ -225,14 +225,18 @@ def _control(context: Context, a: int) -> int:
 
 
 def _add_on_site(context: Context, a: int, site: int) -> None:
-    """Add a force or a torque at a site, or both."""
+    """Add a force or a torque at a site, or both, in the axes of the site or of a reference site."""
     body, place = context.site(site)
-    if context.m.actuator_trnid[a][1] >= 0:
-        context.lost("motion", "ACTUATOR", a, "a site with a reference site", "left out")
-        return
+    axes, turns, reference = place, "body", int(context.m.actuator_trnid[a][1])
+    if reference >= 0:
+        base, axes = context.site(reference)
+        turns = "world"
+        if base != WORLD:
+            context.lost("motion", "ACTUATOR", a, "a reference site on a body that moves", "left out")
+            return
     gear = context.m.actuator_gear[a]
-    force, torque = place.rotate(gear[:3]), place.rotate(gear[3:])
-    _add_wrench(context, a, body, {"force": (force, "body"), "torque": (torque, "body")}, vector(place.position))
+    force, torque = axes.rotate(gear[:3]), axes.rotate(gear[3:])
+    _add_wrench(context, a, body, {"force": (force, turns), "torque": (torque, turns)}, vector(place.position))
 
 
 def _add_on_free(context: Context, a: int, j: int, in_parent: bool) -> None:
@@ -272,16 +276,21 @@ def _add_wrench(
         else:
             context.lost("motion", "ACTUATOR", a, "a force range and an activation", "no limit of the force")
     name = context.name("ACTUATOR", a)
-    parts = [part for part, (values, _) in wrench.items() if np.any(values)]
-    if len(parts) > 1:
+    parts = {part: (vector(gain * values), axes) for part, (values, axes) in wrench.items() if np.any(values)}
+    if len({axes for _, axes in parts.values()}) > 1:
         fix = f"give {name} and {name}_torque the same command"
-        context.lost("motion", "ACTUATOR", a, "a force and a torque", "two commands", fix)
-    for part in parts:
-        suffix = "" if part == parts[0] else f"_{part}"
+        context.lost("motion", "ACTUATOR", a, "a force and a torque in different axes", "two commands", fix)
+    elif "force" in parts:
+        label, (force, axes) = context.label("actuator", name), parts["force"]
+        torque, _ = parts.get("torque", ((0.0, 0.0, 0.0), axes))
+        builder.add_force(body, force, point, frame=axes, label=label, torque=torque)
+        _map(context, a, name, label, clip=clip)
+        return
+    for part, (values, axes) in parts.items():
+        suffix = "" if part == next(iter(parts)) else f"_{part}"
         label = context.label("actuator", name + suffix)
-        values, axes = wrench[part]
         if part == "force":
-            builder.add_force(body, vector(gain * values), point, frame=axes, label=label)
+            builder.add_force(body, values, point, frame=axes, label=label)
         else:
-            builder.add_torque(body, vector(gain * values), frame=axes, label=label)
+            builder.add_torque(body, values, frame=axes, label=label)
         _map(context, a, name + suffix, label, clip=clip)

@@ -40,7 +40,9 @@ def add_equalities(context: Context) -> None:
     for e in range(m.neq):
         kind = int(m.eq_type[e])
         word = mj.mjtEq(kind).name.removeprefix("mjEQ_").lower()
-        if e in ends and (not active[e] or e in switched):
+        if e in ends and not _can_move(context, e):
+            context.lost("info", "EQUALITY", e, "it connects parts that cannot move relative to each other", "left out")
+        elif e in ends and (not active[e] or e in switched):
             _add_latch(context, e, bool(active[e]))
         elif not active[e]:
             fix = "add the joint to the builder if you need it"
@@ -52,7 +54,12 @@ def add_equalities(context: Context) -> None:
 
 
 def _ends(context: Context, e: int) -> tuple[End, End]:
-    """Return the two bodies of a connect or weld, and the joint frame in each body."""
+    """Return the two bodies of a connect or weld, and the joint frame in each body. The world comes first."""
+    (a, frame_a), (b, frame_b) = _ends_of_file(context, e)
+    return ((b, frame_b), (a, frame_a)) if b == WORLD else ((a, frame_a), (b, frame_b))
+
+
+def _ends_of_file(context: Context, e: int) -> tuple[End, End]:
     m, mj, data = context.m, context.mj, context.m.eq_data[e]
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     kinds = context.field("eq_objtype", None)
@@ -64,6 +71,12 @@ def _ends(context: Context, e: int) -> tuple[End, End]:
     return (a, place_a * frame(data[3:6], data[6:10])), (b, place_b * shift(data[:3]))
 
 
+def _can_move(context: Context, e: int) -> bool:
+    """Return True if a force can move the ends of a connect or weld relative to each other."""
+    (a, _), (b, _) = _ends(context, e)
+    return a != b and any(body != WORLD and not context.builder.bodies[body].kinematic for body in (a, b))
+
+
 def _holds_rotation(context: Context, e: int) -> bool:
     """Return True for a weld, except a weld with ``torquescale`` 0, which holds a point only."""
     m = context.m
@@ -73,15 +86,9 @@ def _holds_rotation(context: Context, e: int) -> bool:
 def _add_ends(context: Context, e: int) -> None:
     builder = context.builder
     (a, frame_a), (b, frame_b) = _ends(context, e)
-    bodies = [body for body in (a, b) if body != WORLD]
-    if a == b or all(builder.bodies[body].kinematic for body in bodies):
-        context.lost("info", "EQUALITY", e, "it connects parts that cannot move relative to each other", "left out")
-        return
-    if b == WORLD:
-        (a, frame_a), (b, frame_b) = (b, frame_b), (a, frame_a)
     label = context.label("joint", context.name("EQUALITY", e))
     weld = _holds_rotation(context, e)
-    if any(builder.bodies[body].kinematic for body in bodies):
+    if any(builder.bodies[body].kinematic for body in (a, b) if body != WORLD):
         _add_soft(context, e, a, b, frame_a, frame_b, weld, label)
         return
     _check_softness(context, e)
@@ -92,10 +99,6 @@ def _add_ends(context: Context, e: int) -> None:
 def _add_latch(context: Context, e: int, active: bool) -> None:
     """Add a latch for a connect or weld that can be switched."""
     (a, frame_a), (b, frame_b) = _ends(context, e)
-    if a == b:
-        return
-    if b == WORLD:
-        (a, frame_a), (b, frame_b) = (b, frame_b), (a, frame_a)
     label = context.label("joint", context.name("EQUALITY", e))
     weld = _holds_rotation(context, e)
     context.builder.add_latch(a, b, frame_a, frame_b, attached=active, rotation=weld, label=label)

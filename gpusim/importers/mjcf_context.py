@@ -129,6 +129,11 @@ class Context:
         """Return True if the model disables springs and dampers. MuJoCo then leaves out drag and gravcomp too."""
         return self.off("SPRING") and self.off("DAMPER")
 
+    def gravcomp(self) -> Array:
+        """Return ``gravcomp`` of all bodies. MuJoCo ignores it if no body has a positive value."""
+        found = np.array(self.m.body_gravcomp)
+        return found if np.any(found > 0.0) and not self.all_passive_off() else np.zeros_like(found)
+
     def field(self, name: str, default: Any = 0.0) -> Any:
         """Return a field of the model, or ``default`` if this version of MuJoCo lacks the field."""
         return getattr(self.m, name, default)

@@ -119,7 +119,7 @@ def compensates(context: Context, j: int) -> bool:
     """Return whether gravity compensation counts as actuator force of a joint (``actuatorgravcomp``)."""
     below = context.carried(int(context.m.jnt_bodyid[j]))
     on = context.field("jnt_actgravcomp", np.zeros(context.m.njnt))[j]
-    return bool(on and np.any(context.m.body_gravcomp[below]) and not context.all_passive_off())
+    return bool(on and np.any(context.gravcomp()[below]))
 
 
 def driven(context: Context, a: int) -> tuple[set[int], int]:

@@ -49,12 +49,12 @@ def add_springs(context: Context) -> None:
 
 def add_gravity_compensation(context: Context) -> None:
     """Add forces for ``gravcomp`` if the MuJoCo bodies merged into one body have different values."""
-    m, gravity = context.m, context.builder.gravity
+    m, gravity, given = context.m, context.builder.gravity, context.gravcomp()
     for body, own in context.members.items():
         if context.builder.bodies[body].kinematic or gravity_share(context, own[0]) is not None:
             continue
         for b in own:
-            force = -float(m.body_gravcomp[b] * m.body_mass[b]) * gravity
+            force = -float(given[b] * m.body_mass[b]) * gravity
             if np.any(force):
                 point = vector(context.homes[b][1].apply(m.body_ipos[b]))
                 label = context.label("actuator", f"{context.name('BODY', b)}_gravcomp")

@@ -193,6 +193,16 @@ def test_inactive_and_polynomial_constraints_are_reported():
     assert len(builder.couplings) == 1
 
 
+@pytest.mark.parametrize("active", ["true", "false"])
+@pytest.mark.parametrize("ends", ["body1='target'", "body1='target' body2='other'", "body1='one' body2='tip'"])
+def test_constraints_of_parts_that_cannot_move_are_left_out(ends, active):
+    still = "<body name='target' mocap='true'/><body name='other' mocap='true'/>"
+    arm = ARM.replace("<site name='sa'", "<body name='tip'/><site name='sa'")
+    builder, report = load_mjcf(mjcf(arm + still, f"<equality><weld name='e' {ends} active='{active}'/></equality>"))
+    assert builder.finalize() and report.exact
+    assert "equality 'e': it connects parts that cannot move relative to each other" in facts(report, "info")
+
+
 ACTUATORS = {
     "motor with gear": "<motor name='u' joint='a' gear='3' ctrlrange='-1 1'/>",
     "position": "<position name='u' joint='a' kp='20' kv='1'/>",
@@ -248,16 +258,15 @@ def test_actuators_without_names_do_not_take_the_names_of_others():
     assert [info.command for info in report.commands.values()] == ["actuator1", "actuator1_"]
 
 
-def test_a_site_motor_without_ctrl_gives_no_force():
+def test_a_force_and_a_torque_of_one_actuator_have_one_command():
     builder, report = load_mjcf(mjcf(ARM, "<actuator><motor name='u' site='sa' gear='0 0 9 0 2 0'/></actuator>"))
-    assert list(report.commands) == ["u", "u_torque"]
+    assert report.exact and list(report.commands) == ["u"] and len(builder.actuators) == 1
     sim = gpusim.Simulation(builder.finalize(), backend="native")
-    assert [float(np.ravel(sim.control[c])[0]) for c in ("u", "u_torque")] == [0.0, 0.0]
-
-
-def test_a_force_and_a_torque_of_one_actuator_are_reported():
-    _, report = load_mjcf(mjcf(ARM, "<actuator><motor name='u' site='sa' gear='0 0 9 0 2 0'/></actuator>"))
-    assert "actuator 'u': a force and a torque" in facts(report, "motion")
+    assert float(np.ravel(sim.control["u"])[0]) == 0.0
+    free = solid("<freejoint name='f'/>")
+    report = load_mjcf(mjcf(free, "<actuator><motor name='u' joint='f' gear='0 0 9 0 2 0'/></actuator>"))[1]
+    assert "actuator 'u': a force and a torque in different axes" in facts(report, "motion")
+    assert list(report.commands) == ["u", "u_torque"]
 
 
 WRENCHES = {
@@ -267,6 +276,8 @@ WRENCHES = {
     "torque on a ball joint": ("<joint type='ball' name='f' pos='0.1 1 0'/>", "joint='f' gear='0.3 0.1 0.2'"),
     "torque in the parent": ("<joint type='ball' name='f' pos='0.1 1 0'/>", "jointinparent='f' gear='0.3 0.1 0.2'"),
     "force on a site with a range": ("<freejoint/>", "site='s' gear='3 1 4 0 0 0' forcerange='-0.5 0.7'"),
+    "force and torque on a site": ("<freejoint/>", "site='s' gear='2 1 3 0.03 0.05 -0.04'"),
+    "site with a reference site": ("<freejoint/>", "site='s' refsite='ground' gear='1 0.5 1.5 0.03 0.05 -0.04'"),
     "range above zero": ("<freejoint/>", "site='s' gear='0 0 4 0 0 0' forcerange='0.5 0.7' ctrlrange='0 0.1'"),
 }
 
@@ -276,7 +287,8 @@ def test_wrenches_act_as_in_mujoco(name):
     joint, motor = WRENCHES[name]
     body = solid(f"{joint}<site name='s' pos='0.1 0.2 0' euler='10 50 0'/>")
     turned = body.replace("<body", "<body euler='20 30 40'")
-    text = mjcf(turned, f"<actuator><motor name='u' {motor}/></actuator>")
+    ground = "<site name='ground' pos='1 2 3' euler='40 10 -30'/>"
+    text = mjcf(turned + ground, f"<actuator><motor name='u' {motor}/></actuator>")
     assert load_mjcf(text)[1].exact
     ours, theirs = positions_after(text, 0.3, ctrl=[1.6], step=5e-5)
     np.testing.assert_allclose(ours, theirs, atol=1e-4)
@@ -303,6 +315,7 @@ def test_commands_without_gain_have_no_effect(bias):
         ("<damper name='u' joint='a' kv='3' ctrlrange='0 1'/>", "a gain that depends on the velocity"),
         ("<general name='u' joint='a' gaintype='affine' gainprm='1 2 0'/>", "a gain that depends on the length"),
         ("<general name='u' joint='a' dyntype='muscle' dynprm='1 1'/>", "activation dynamics 'muscle'"),
+        ("<motor name='u' site='sa' refsite='sb'/>", "a reference site on a body that moves"),
         ("<adhesion name='u' body='one' ctrlrange='0 1'/>", "adhesion"),
         ("<general name='u' joint='a' biastype='affine' biasprm='0 3 0'/>", "a negative stiffness"),
     ],
