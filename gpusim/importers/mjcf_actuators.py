@@ -263,20 +263,24 @@ def _add_wrench(
         point: point of application in the body's frame, m.
     """
     m, builder = context.m, context.builder
-    if _enum(context, "mjtBias", m.actuator_biastype[a]) == "affine" and np.any(m.actuator_biasprm[a][:3]):
+    affine = _enum(context, "mjtBias", m.actuator_biastype[a]) == "affine"
+    if affine and np.any(m.actuator_biasprm[a][1:3]):
         context.lost("motion", "ACTUATOR", a, "a servo on a site, or on a ball or free joint", "left out")
         return
     if body == WORLD or builder.bodies[body].kinematic:
         context.lost("info", "ACTUATOR", a, "a force on a body that forces do not move", "left out")
         return
     gain, clip = float(m.actuator_gainprm[a][0]), (-math.inf, math.inf)
-    if m.actuator_forcelimited[a] and gain:
-        if _enum(context, "mjtDyn", m.actuator_dyntype[a]) == "none":
-            clip = context.limited(True, m.actuator_forcerange[a] / gain)
+    constant, unit = float(m.actuator_biasprm[a][0]) if affine else 0.0, gain or 1.0
+    if m.actuator_forcelimited[a]:
+        if _enum(context, "mjtDyn", m.actuator_dyntype[a]) == "none" and gain:
+            clip = context.limited(True, (m.actuator_forcerange[a] - constant) / gain)
+        elif not gain:
+            constant = float(np.clip(constant, *m.actuator_forcerange[a]))
         else:
             context.lost("motion", "ACTUATOR", a, "a force range and an activation", "no limit of the force")
     name = context.name("ACTUATOR", a)
-    parts = {part: (vector(gain * values), axes) for part, (values, axes) in wrench.items() if np.any(values)}
+    parts = {part: (vector(unit * values), axes) for part, (values, axes) in wrench.items() if np.any(values)}
     if len({axes for _, axes in parts.values()}) > 1:
         fix = f"give {name} and {name}_torque the same command"
         context.lost("motion", "ACTUATOR", a, "a force and a torque in different axes", "two commands", fix)
@@ -284,7 +288,7 @@ def _add_wrench(
         label, (force, axes) = context.label("actuator", name), parts["force"]
         torque, _ = parts.get("torque", ((0.0, 0.0, 0.0), axes))
         builder.add_force(body, force, point, frame=axes, label=label, torque=torque)
-        _map(context, a, name, label, clip=clip)
+        _map(context, a, name, label, gain / unit, constant / unit, clip)
         return
     for part, (values, axes) in parts.items():
         suffix = "" if part == next(iter(parts)) else f"_{part}"
@@ -293,4 +297,4 @@ def _add_wrench(
             builder.add_force(body, values, point, frame=axes, label=label)
         else:
             builder.add_torque(body, values, frame=axes, label=label)
-        _map(context, a, name + suffix, label, clip=clip)
+        _map(context, a, name + suffix, label, gain / unit, constant / unit, clip)

@@ -280,7 +280,14 @@ class _Maker:
         """Forces and torques in both frames."""
         rng, last = self.rng, len(self.poses) - 1
         for k, frame in enumerate(("world", "body")):
-            self.b.add_force(last, rng.normal(size=3) * 5, rng.normal(size=3) * 0.1, frame, label=f"f{k}")
+            self.b.add_force(
+                last,
+                rng.normal(size=3) * 5,
+                rng.normal(size=3) * 0.1,
+                frame,
+                label=f"f{k}",
+                torque=(0.3, -0.2, 0.1 * k),
+            )
             self.b.add_torque(int(rng.integers(0, last + 1)), rng.normal(size=3) * 0.5, frame, label=f"t{k}")
 
 
