@@ -8,6 +8,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+from numpy.polynomial import Polynomial
 
 from gpusim.description.specs import WORLD, CouplingSpec, JointSpec
 from gpusim.description.wraps import CYLINDER, WrappedPath
@@ -379,6 +380,14 @@ def add_coupling(doc: Document, coupling: CouplingSpec) -> None:
     equality = doc.section("equality")
     (first, a), (second, b) = known[0], known[-1]
     poly = (change / a, -b / a if len(known) == 2 else 0, 0, 0, 0)
+    if coupling.curve:  # in MuJoCo, the first joint follows the second
+        (first, a), (second, b) = (second, b), (first, a)
+        rule = Polynomial([coupling.offset or 0.0, -b, *(-c for c in coupling.curve)]) / a
+        found = (rule(Polynomial([second.start, 1.0])) - first.start).coef
+        poly = (*found, *np.zeros(5 - len(found)))
+        if len(known) > 2 or first.rope or second.rope:
+            doc.lost(coupling.element, "it follows a curve, and a coordinate is no hinge or slide")
+            return
     if any(one.rope for one, _ in known):
         if len(known) > 2:
             doc.lost(coupling.element, "it adds more than two coordinates, and one is a rope")

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import Polynomial
 
 from gpusim.description.specs import WORLD
 from gpusim.errors import ModelError
-from gpusim.importers.mjcf_context import SLIDE, Context, frame, shift
+from gpusim.importers.mjcf_context import SLIDE, Context, frame, shift, vector
 from gpusim.importers.mjcf_shapes import is_soft
 from gpusim.signals.signal import matching
 from gpusim.transform import Transform
@@ -161,26 +162,30 @@ def _zero(context: Context, j: int) -> float:
 
 
 def _add_joint(context: Context, e: int) -> None:
-    """Add a joint equality: position1 - qpos0_1 = c0 + c1 (position2 - qpos0_2)."""
+    """Add a joint equality: position1 - qpos0_1 is a polynomial of position2 - qpos0_2."""
     m, builder, data = context.m, context.builder, context.m.eq_data[e]
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     if m.jnt_type[one] < SLIDE or (two >= 0 and m.jnt_type[two] < SLIDE):
         context.lost("motion", "EQUALITY", e, "a joint constraint on a ball or free joint", "left out")
         return
     _check_softness(context, e)
-    if two >= 0 and np.any(data[2:5]):
-        context.lost("motion", "EQUALITY", e, "a polynomial of two joints", "its linear part only")
     at, label = context.coordinates[one], context.label("coupling", context.name("EQUALITY", e))
-    offset, slope = _zero(context, one) + float(data[0]), float(data[1])
-    if two < 0 or slope == 0.0:
+    offset, slope, curve = _zero(context, one) + float(data[0]), float(data[1]), list[float]()
+    if two < 0 or not np.any(data[1:5]):
         builder.add_linear_coupling([(at.index, at.axis, 1.0)], offset=offset, label=label)
         return
     leader = context.coordinates[two]
-    offset -= slope * _zero(context, two)
+    if np.any(data[2:5]):
+        moved = Polynomial(data[:5])(Polynomial([-_zero(context, two), 1.0])).coef
+        constant, slope, *curve = vector([*moved, *np.zeros(5 - len(moved))])
+        offset += constant - float(data[0])
+    else:
+        offset -= slope * _zero(context, two)
     builder.add_mimic(
-        at.index, leader.index, multiplier=slope, offset=offset, axis=at.axis, leader_axis=leader.axis, label=label
-    )
-    context.report.add_mimic((at.index, at.axis), (leader.index, leader.axis), slope, offset)
+        at.index, leader.index, multiplier=slope, offset=offset, axis=at.axis, leader_axis=leader.axis, label=label,
+        curve=curve,
+    )  # fmt: skip
+    context.report.add_mimic((at.index, at.axis), (leader.index, leader.axis), slope, offset, tuple(curve))
 
 
 def _add_tendon(context: Context, e: int) -> None:

@@ -162,6 +162,24 @@ def test_gears_mimics_and_differentials():
     assert q[2] + q[3] - 2 * q[4] == pytest.approx(0.1, abs=2e-4)
 
 
+def test_mimics_with_a_curve():
+    b = ModelBuilder(gravity=(0, 0, 0))
+    for k, angle in enumerate((0.3, 0.6)):
+        body = b.add_body(1.0, (0.1, 0.1, 0.1), xform=about(Z, angle, (k, 0, 0)))
+        b.add_joint_revolute(-1, body, Transform((k, 0, 0)), axis=(0, 0, 1), label=f"j{k}")
+    b.add_mimic(1, 0, 0.5, offset=0.6 - 0.15 - 0.8 * 0.09, curve=(0.8, 0.0, 0.0), label="cam")
+    b.add_joint_force(0, label="push")
+    b.set_command_map("push", initial=0.5)
+    model, data, report = compiled(b)
+    assert report.exact and np.allclose(model.eq_data[0][:5], (0, 0.5 + 2 * 0.8 * 0.3, 0.8, 0, 0), atol=1e-12)
+    back, again = load_mjcf(to_mjcf(b)[0], pose="start")
+    assert again.exact and np.allclose(back.couplings[0].curve, (-0.8, 0, 0))
+    assert np.allclose([t[2] for t in back.couplings[0].terms], (-0.5, 1.0))
+    assert back.couplings[0].offset == pytest.approx(b.couplings[0].offset, abs=1e-12)
+    b.add_mimic(b.add_tendon([(0, 1.0), (1, 1.0)], label="t"), 0, curve=(1.0, 0, 0), label="odd")
+    assert "coupling 'odd': it follows a curve" in compiled(b)[2].first_loss()
+
+
 def test_ropes_rods_springs_and_tendons():
     b = ModelBuilder()
     ball = b.add_body(1.0, (0.01, 0.01, 0.01), xform=Transform((0.3, 0, -0.4)), label="ball")

@@ -96,6 +96,8 @@ def test_passive_tendons_are_left_out_and_wrapping_ones_are_exact():
 
 EQUALITIES = {
     "joint": f"<joint joint1='a' joint2='b' polycoef='0.1 0.5 0 0 0' {STIFF}/>",
+    "polynomial": f"<joint joint1='a' joint2='b' polycoef='0.05 0.5 0.8 -0.6 0.4' {STIFF}/>",
+    "polynomial without a linear term": f"<joint joint1='a' joint2='b' polycoef='0 0 1 0 0' {STIFF}/>",
     "locked joint": f"<joint joint1='a' polycoef='0.0 0 0 0 0' {STIFF}/>",
     "connect": f"<connect body1='one' body2='three' anchor='0 0 0.2' {STIFF}/>",
     "weld": f"<weld body1='one' body2='three' {STIFF}/>",
@@ -180,7 +182,9 @@ def test_inactive_and_polynomial_constraints_are_reported():
     more = (
         "<equality><weld name='w' body1='one' active='false'/>"
         "<connect name='c' body1='one' anchor='0 0 0' active='false'/>"
-        "<joint name='p' joint1='a' joint2='b' polycoef='0 1 2 0 0'/></equality>"
+        "<tendon name='p' tendon1='s' tendon2='t' polycoef='0 1 2 0 0'/></equality>"
+        "<tendon><fixed name='s'><joint joint='a' coef='1'/></fixed><fixed name='t'><joint joint='b' coef='1'/></fixed>"
+        "</tendon>"
     )
     builder, report = load_mjcf(mjcf(ARM, more))
     assert "equality 'w': a weld that is not active; an open latch" in facts(report, "info")
@@ -189,7 +193,7 @@ def test_inactive_and_polynomial_constraints_are_reported():
     assert latches == {"w": True, "c": False}
     with pytest.raises(UnknownNameError, match=naming("constraint 'v' w")):
         load_mjcf(mjcf(ARM, more), switchable=["v"])
-    assert "equality 'p': a polynomial of two joints" in facts(report, "motion")
+    assert "equality 'p': a polynomial of two tendons" in facts(report, "motion")
     assert len(builder.couplings) == 1
 
 
