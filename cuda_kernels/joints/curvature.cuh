@@ -283,8 +283,12 @@ GPUSIM_PHASE void bend_element(const World& w, int item) {
 GPUSIM_FN double curve_bias(const World& w, int c, int e, double x) {
     Element element;
     evaluate(w, e, element, nullptr);
-    const real rate = dot6(element.a, w.twist() + 6 * w.element_body_a()[e]) +
-                      dot6(element.b, w.twist() + 6 * w.element_body_b()[e]);
+    real ends[12];
+    for (int k = 0; k < 6; ++k) {
+        ends[k] = real(element.a[k]);
+        ends[6 + k] = real(element.b[k]);
+    }
+    const real rate = dot6(ends, w.twist() + 6 * w.element_body_a()[e]) + dot6(ends + 6, w.twist() + 6 * w.element_body_b()[e]);
     const double r = double(rate + w.element_bias()[e]), d = w.h * r;
     const double c2 = w.coupling_curve()[3 * c], c3 = w.coupling_curve()[3 * c + 1], c4 = w.coupling_curve()[3 * c + 2];
     return r * d * (c2 + x * (3.0 * c3 + x * (6.0 * c4)) + d * (c3 + x * (4.0 * c4) + d * c4));
