@@ -294,7 +294,27 @@ def _spatial(doc: Document, joint: JointSpec, path: list[tuple[str, dict[str, st
     made = doc.add(doc.section("tendon"), "spatial", name=joint.label, range=span, **_nonzero(joint.params, 0))
     for tag, attributes in path:
         doc.add(made, tag, **attributes)
+    _check_armature(doc, joint, made)
     return str(made.get("name"))
+
+
+def _check_armature(doc: Document, joint: JointSpec, tendon: ElementTree.Element) -> None:
+    """Report the armature of a tendon over several branches of the tree."""
+    if not np.any(joint.params.get("armature", 0.0)):
+        return
+    above = {child: element for element in doc.root.iter() for child in element}
+    ends = {(step.tag, step.get(step.tag)) for step in tendon}
+    branches = []
+    for element in (e for e in above if (e.tag, e.get("name")) in ends):
+        branches.append(set[ElementTree.Element]())
+        while element in above:
+            element = above[element]
+            if any(child.tag in ("joint", "freejoint") for child in element):
+                branches[-1].add(element)
+    longest = max(branches, key=len)
+    if not all(branch <= longest for branch in branches):
+        what = "its armature acts over several branches of the tree"
+        doc.report.add("motion", joint.element, what, "MuJoCo ignores how it couples the branches")
 
 
 def _wrapped_rope(doc: Document, joint: JointSpec, index: int) -> None:
@@ -331,6 +351,7 @@ def _tendon(doc: Document, joint: JointSpec, index: int) -> None:
     made = doc.add(doc.section("tendon"), "fixed", name=joint.label, range=span, **_nonzero(params, 0))
     for one, factor in terms:
         doc.add(made, "joint", joint=one.name if one else "", coef=factor)
+    _check_armature(doc, joint, made)
     name = str(made.get("name"))
     doc.coordinates[index, 0] = Coordinate(name, sum(one.start * factor for one, factor in terms if one is not None))
     doc.report.joints[joint.label].append(name)

@@ -162,24 +162,6 @@ def test_gears_mimics_and_differentials():
     assert q[2] + q[3] - 2 * q[4] == pytest.approx(0.1, abs=2e-4)
 
 
-def test_mimics_with_a_curve():
-    b = ModelBuilder(gravity=(0, 0, 0))
-    for k, angle in enumerate((0.3, 0.6)):
-        body = b.add_body(1.0, (0.1, 0.1, 0.1), xform=about(Z, angle, (k, 0, 0)))
-        b.add_joint_revolute(-1, body, Transform((k, 0, 0)), axis=(0, 0, 1), label=f"j{k}")
-    b.add_mimic(1, 0, 0.5, offset=0.6 - 0.15 - 0.8 * 0.09, curve=(0.8, 0.0, 0.0), label="cam")
-    b.add_joint_force(0, label="push")
-    b.set_command_map("push", initial=0.5)
-    model, data, report = compiled(b)
-    assert report.exact and np.allclose(model.eq_data[0][:5], (0, 0.5 + 2 * 0.8 * 0.3, 0.8, 0, 0), atol=1e-12)
-    back, again = load_mjcf(to_mjcf(b)[0], pose="start")
-    assert again.exact and np.allclose(back.couplings[0].curve, (-0.8, 0, 0))
-    assert np.allclose([t[2] for t in back.couplings[0].terms], (-0.5, 1.0))
-    assert back.couplings[0].offset == pytest.approx(b.couplings[0].offset, abs=1e-12)
-    b.add_mimic(b.add_tendon([(0, 1.0), (1, 1.0)], label="t"), 0, curve=(1.0, 0, 0), label="odd")
-    assert "coupling 'odd': it follows a curve" in compiled(b)[2].first_loss()
-
-
 def test_ropes_rods_springs_and_tendons():
     b = ModelBuilder()
     ball = b.add_body(1.0, (0.01, 0.01, 0.01), xform=Transform((0.3, 0, -0.4)), label="ball")
@@ -217,17 +199,6 @@ def test_forces_on_bodies():
     model, data, report = compiled(b)
     assert report.exact
     assert after(b, model, data) < 1e-5
-
-
-@pytest.mark.parametrize("frame", ["world", "body"])
-def test_a_force_and_a_torque_with_one_command(frame):
-    b = ModelBuilder()
-    body = b.add_body(1.0, (0.1, 0.2, 0.15), com=(0.1, 0, 0), xform=TURN, label="drone")
-    b.add_force(body, (1, 2, 9), (0, 0.1, 0), frame, "rotor", torque=(0.2, -0.1, 0.3))
-    model, data, report = compiled(b)
-    assert report.exact and model.nu == 1 and after(b, model, data) < 2e-6
-    read, back = load_mjcf(to_mjcf(b)[0], pose="start")
-    assert back.exact and after(read, model, data) < 2e-6
 
 
 def test_integrators_and_muscles():
@@ -459,54 +430,6 @@ def test_shares_of_gravity_and_damping_of_free_bodies():
     b.add_joint_free(-1, floating, damping=0.5)
     model, data, report = compiled(b)
     assert report.exact and after(b, model, data) < 2e-6
-
-
-@pytest.mark.parametrize("other", [1.0, 0.2])
-def test_shares_of_gravity_above_one(other):
-    """MuJoCo ignores gravcomp if no body has a positive value."""
-    b = ModelBuilder()
-    for k, share in enumerate((2.0, other)):
-        b.add_body(2.0, (0.1, 0.1, 0.1), gravity_scale=share, xform=Transform((k, 0, 0)))
-    model, data, report = compiled(b)
-    assert report.exact and after(b, model, data) < 2e-6
-    assert load_mjcf(to_mjcf(b)[0])[0].bodies[0].gravity_scale == 2.0
-
-
-def test_damping_of_a_rope_is_no_damping_of_the_free_body():
-    b = ModelBuilder()
-    ball = b.add_body(1.0, (0.1, 0.1, 0.1), xform=Transform((0, 0, -1)), linear_velocity=(1, 0, 0), label="ball")
-    b.add_tendon([(b.add_joint_distance(-1, ball), 1.0)], damping=5.0)
-    model, data, report = compiled(b)
-    assert report.exact and not model.dof_damping.any() and after(b, model, data) < 1e-5
-
-
-@pytest.mark.parametrize("ropes", [1, 2, 3])
-def test_couplings_of_ropes(ropes):
-    b = ModelBuilder()
-    ball = b.add_body(1.0, (0.1, 0.1, 0.1), xform=Transform((0.5, 0, -1)), label="ball")
-    post = b.add_body(1.0, (0.1, 0.1, 0.1), label="post")
-    b.add_joint_prismatic(-1, post, axis=(0, 0, 1), label="lift")
-    terms = [(b.add_joint_distance(-1, ball, Transform((x, 0, 0))), 1.0) for x in (0, 1)][: ropes - ropes // 2]
-    b.add_linear_coupling([*terms, (0, -2.0)][:ropes], label="rope")
-    model, data, report = compiled(b)
-    assert report.exact is (ropes < 3) and model.neq == (ropes < 3)
-    assert ropes == 3 or after(b, model, data) < 1e-4
-
-
-@pytest.mark.parametrize("rotation", [True, False])
-@pytest.mark.parametrize("attached", [True, False])
-def test_latches_become_welds_and_connects(rotation, attached):
-    b = ModelBuilder()
-    ball = b.add_body(1.0, (0.1, 0.1, 0.1), com=(0.1, 0, 0), label="ball")
-    b.add_latch(-1, ball, attached=attached, rotation=rotation, label="grip")
-    model, data, report = compiled(b)
-    kind = mujoco.mjtEq.mjEQ_WELD if rotation else mujoco.mjtEq.mjEQ_CONNECT
-    assert report.exact and list(model.eq_type) == [kind] and list(model.eq_active0) == [attached]
-    assert after(b, model, data) < 1e-3
-    latch = load_mjcf(to_mjcf(b)[0], switchable=["grip"])[0].joints[-1]
-    assert latch.kind == "latch" and bool(latch.params["limit_upper"][0] == 0.0) is attached
-    b.add_latch(-1, ball, break_force=3.0, label="weak")
-    assert "joint 'weak': its break force" in compiled(b)[2].first_loss()
 
 
 def test_command_maps_and_postures():
