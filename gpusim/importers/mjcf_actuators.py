@@ -19,6 +19,8 @@ from gpusim.importers.mjcf_context import FREE, SLIDE, Context, frame, vector
 from gpusim.importers.mjcf_muscles import add_muscle, is_muscle, unknown_muscle
 from gpusim.importers.report import CommandInfo
 
+_OWN_LOOP = "use a motor, and compute its ctrl in your own loop"
+
 GREATEST_EFFORT = 1e12
 """Effort limit (N or N m) in a direction without a limit, if the other direction has a limit."""
 
@@ -54,7 +56,7 @@ def add_actuators(context: Context) -> None:
             continue
         lost = _unknown_law(context, a)
         if lost:
-            context.lost("motion", "ACTUATOR", a, lost, "left out")
+            context.lost("motion", "ACTUATOR", a, lost, "left out", _OWN_LOOP)
             continue
         if context.field("actuator_actearly", np.zeros(context.actuators))[a]:
             context.lost("info", "ACTUATOR", a, "actearly", "the activation at the same time acts")
@@ -110,7 +112,7 @@ def _add(context: Context, a: int) -> None:
     else:
         place = {"joint": "on a ball joint of two bodies", "tendon": "on a tendon that is left out", "body": "adhesion"}
         what = place.get("joint" if kind == "jointinparent" else kind, f"transmission '{kind}'")
-        context.lost("motion", "ACTUATOR", a, what, "left out")
+        context.lost("motion", "ACTUATOR", a, what, "left out", "drive a hinge, a slide or a site")
 
 
 def _joint_limit(context: Context, j: int) -> tuple[float, float]:
@@ -131,7 +133,7 @@ def _law(context: Context, a: int, joint_limit: tuple[float, float], offset: flo
     lower, upper = max(own[0], joint_limit[0]), min(own[1], joint_limit[1])
     if lower > 0.0 or upper < 0.0:
         effect = f"from {min(lower, 0.0):g} to {max(upper, 0.0):g}"
-        context.lost("motion", "ACTUATOR", a, "a force range without zero", effect)
+        context.lost("motion", "ACTUATOR", a, "a force range without zero", effect, "give a range that contains 0")
         lower, upper = min(lower, 0.0), max(upper, 0.0)
     return _Law(
         gain=gear * float(m.actuator_gainprm[a][0]),
@@ -153,7 +155,8 @@ def _add_on_joint(
     label = context.label("actuator", context.name("ACTUATOR", a))
     if is_muscle(context, a):
         if any(map(math.isfinite, joint_limit)):
-            context.lost("motion", "ACTUATOR", a, "a force range of the muscle's joint or tendon", "no limit")
+            what = "a force range of the muscle's joint or tendon"
+            context.lost("motion", "ACTUATOR", a, what, "no limit", "limit the muscle's force")
         add_muscle(context, a, joint, axis, offset, label)
         _map(context, a, context.name("ACTUATOR", a), label)
         return
@@ -232,7 +235,8 @@ def _add_on_site(context: Context, a: int, site: int) -> None:
         base, axes = context.site(reference)
         turns = "world"
         if base != WORLD:
-            context.lost("motion", "ACTUATOR", a, "a reference site on a body that moves", "left out")
+            fix = "leave out refsite, or drive the joints"
+            context.lost("motion", "ACTUATOR", a, "a reference site on a body that moves", "left out", fix)
             return
     gear = context.m.actuator_gear[a]
     force, torque = axes.rotate(gear[:3]), axes.rotate(gear[3:])
@@ -265,7 +269,7 @@ def _add_wrench(
     m, builder = context.m, context.builder
     affine = _enum(context, "mjtBias", m.actuator_biastype[a]) == "affine"
     if affine and np.any(m.actuator_biasprm[a][1:3]):
-        context.lost("motion", "ACTUATOR", a, "a servo on a site, or on a ball or free joint", "left out")
+        context.lost("motion", "ACTUATOR", a, "a servo on a site, or on a ball or free joint", "left out", _OWN_LOOP)
         return
     if body == WORLD or builder.bodies[body].kinematic:
         context.lost("info", "ACTUATOR", a, "a force on a body that forces do not move", "left out")
@@ -278,7 +282,8 @@ def _add_wrench(
         elif not gain:
             constant = float(np.clip(constant, *m.actuator_forcerange[a]))
         else:
-            context.lost("motion", "ACTUATOR", a, "a force range and an activation", "no limit of the force")
+            fix = "give an actrange"
+            context.lost("motion", "ACTUATOR", a, "a force range and an activation", "no limit of the force", fix)
     name = context.name("ACTUATOR", a)
     parts = {part: (vector(unit * values), axes) for part, (values, axes) in wrench.items() if np.any(values)}
     if len({axes for _, axes in parts.values()}) > 1:

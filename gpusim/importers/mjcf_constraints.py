@@ -49,7 +49,7 @@ def add_equalities(context: Context) -> None:
             fix = "add the joint to the builder if you need it"
             context.lost("info", "EQUALITY", e, f"a {word} constraint that is not active", "left out", fix)
         elif kind not in kinds:
-            context.lost("motion", "EQUALITY", e, f"a {word} constraint", "left out")
+            context.lost("motion", "EQUALITY", e, f"a {word} constraint", "left out", "use a connect or a weld")
         else:
             kinds[kind](context, e)
 
@@ -166,7 +166,7 @@ def _add_joint(context: Context, e: int) -> None:
     m, builder, data = context.m, context.builder, context.m.eq_data[e]
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     if m.jnt_type[one] < SLIDE or (two >= 0 and m.jnt_type[two] < SLIDE):
-        context.lost("motion", "EQUALITY", e, "a joint constraint on a ball or free joint", "left out")
+        context.lost("motion", "EQUALITY", e, "a joint constraint on a ball or free joint", "left out", "use a weld")
         return
     _check_softness(context, e)
     at, label = context.coordinates[one], context.label("coupling", context.name("EQUALITY", e))
@@ -193,11 +193,12 @@ def _add_tendon(context: Context, e: int) -> None:
     m, data = context.m, context.m.eq_data[e]
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     if one not in context.tendons or (two >= 0 and two not in context.tendons):
-        context.lost("motion", "EQUALITY", e, "a constraint of a tendon that is left out", "left out")
+        fix = "give the tendon joints or sites that move"
+        context.lost("motion", "EQUALITY", e, "a constraint of a tendon that is left out", "left out", fix)
         return
     _check_softness(context, e)
     if two >= 0 and np.any(data[2:5]):
-        context.lost("motion", "EQUALITY", e, "a polynomial of two tendons", "its linear part only")
+        context.lost("motion", "EQUALITY", e, "a polynomial of two tendons", "its linear part only", "use a <joint>")
     length = m.tendon_length0
     offset = float(length[one] + data[0]) - context.offsets.get(one, 0.0)
     terms = [(context.tendons[one], 1.0)]
@@ -208,4 +209,4 @@ def _add_tendon(context: Context, e: int) -> None:
         label = context.label("coupling", context.name("EQUALITY", e))
         context.builder.add_linear_coupling(terms, offset=offset, label=label)
     except ModelError as error:
-        context.lost("motion", "EQUALITY", e, f"a constraint of tendons: {error}", "left out")
+        context.lost("motion", "EQUALITY", e, f"a constraint of tendons: {error}", "left out", "couple joints")

@@ -20,7 +20,7 @@ FREE, BALL, SLIDE, HINGE = 0, 1, 2, 3
 """Values of mjtJoint."""
 
 NAMED_IN_FINDINGS = 3
-_PLURALS = {"body": "bodies", "equality": "equalities"}
+_PLURALS = {"body": "bodies", "equality": "equalities", "flex": "flexes"}
 
 
 @dataclass(frozen=True)

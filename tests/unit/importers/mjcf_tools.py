@@ -50,5 +50,6 @@ def positions_after(
 
 
 def facts(report: Any, severity: str) -> str:
-    """Return all sentences of a severity."""
+    """Return all sentences of a severity. Findings about the motion name the element, the effect and a fix."""
+    assert all(f.element and f.effect and f.fix for f in report.findings if f.severity == "motion"), report.findings
     return "\n".join(f.sentence for f in report.findings if f.severity == severity)

@@ -58,7 +58,7 @@ CASES = {
     ),
     "gravity compensation below zero, which MuJoCo ignores": solid(hinge()).replace("<body", "<body gravcomp='-0.6'"),
     "gravity compensation below and above zero": solid(
-        hinge() + solid(hinge(), name="tip").replace("<body", "<body gravcomp='0.3'")
+        hinge() + solid(hinge("h2"), name="tip").replace("<body", "<body gravcomp='0.3'")
     ).replace("<body name='body'", "<body name='body' gravcomp='-0.6'"),
     "gravity compensation": solid(hinge()).replace("<body name='body'", "<body name='body' gravcomp='0.6'"),
 }  # fmt: skip
