@@ -233,7 +233,7 @@ def _add_on_site(context: Context, a: int, site: int) -> None:
     axes, turns, reference = place, "body", int(context.m.actuator_trnid[a][1])
     if reference >= 0:
         base, axes = context.site(reference)
-        turns = "world"
+        axes, turns = context.options.xform * axes, "world"
         if base != WORLD:
             fix = "leave out refsite, or drive the joints"
             context.lost("motion", "ACTUATOR", a, "a reference site on a body that moves", "left out", fix)
@@ -250,7 +250,7 @@ def _add_on_free(context: Context, a: int, j: int, in_parent: bool) -> None:
     if m.jnt_type[j] == FREE:
         _add_wrench(context, a, body, {"force": (gear[:3], "world"), "torque": (gear[3:], axes)})
         return
-    zero = context.homes[int(m.body_parentid[b])][1] * frame(m.body_pos[b], m.body_quat[b])
+    zero = context.options.xform * context.homes[int(m.body_parentid[b])][1] * frame(m.body_pos[b], m.body_quat[b])
     _add_wrench(context, a, body, {"torque": (zero.rotate(gear[:3]) if in_parent else gear[:3], axes)})
 
 

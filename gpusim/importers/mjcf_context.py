@@ -25,7 +25,10 @@ _PLURALS = {"body": "bodies", "equality": "equalities", "flex": "flexes"}
 
 @dataclass(frozen=True)
 class Options:
-    """Arguments of ``load_mjcf``. If ``mount`` is True, a fixed base becomes a body with a fixed joint to the world."""
+    """Arguments of ``load_mjcf``. If ``mount`` is True, a fixed base becomes a body with a fixed joint to the world.
+
+    ``xform`` rotates only vectors along axes of the file's world. All else is moved after the import.
+    """
 
     fixed_base: bool | None = None
     gravity: Any = None
@@ -39,6 +42,7 @@ class Options:
     actuators: bool = True
     switchable: Sequence[str] = ()
     mount: bool = False
+    xform: Transform = Transform()
 
 
 @dataclass(frozen=True)

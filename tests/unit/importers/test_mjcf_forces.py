@@ -306,6 +306,21 @@ def test_wrenches_act_as_in_mujoco(name):
     np.testing.assert_allclose(ours, theirs, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["site with a reference site", "torque in the parent"])
+def test_wrenches_along_axes_of_the_world_turn_with_xform(name):
+    joint, motor = WRENCHES[name]
+    site = "<site name='ground' euler='40 10 -30'/>"
+    body = solid(f"{joint}<site name='s' pos='0.1 0.2 0'/>")
+    text = mjcf(body + site, f"<actuator><motor name='u' {motor}/></actuator>", "gravity='0 0 0'")
+    turn, ends = gpusim.Transform.from_axis_angle((1, 2, 3), (1, 2, -1), 0.8), []
+    for xform in (turn, None):
+        sim = gpusim.Simulation(load_mjcf(text, xform=xform)[0].finalize(), backend="native")
+        sim.control["u"] = 1.0
+        sim.step(200)
+        ends.append(np.ravel(sim.read("body.body.position")))
+    np.testing.assert_allclose(ends[0], turn.apply(ends[1]), atol=1e-9)
+
+
 @pytest.mark.parametrize("bias", ["0 -20 -1", "2 0 0", "0 0 -1"])
 def test_commands_without_gain_have_no_effect(bias):
     actuator = f"<general name='u' joint='a' gainprm='0' biastype='affine' biasprm='{bias}'/>"
