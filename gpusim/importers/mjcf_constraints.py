@@ -185,7 +185,7 @@ def _add_joint(context: Context, e: int) -> None:
         at.index, leader.index, multiplier=slope, offset=offset, axis=at.axis, leader_axis=leader.axis, label=label,
         curve=curve,
     )  # fmt: skip
-    context.report.add_mimic((at.index, at.axis), (leader.index, leader.axis), slope, offset, tuple(curve))
+    context.report.add_mimic((at.index, at.axis), (leader.index, leader.axis), slope, offset)
 
 
 def _add_tendon(context: Context, e: int) -> None:

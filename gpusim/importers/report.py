@@ -83,13 +83,12 @@ class JointLimits(NamedTuple):
 class Mimic(NamedTuple):
     """Rule ``position = multiplier * position_of_leader + offset`` of a joint that follows a leader.
 
-    ``curve`` (c2, c3, c4) adds the polynomial ``c2 x^2 + c3 x^3 + c4 x^4`` of the leader's position x.
+    If the file has a polynomial rule, only its constant and linear part is here. The model has the whole polynomial.
     """
 
     leader: str
     multiplier: float = 1.0
     offset: float = 0.0
-    curve: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -219,17 +218,12 @@ class ImportReport(Findings):
         self.sensors = {name: sensor.moved("", pose) for name, sensor in self.sensors.items()}
 
     def add_mimic(
-        self,
-        follower: tuple[int, int],
-        leader: tuple[int, int],
-        multiplier: float,
-        offset: float = 0.0,
-        curve: tuple[float, ...] = (),
+        self, follower: tuple[int, int], leader: tuple[int, int], multiplier: float, offset: float = 0.0
     ) -> None:
         """Record that a joint follows a leader. ``follower`` and ``leader`` are pairs (joint index, coordinate)."""
         names = {(info.index, info.axis): name for name, info in self.joints.items()}
         if follower in names and leader in names:
-            name, mimic = names[follower], Mimic(names[leader], multiplier, offset, curve)
+            name, mimic = names[follower], Mimic(names[leader], multiplier, offset)
             self.joints[name] = replace(self.joints[name], mimic=mimic)
 
     def __repr__(self) -> str:

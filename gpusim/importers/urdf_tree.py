@@ -235,7 +235,7 @@ def _start_position(tree: Tree, joint: Joint, pose: Mapping[str, float]) -> floa
             limits = f"position {wanted:g} is outside its limits {joint.lower:g} to {joint.upper:g}"
             tree.warn(f"joint {joint.name!r}: {limits}; it starts at {start:g}")
         return start if joint.kind != "fixed" else 0.0
-    leader, multiplier, offset = tree.joints[joint.mimic.leader], joint.mimic.multiplier, joint.mimic.offset
+    leader, (_, multiplier, offset) = tree.joints[joint.mimic.leader], joint.mimic
     if leader.kind != "fixed" and multiplier != 0.0:
         return multiplier * tree.positions[leader.name] + offset
     reason = f"it mimics the fixed joint {leader.name!r}" if multiplier else "its <mimic> has multiplier 0"
