@@ -280,7 +280,7 @@ GPUSIM_PHASE void bend_element(const World& w, int item) {
     }
 }
 // Return the change of the polynomial of coupling c over the step beyond its slope times the change of x, divided by h.
-GPUSIM_FN double curve_bias(const World& w, int c, int e, double x) {
+GPUSIM_SHARED double curve_bias(const World& w, int c, int e, double x) {
     Element element;
     evaluate(w, e, element, nullptr);
     real ends[12];
