@@ -1,6 +1,6 @@
 """Run krt100m in real time with steps of 1 ms, and print a report in Markdown. The robot drives in a circle.
 
-    python ci/bench/clock.py [--seconds 60] [--dt 1e-3] [--overrun catch_up] [--out clock.md]
+python ci/bench/clock.py [--seconds 60] [--dt 1e-3] [--overrun catch_up] [--out clock.md]
 """
 
 from __future__ import annotations

@@ -10,12 +10,15 @@ GPUSIM_FN void force_push(const World& w, int k, double* force, double* torque) 
     const int body = w.force_axis()[k];
     double own[3] = {w.force_force_x(k), w.force_force_y(k), w.force_force_z(k)};
     double arm[3] = {w.force_point_x(k), w.force_point_y(k), w.force_point_z(k)}, turned[3];
-    in_world_frame(w, body, w.force_in_body_frame(k) > 0.5, mean_command(w, w.force_scale_before(k), w.force_scale_now(k)), own);
+    double pair[3] = {w.force_torque_x(k), w.force_torque_y(k), w.force_torque_z(k)};
+    const double scale = mean_command(w, w.force_scale_before(k), w.force_scale_now(k));
+    in_world_frame(w, body, w.force_in_body_frame(k) > 0.5, scale, own);
+    in_world_frame(w, body, w.force_in_body_frame(k) > 0.5, scale, pair);
     turn3(w.rotation() + 9 * body, arm, arm);
     cross3(arm, own, turned);
     for (int c = 0; c < 3; ++c) {
         force[c] += own[c];
-        torque[c] += turned[c];
+        torque[c] += turned[c] + pair[c];
     }
 }
 GPUSIM_FN void torque_push(const World& w, int k, double* force, double* torque) {

@@ -284,11 +284,32 @@ GPUSIM_PHASE void bend_element(const World& w, int item) {
         store_bias(w, e, angle, choose(straight, real(0), dot3(keep, share) * over));
     }
 }
+// Return the change of the polynomial of coupling c over the step beyond its slope times the change of x, divided by h.
+GPUSIM_SHARED double curve_bias(const World& w, int c, int e, double x) {
+    Element element;
+    evaluate(w, e, element, nullptr);
+    real ends[12];
+    for (int k = 0; k < 6; ++k) {
+        ends[k] = real(element.a[k]);
+        ends[6 + k] = real(element.b[k]);
+    }
+    const real rate = dot6(ends, w.twist() + 6 * w.element_body_a()[e]) + dot6(ends + 6, w.twist() + 6 * w.element_body_b()[e]);
+    const double r = double(rate + w.element_bias()[e]), d = w.h * r;
+    const double c2 = w.coupling_curve()[3 * c], c3 = w.coupling_curve()[3 * c + 1], c4 = w.coupling_curve()[3 * c + 2];
+    return r * d * (c2 + x * (3.0 * c3 + x * (6.0 * c4)) + d * (c3 + x * (4.0 * c4) + d * c4));
+}
 GPUSIM_PHASE void bend_coupling(const World& w, int c) {
     if (keeps_bias(w, w.coupling_row()[c])) return;
     int term = w.coupling_start()[c];
-    double bias = w.coupling_factor()[term] * w.element_bias()[w.coupling_element()[term]];
+    const int e = w.coupling_element()[term];
+    double factor = w.coupling_factor()[term], more = 0.0;
+    if (w.coupling_curved()[c]) {
+        factor += curve_slope(w, c, w.element_value()[e]);
+        more = curve_bias(w, c, e, w.element_value()[e]);
+    }
+    double bias = factor * w.element_bias()[e];
     while (++term < w.coupling_start()[c + 1]) bias += w.coupling_factor()[term] * w.element_bias()[w.coupling_element()[term]];
+    if (w.coupling_curved()[c]) bias += more;
     w.bias()[w.coupling_row()[c]] = real(bias);
 }
 // Compute the velocity of axis row k after the solve.

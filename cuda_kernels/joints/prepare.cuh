@@ -63,16 +63,19 @@ GPUSIM_PHASE void sum_coupling(const World& w, int c) {
     for (int s = 0; s < w.slots(); ++s)
         for (int k = 0; k < 6; ++k) w.jacobian()[jacobian_place(w, row, s) + k] = real(0);
     for (int term = first; term < w.coupling_start()[c + 1]; ++term) {
-        const double factor = w.coupling_factor()[term];
         const int e = w.coupling_element()[term];
+        double factor = w.coupling_factor()[term];
+        if (term == first && w.coupling_curved()[c]) factor += curve_slope(w, c, w.element_value()[e]);
         Element element;
         evaluate(w, e, element, nullptr);
         real *a = w.jacobian() + jacobian_place(w, row, w.coupling_slot()[2 * term]);
         for (int k = 0; k < 6; ++k) a[k] += real(factor * double(real(element.a[k])));
         real *b = w.jacobian() + jacobian_place(w, row, w.coupling_slot()[2 * term + 1]);
         for (int k = 0; k < 6; ++k) b[k] += real(factor * double(real(element.b[k])));
-        value = term == first ? factor * w.element_value()[e] : value + factor * w.element_value()[e];
+        const double own = w.coupling_factor()[term] * w.element_value()[e];
+        value = term == first ? own : value + own;
     }
+    if (w.coupling_curved()[c]) value += curve_value(w, c, w.element_value()[w.coupling_element()[first]]);
     w.coupling_offset()[c] = choose(is_nan(w.coupling_offset()[c]), value, w.coupling_offset()[c]);
     w.coupling_value()[c] = value - w.coupling_offset()[c];
 }

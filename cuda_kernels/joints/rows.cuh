@@ -114,6 +114,14 @@ GPUSIM_PHASE void skip_solve(const World& w, int) {
     *w.unconverged() = 0;
 }
 #endif
+// The polynomial of the first term of curved coupling c, and its slope.
+GPUSIM_FN double curve_value(const World& w, int c, double x) {
+    return x * x * (w.coupling_curve()[3 * c] + x * (w.coupling_curve()[3 * c + 1] + x * w.coupling_curve()[3 * c + 2]));
+}
+GPUSIM_FN double curve_slope(const World& w, int c, double x) {
+    return x * (2.0 * w.coupling_curve()[3 * c] +
+                x * (3.0 * w.coupling_curve()[3 * c + 1] + x * (4.0 * w.coupling_curve()[3 * c + 2])));
+}
 // Return the position error of a row at the current poses, or 0 for an axis row.
 GPUSIM_SHARED double row_error(const World& w, int row) {
     const int element = w.row_element()[row], coupling = w.row_coupling()[row];
@@ -123,5 +131,7 @@ GPUSIM_SHARED double row_error(const World& w, int row) {
     double value = w.coupling_factor()[term] * element_value_now(w, w.coupling_element()[term]);
     while (++term < w.coupling_start()[coupling + 1])
         value += w.coupling_factor()[term] * element_value_now(w, w.coupling_element()[term]);
+    if (w.coupling_curved()[coupling])
+        value += curve_value(w, coupling, element_value_now(w, w.coupling_element()[w.coupling_start()[coupling]]));
     return value - w.coupling_offset()[coupling];
 }

@@ -52,7 +52,7 @@ def read_scale(group: Group, now: StateReader) -> Array:
 
 @register
 class Force(ActuatorType):
-    """Force at a point of a body."""
+    """Force at a point of a body, and a torque, with one command."""
 
     name: ClassVar[str] = "force"
     kernel_file: ClassVar[str] = "force.cuh"
@@ -63,10 +63,11 @@ class Force(ActuatorType):
     parameters: ClassVar[tuple[Parameter, ...]] = (
         *(Parameter(f"force_{c}", "N", f"{c} component") for c in _XYZ),
         *(Parameter(f"point_{c}", "m", f"{c} of the point, from the center of mass, body frame") for c in _XYZ),
+        *(Parameter(f"torque_{c}", "N m", f"{c} component of the torque", default=0.0) for c in _XYZ),
         Parameter("in_body_frame", "-", "1: the force turns with the body; 0: world frame"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("scale", "-", "factor on the force", read_scale, "*out = w.force_scale_now(i);"),
+        Reading("scale", "-", "factor on the force and the torque", read_scale, "*out = w.force_scale_now(i);"),
     )
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
@@ -88,11 +89,11 @@ class Force(ActuatorType):
         return int(spec.params["body"])
 
     def push(self, group: Group, work: StepBuffers) -> None:
-        """Add the force, and the torque of the force about the center of mass."""
+        """Add the force, the torque of the force about the center of mass, and the torque."""
         force = _world_vector(group, work, "force")
         arm = rotations.matvec(work.rotation_real[:, group.axis], _vector(group, "point"))
         add_columns(work.force, group.axis, force)
-        add_columns(work.torque, group.axis, rotations.cross(arm, force))
+        add_columns(work.torque, group.axis, rotations.cross(arm, force) + _world_vector(group, work, "torque"))
 
 
 @register
@@ -148,8 +149,9 @@ def add_force(
     frame: str = "world",
     label: str | None = None,
     at: Vector | None = None,
+    torque: Vector = (0.0, 0.0, 0.0),
 ) -> int:
-    """Apply a force to a body. ``sim.control[label]`` scales the force (initially 1).
+    """Apply a force, and optionally a torque, to a body. ``sim.control[label]`` scales both (initially 1).
 
     Args:
         body: body index.
@@ -158,6 +160,7 @@ def add_force(
         frame: "world" or "body". A force in the body frame rotates with the body.
         label: unique name.
         at: alternative to ``point``: the point in the world frame (m), for the current pose of the body.
+        torque: torque vector in ``frame`` (N m), such as the drag torque of a propeller.
 
     Returns:
         The index of the actuator.
@@ -165,7 +168,9 @@ def add_force(
     element = self.element("actuator", label, "force")
     params = _common(self, element, body, frame)
     arm = end_point(self, element, "point at", params["body"], point, at)
-    params.update(zip((f"force_{c}" for c in _XYZ), validate.numbers(element, "force", force, 3).tolist(), strict=True))
+    for name, values in (("force", force), ("torque", torque)):
+        numbers = validate.numbers(element, name, values, 3).tolist()
+        params.update(zip((f"{name}_{c}" for c in _XYZ), numbers, strict=True))
     params.update(zip((f"point_{c}" for c in _XYZ), arm.tolist(), strict=True))
     return self.add_actuator("force", label, params)
 

@@ -65,9 +65,7 @@ class PrescribedMotion(ActuatorType):
     references = JOINT_REFERENCES
     jumps_from: ClassVar[float] = JUMP_SPEED
     commands: ClassVar[tuple[str, ...]] = ("position", "velocity", "acceleration")
-    parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("slope", "kg m2", "D of the row", signal=False),
-    )
+    parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("slope", "kg m2", "D of the row", signal=False),)
     variables: ClassVar[tuple[StateVariable, ...]] = (
         StateVariable("force", "N m", "mean over the kicks of the last step"),
         StateVariable("jerk", "rad/s3", "change of the commanded acceleration since the step before, per time"),

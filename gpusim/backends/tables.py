@@ -35,11 +35,11 @@ _COLUMNS = {
         "axis_x", "axis_y",
     ),
     "angle": ("body_a", "body_b", "owner", "axis", "ref_a", "ref_b", "middle"),
-    "coupling": ("row", "start", "element", "factor", "slot"),
+    "coupling": ("row", "start", "element", "factor", "slot", "curved", "curve"),
 }  # fmt: skip
 _FLOATS = {
     "u", "other", "vector_a", "vector_b", "linear", "c0", "frame_a", "frame_b", "length", "axis", "ref_a", "ref_b",
-    "factor", "radius", "center", "side", "axis_x", "axis_y",
+    "factor", "curve", "radius", "center", "side", "axis_x", "axis_y",
 }  # fmt: skip
 _INDICES = (
     "element_row", "element_body_a", "element_body_b", "axis_element", "axis_row", "row_element", "row_coupling",

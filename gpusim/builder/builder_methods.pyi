@@ -71,9 +71,9 @@ class BuilderMethods:
 
     def add_force(
         self, body: int, force: Vector, point: Vector | None = None, frame: str = "world",
-        label: str | None = None, at: Vector | None = None,
+        label: str | None = None, at: Vector | None = None, torque: Vector = (0.0, 0.0, 0.0),
     ) -> int:
-        """Apply a force to a body. ``sim.control[label]`` scales the force (initially 1)."""
+        """Apply a force, and optionally a torque, to a body. ``sim.control[label]`` scales both (initially 1)."""
 
     def add_force_sensor(self, joint: int, label: str | None = None) -> int:
         """Add a force-torque sensor in a joint. The sensor measures the wrench of the child on the parent."""
@@ -241,7 +241,7 @@ class BuilderMethods:
 
     def add_mimic(
         self, joint: int, leader: int, multiplier: float = 1.0, offset: float = 0.0, axis: int = 0,
-        leader_axis: int = 0, label: str | None = None,
+        leader_axis: int = 0, label: str | None = None, curve: Sequence[float] = (),
     ) -> int:
         """Make a joint follow a leader by ``q_joint = multiplier * q_leader + offset`` (URDF mimic)."""
 

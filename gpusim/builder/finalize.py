@@ -240,7 +240,7 @@ def _group(
     kind_type = actuator_type(kind)
 
     def value(spec: ActuatorSpec, p: Parameter) -> float:
-        given = spec.params[p.name]
+        given = spec.params[p.name] if p.default is None else spec.params.get(p.name, p.default)
         return float(numbers[given] if kind_type.references.get(p.name) == ACTUATOR and given >= 0 else given)
 
     group = Group(

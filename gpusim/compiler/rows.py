@@ -71,10 +71,14 @@ class Constraint:
 
 @dataclass
 class Mix:
-    """A sum of elements. Each term has the kind and index of its element, a factor, and its bodies (-1: the world)."""
+    """A sum of elements. Each term has the kind and index of its element, a factor, and its bodies (-1: the world).
+
+    ``curve`` is the curve of the first term, or empty (see CouplingSpec).
+    """
 
     terms: list[tuple[tuple[str, int], float, tuple[int, int]]]
     offset: float
+    curve: tuple[float, ...] = ()
 
     @property
     def bodies(self) -> list[int]:
@@ -164,6 +168,7 @@ class RowCollector:
         self.constraints += self._line_constraints
         for coupling in self.builder.couplings:
             mix = self._mix(coupling.terms, np.nan if coupling.offset is None else coupling.offset)
+            self.mixes[mix].curve = coupling.curve
             self.constraints.append(Constraint(coupling.label, self.mixes[mix].bodies, mix=mix))
 
     def add_coupled(self, label: str, axes: list[int]) -> None:
@@ -372,6 +377,8 @@ class RowCollector:
             element=np.array([self.flat(element) for element, *_ in terms], dtype=np.int64),
             factor=np.array([factor for _, factor, _ in terms], dtype=np.float64),
             slot=np.array(slots, dtype=np.int64).reshape(-1, 2),
+            curved=np.array([any(self.mixes[mix].curve) for mix in order], dtype=np.int64),
+            curve=np.array([self.mixes[mix].curve or (0.0,) * 3 for mix in order], dtype=np.float64).reshape(-1, 3),
         )
 
 

@@ -116,7 +116,10 @@ class AngleTable:
 
 @dataclass
 class CouplingTable:
-    """Rows of the form ``sum of factor * element - offset``."""
+    """Rows of the form ``sum of factor * element - offset``.
+
+    A curved row also contains the polynomial ``curve`` (c2, c3, c4) of its first element x: c2 x^2 + c3 x^3 + c4 x^4.
+    """
 
     row: Array
     offset: Array
@@ -130,23 +133,43 @@ class CouplingTable:
     factor: Array
     slot: Array
     """(terms, 2) slots of the element's bodies a and b in the constraint."""
+    curved: Array
+    """(n,) 1 for curved rows."""
+    curve: Array
+    """(n, 3) polynomial of each row, zeros for rows that are not curved."""
 
     @property
     def rigid_row(self) -> Array:
         """Return the rows of the rigid couplings, which come first."""
         return self.row[: self.rigid]
 
-    def mixed(self, values: Array) -> Array:
+    def curve_values(self, values: Array) -> Array:
+        """Return the polynomial of each row at element values (worlds, elements), (worlds, n)."""
+        x, c = values[:, self.element[self.start[:-1]]], self.curve.T
+        return np.asarray(x * x * (c[0] + x * (c[1] + x * c[2])))
+
+    def slopes(self, values: Array) -> Array:
+        """Return the derivative of the rows by the element of each term, (1 or worlds, terms)."""
+        if not self.curved.any():
+            return self.factor[None]
+        found, first = np.tile(self.factor, (values.shape[0], 1)), self.start[:-1]
+        x, c = values[:, self.element[first]], self.curve.T
+        found[:, first] += x * (2.0 * c[0] + x * (3.0 * c[1] + x * (4.0 * c[2])))
+        return found
+
+    def mixed(self, values: Array, factor: Array) -> Array:
         """Return the sum of factor * element value over the terms of each row, (worlds, n).
 
-        ``values`` contains the element values, (worlds, elements).
+        Args:
+            values: element values, (worlds, elements).
+            factor: factor of each term, (1 or worlds, terms).
         """
-        total = self.factor[self.start[:-1]] * values[:, self.element[self.start[:-1]]]
+        total = factor[:, self.start[:-1]] * values[:, self.element[self.start[:-1]]]
         counts = np.diff(self.start)
         for k in range(1, int(counts.max(initial=0))):
             more = np.flatnonzero(counts > k)
             at = self.start[more] + k
-            total[:, more] += self.factor[at] * values[:, self.element[at]]
+            total[:, more] += factor[:, at] * values[:, self.element[at]]
         return np.asarray(total)
 
 

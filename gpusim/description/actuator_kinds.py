@@ -66,6 +66,8 @@ class Parameter:
     doc: str
     signal: bool = True
     """Whether the parameter is a signal. Table points and indices are not signals."""
+    default: float | None = None
+    """Value for machines saved before the parameter existed, or None if every machine has a value."""
 
 
 @dataclass(frozen=True)

@@ -77,12 +77,14 @@ Term = tuple[int, int, float]
 class CouplingSpec:
     """A gear, mimic or differential. It keeps the sum of ``factor * q`` over joint coordinates q equal to ``offset``.
 
-    If ``offset`` is None, the starting pose determines the offset.
+    If ``offset`` is None, the starting pose determines the offset. With a ``curve`` (c2, c3, c4), the sum also contains
+    the polynomial ``c2 q^2 + c3 q^3 + c4 q^4`` of the first coordinate.
     """
 
     label: str
     terms: list[Term]
     offset: float | None
+    curve: tuple[float, ...] = ()
 
     @property
     def element(self) -> str:

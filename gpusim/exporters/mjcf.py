@@ -9,13 +9,13 @@ from xml.etree import ElementTree
 import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
-from gpusim.description.joint_kinds import joint_type
-from gpusim.description.specs import WORLD, JointSpec
+from gpusim.description.specs import WORLD
 from gpusim.errors import ModelError
 from gpusim.exporters.mjcf_actuators import add_actuators
 from gpusim.exporters.mjcf_document import Document, pose
 from gpusim.exporters.mjcf_joints import (
     CARRIERS,
+    FREE,
     SINGLE_COORDINATES,
     add_closures,
     add_coupling,
@@ -117,6 +117,9 @@ def _add_bodies(doc: Document) -> list[int]:
         body = waiting.pop()
         _add_body(doc, body, carrier.get(body))
         waiting += reversed(children.get(body, []))
+    scales = [spec.gravity_scale for spec in model.bodies]
+    if scales and max(scales) > 1.0 and min(scales) >= 1.0:  # MuJoCo ignores gravcomp if no body has gravcomp > 0
+        doc.add(doc.bodies[WORLD], "body", name="gravity_scale", gravcomp=1)
     doc.report.counts = {"bodies": len(model.bodies), "joints": len(model.joints), "shapes": len(model.shapes)}
     return closing
 
@@ -158,9 +161,7 @@ def _add_body(doc: Document, index: int, carrier: tuple[int, int] | None) -> Non
 
 def _add_free_joint(doc: Document, index: int, body: ElementTree.Element) -> None:
     spec = doc.model.bodies[index]
-    own = [
-        j for j in doc.model.joints if j.child == index and j.parent == WORLD and "damping" in j.params and _is_free(j)
-    ]
+    own = [j for j in doc.model.joints if j.child == index and j.kind in FREE and "damping" in j.params]
     values: dict[str, float] = {}
     for joint in own:
         for name, attribute in (("damping", "damping"), ("friction", "frictionloss"), ("armature", "armature")):
@@ -222,10 +223,6 @@ def _joint_qpos(doc: Document, label: str, numbers: Any) -> list[float]:
     turn = Transform((0, 0, 0), joint.child_xform.rotation)
     start = Transform((0, 0, 0), start_of(doc, joint).rotation)
     return _free_qpos(turn * start.inverse() * Transform((0, 0, 0), values) * turn.inverse())[3:]
-
-
-def _is_free(joint: JointSpec) -> bool:
-    return not joint_type(joint.kind).holds
 
 
 def _report_rest(doc: Document) -> None:

@@ -43,10 +43,14 @@ def pose(transform: Transform) -> dict[str, Any]:
 
 @dataclass
 class Coordinate:
-    """A joint coordinate in the file: name of the hinge or slide, and the position in the starting posture."""
+    """A joint coordinate in the file: name of the hinge, slide or tendon, and the position in the starting posture.
+
+    ``rope`` is True for a spatial tendon.
+    """
 
     name: str
     start: float
+    rope: bool = False
 
 
 @dataclass

@@ -8,11 +8,13 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+from numpy.polynomial import Polynomial
 
 from gpusim.description.specs import WORLD, CouplingSpec, JointSpec
 from gpusim.description.wraps import CYLINDER, WrappedPath
 from gpusim.exporters.mjcf_document import Coordinate, Document, limits, pose, text
 from gpusim.importers.usd_joints import gimbal_angles, twist
+from gpusim.model.sensors import BREAKS
 from gpusim.reference.joints.wrapping import start_length
 from gpusim.transform import Transform
 from gpusim.typing import Array
@@ -83,6 +85,7 @@ _AXES: dict[str, Callable[[JointSpec, Transform], list[Axis]]] = {
 }
 SINGLE_COORDINATES = frozenset(_AXES)
 """Joint types whose coordinates are hinges and slides."""
+FREE = frozenset(("free",))
 CARRIERS = frozenset((*_AXES, "fixed", "ball"))
 """Joint types that can connect a nested body to its parent in MJCF."""
 
@@ -252,6 +255,19 @@ def _fixed_closure(doc: Document, joint: JointSpec, index: int) -> None:
     doc.add(doc.section("equality"), "weld", name=joint.label, **_sites(doc, joint), **STIFF)
 
 
+def _latch(doc: Document, joint: JointSpec, index: int) -> None:
+    """Add a weld or connect that is active if the latch is attached."""
+    params = joint.params
+    if any(name in params for name in BREAKS):
+        doc.lost(joint.element, "its break force or break torque")
+    active = None if params["limit_upper"][0] == 0.0 else False
+    tag = "weld" if params.get("rotation", True) else "connect"
+    doc.add(doc.section("equality"), tag, name=joint.label, active=active, **_sites(doc, joint), **STIFF)
+    if active is False:
+        effect = "eq_active pulls its sites together, while a latch locks the pose in which it closes"
+        doc.report.add("info", joint.element, "is open", effect)
+
+
 def _hinge_closure(doc: Document, joint: JointSpec, index: int) -> None:
     """Add two connect constraints on the hinge axis."""
     _check_law(doc, joint)
@@ -265,7 +281,7 @@ def _distance(doc: Document, joint: JointSpec, index: int) -> None:
     doc.paths[index] = [("site", {"site": site}) for site in _sites(doc, joint).values()]
     rod = joint.params["rod"]
     name = _spatial(doc, joint, doc.paths[index], rod is None)
-    doc.coordinates[index, 0] = Coordinate(name, float(np.linalg.norm(start_of(doc, joint).position)))
+    doc.coordinates[index, 0] = Coordinate(name, float(np.linalg.norm(start_of(doc, joint).position)), rope=True)
     if rod is not None:
         change = float(rod) - doc.coordinates[index, 0].start
         doc.add(doc.section("equality"), "tendon", tendon1=name, polycoef=(change, 0, 0, 0, 0), **STIFF)
@@ -278,7 +294,27 @@ def _spatial(doc: Document, joint: JointSpec, path: list[tuple[str, dict[str, st
     made = doc.add(doc.section("tendon"), "spatial", name=joint.label, range=span, **_nonzero(joint.params, 0))
     for tag, attributes in path:
         doc.add(made, tag, **attributes)
+    _check_armature(doc, joint, made)
     return str(made.get("name"))
+
+
+def _check_armature(doc: Document, joint: JointSpec, tendon: ElementTree.Element) -> None:
+    """Report the armature of a tendon over several branches of the tree."""
+    if not np.any(joint.params.get("armature", 0.0)):
+        return
+    above = {child: element for element in doc.root.iter() for child in element}
+    ends = {(step.tag, step.get(step.tag)) for step in tendon}
+    branches = []
+    for element in (e for e in above if (e.tag, e.get("name")) in ends):
+        branches.append(set[ElementTree.Element]())
+        while element in above:
+            element = above[element]
+            if any(child.tag in ("joint", "freejoint") for child in element):
+                branches[-1].add(element)
+    longest = max(branches, key=len)
+    if not all(branch <= longest for branch in branches):
+        what = "its armature acts over several branches of the tree"
+        doc.report.add("motion", joint.element, what, "MuJoCo ignores how it couples the branches")
 
 
 def _wrapped_rope(doc: Document, joint: JointSpec, index: int) -> None:
@@ -298,7 +334,8 @@ def _wrapped_rope(doc: Document, joint: JointSpec, index: int) -> None:
         for end, body, point in (("a", path.body_a, path.point_a), ("b", path.body_b, path.point_b))
     )
     doc.paths[index] = [a, ("geom", around), b]
-    doc.coordinates[index, 0] = Coordinate(_spatial(doc, joint, doc.paths[index]), start_length(path, doc.model.bodies))
+    name, start = _spatial(doc, joint, doc.paths[index]), start_length(path, doc.model.bodies)
+    doc.coordinates[index, 0] = Coordinate(name, start, rope=True)
 
 
 def _tendon(doc: Document, joint: JointSpec, index: int) -> None:
@@ -314,6 +351,7 @@ def _tendon(doc: Document, joint: JointSpec, index: int) -> None:
     made = doc.add(doc.section("tendon"), "fixed", name=joint.label, range=span, **_nonzero(params, 0))
     for one, factor in terms:
         doc.add(made, "joint", joint=one.name if one else "", coef=factor)
+    _check_armature(doc, joint, made)
     name = str(made.get("name"))
     doc.coordinates[index, 0] = Coordinate(name, sum(one.start * factor for one, factor in terms if one is not None))
     doc.report.joints[joint.label].append(name)
@@ -330,7 +368,7 @@ def _spatial_tendon(doc: Document, joint: JointSpec, index: int) -> None:
         path += [("pulley", {"divisor": text(1.0 / factor)}), *doc.paths[j]]
     name = _spatial(doc, joint, path)
     start = sum(doc.coordinates[j, axis].start * factor for j, axis, factor in terms)
-    doc.coordinates[index, 0] = Coordinate(name, start)
+    doc.coordinates[index, 0] = Coordinate(name, start, rope=True)
     doc.report.joints[joint.label].append(name)
 
 
@@ -341,6 +379,7 @@ def _free(doc: Document, joint: JointSpec, index: int) -> None:
 _CLOSURES: dict[str, Callable[[Document, JointSpec, int], None]] = {
     "ball": _ball_closure,
     "fixed": _fixed_closure,
+    "latch": _latch,
     "revolute": _hinge_closure,
     "planar_pin": _ball_closure,
     "distance": _distance,
@@ -360,12 +399,36 @@ def add_coupling(doc: Document, coupling: CouplingSpec) -> None:
     here = sum(factor * one.start for one, factor in known)
     change = (coupling.offset - here) if coupling.offset is not None else 0.0
     equality = doc.section("equality")
+    (first, a), (second, b) = known[0], known[-1]
+    poly = (change / a, -b / a if len(known) == 2 else 0, 0, 0, 0)
+    if coupling.curve:  # in MuJoCo, the first joint follows the second
+        (first, a), (second, b) = (second, b), (first, a)
+        rule = Polynomial([coupling.offset or 0.0, -b, *(-c for c in coupling.curve)]) / a
+        found = (rule(Polynomial([second.start, 1.0])) - first.start).coef
+        poly = (*found, *np.zeros(5 - len(found)))
+        if len(known) > 2 or first.rope or second.rope:
+            doc.lost(coupling.element, "it follows a curve, and a coordinate is no hinge or slide")
+            return
+    if any(one.rope for one, _ in known):
+        if len(known) > 2:
+            doc.lost(coupling.element, "it adds more than two coordinates, and one is a rope")
+            return
+        names = {
+            f"tendon{k + 1}": one.name if one.rope else _fixed(doc, coupling.label, [(one, 1.0)])
+            for k, (one, _) in enumerate(known)
+        }
+        doc.add(equality, "tendon", name=coupling.label, **names, polycoef=poly, **STIFF)
+        return
     if len(known) == 2:
-        (first, a), (second, b) = known
-        poly = (change / a, -b / a, 0, 0, 0)
         doc.add(equality, "joint", name=coupling.label, joint1=first.name, joint2=second.name, polycoef=poly, **STIFF)
         return
-    made = doc.add(doc.section("tendon"), "fixed", name=coupling.label)
-    for one, factor in known:
+    made = _fixed(doc, coupling.label, known)
+    doc.add(equality, "tendon", tendon1=made, polycoef=(change, 0, 0, 0, 0), **STIFF)
+
+
+def _fixed(doc: Document, label: str, terms: list[tuple[Coordinate, float]]) -> str:
+    """Add a fixed tendon, and return its name."""
+    made = doc.add(doc.section("tendon"), "fixed", name=label)
+    for one, factor in terms:
         doc.add(made, "joint", joint=one.name, coef=factor)
-    doc.add(equality, "tendon", tendon1=str(made.get("name")), polycoef=(change, 0, 0, 0, 0), **STIFF)
+    return str(made.get("name"))

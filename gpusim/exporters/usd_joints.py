@@ -427,6 +427,9 @@ def add_coupling(doc: UsdDocument, coupling: CouplingSpec) -> None:
     if len(coupling.terms) != 2 or not all(place in _SINGLE for place in places):
         doc.lost(coupling.element, "couples more than two coordinates, or joints of several axes")
         return
+    if coupling.curve:
+        doc.lost(coupling.element, "it follows a curve", "give it a multiplier only")
+        return
     if coupling.offset is None:
         doc.lost(coupling.element, "its offset is that of the start", "give it an offset")
         return

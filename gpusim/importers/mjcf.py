@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -161,6 +162,7 @@ def _load(
     source: Any, options: Options, xform: Transform | None, asset_dirs: Any, assets: Any, pose: str | None, strict: bool
 ) -> tuple[ModelBuilder, ImportReport]:
     validate.transform("load_mjcf", "xform", xform)
+    options = replace(options, xform=xform or Transform())
     builder, report = import_model(compile_model(source, assets, asset_dirs), options, pose)
     if strict:
         report.raise_if_not_exact()

@@ -19,6 +19,8 @@ from gpusim.importers.mjcf_context import FREE, SLIDE, Context, frame, vector
 from gpusim.importers.mjcf_muscles import add_muscle, is_muscle, unknown_muscle
 from gpusim.importers.report import CommandInfo
 
+_OWN_LOOP = "use a motor, and compute its ctrl in your own loop"
+
 GREATEST_EFFORT = 1e12
 """Effort limit (N or N m) in a direction without a limit, if the other direction has a limit."""
 
@@ -54,7 +56,7 @@ def add_actuators(context: Context) -> None:
             continue
         lost = _unknown_law(context, a)
         if lost:
-            context.lost("motion", "ACTUATOR", a, lost, "left out")
+            context.lost("motion", "ACTUATOR", a, lost, "left out", _OWN_LOOP)
             continue
         if context.field("actuator_actearly", np.zeros(context.actuators))[a]:
             context.lost("info", "ACTUATOR", a, "actearly", "the activation at the same time acts")
@@ -110,7 +112,7 @@ def _add(context: Context, a: int) -> None:
     else:
         place = {"joint": "on a ball joint of two bodies", "tendon": "on a tendon that is left out", "body": "adhesion"}
         what = place.get("joint" if kind == "jointinparent" else kind, f"transmission '{kind}'")
-        context.lost("motion", "ACTUATOR", a, what, "left out")
+        context.lost("motion", "ACTUATOR", a, what, "left out", "drive a hinge, a slide or a site")
 
 
 def _joint_limit(context: Context, j: int) -> tuple[float, float]:
@@ -128,7 +130,7 @@ def _law(context: Context, a: int, joint_limit: tuple[float, float], offset: flo
     lower, upper = max(own[0], joint_limit[0]), min(own[1], joint_limit[1])
     if lower > 0.0 or upper < 0.0:
         effect = f"from {min(lower, 0.0):g} to {max(upper, 0.0):g}"
-        context.lost("motion", "ACTUATOR", a, "a force range without zero", effect)
+        context.lost("motion", "ACTUATOR", a, "a force range without zero", effect, "give a range that contains 0")
         lower, upper = min(lower, 0.0), max(upper, 0.0)
     return _Law(
         gain=gear * float(m.actuator_gainprm[a][0]),
@@ -150,7 +152,8 @@ def _add_on_joint(
     label = context.label("actuator", context.name("ACTUATOR", a))
     if is_muscle(context, a):
         if any(map(math.isfinite, joint_limit)):
-            context.lost("motion", "ACTUATOR", a, "a force range of the muscle's joint or tendon", "no limit")
+            what = "a force range of the muscle's joint or tendon"
+            context.lost("motion", "ACTUATOR", a, what, "no limit", "limit the muscle's force")
         add_muscle(context, a, joint, axis, offset, label)
         _map(context, a, context.name("ACTUATOR", a), label)
         return
@@ -222,14 +225,19 @@ def _control(context: Context, a: int) -> int:
 
 
 def _add_on_site(context: Context, a: int, site: int) -> None:
-    """Add a force or a torque at a site, or both."""
+    """Add a force or a torque at a site, or both, in the axes of the site or of a reference site."""
     body, place = context.site(site)
-    if context.m.actuator_trnid[a][1] >= 0:
-        context.lost("motion", "ACTUATOR", a, "a site with a reference site", "left out")
-        return
+    axes, turns, reference = place, "body", int(context.m.actuator_trnid[a][1])
+    if reference >= 0:
+        base, axes = context.site(reference)
+        axes, turns = context.options.xform * axes, "world"
+        if base != WORLD:
+            fix = "leave out refsite, or drive the joints"
+            context.lost("motion", "ACTUATOR", a, "a reference site on a body that moves", "left out", fix)
+            return
     gear = context.m.actuator_gear[a]
-    force, torque = place.rotate(gear[:3]), place.rotate(gear[3:])
-    _add_wrench(context, a, body, {"force": (force, "body"), "torque": (torque, "body")}, vector(place.position))
+    force, torque = axes.rotate(gear[:3]), axes.rotate(gear[3:])
+    _add_wrench(context, a, body, {"force": (force, turns), "torque": (torque, turns)}, vector(place.position))
 
 
 def _add_on_free(context: Context, a: int, j: int, in_parent: bool) -> None:
@@ -239,7 +247,7 @@ def _add_on_free(context: Context, a: int, j: int, in_parent: bool) -> None:
     if m.jnt_type[j] == FREE:
         _add_wrench(context, a, body, {"force": (gear[:3], "world"), "torque": (gear[3:], axes)})
         return
-    zero = context.homes[int(m.body_parentid[b])][1] * frame(m.body_pos[b], m.body_quat[b])
+    zero = context.options.xform * context.homes[int(m.body_parentid[b])][1] * frame(m.body_pos[b], m.body_quat[b])
     _add_wrench(context, a, body, {"torque": (zero.rotate(gear[:3]) if in_parent else gear[:3], axes)})
 
 
@@ -256,29 +264,39 @@ def _add_wrench(
         point: point of application in the body's frame, m.
     """
     m, builder = context.m, context.builder
-    if _enum(context, "mjtBias", m.actuator_biastype[a]) == "affine" and np.any(m.actuator_biasprm[a][:3]):
-        context.lost("motion", "ACTUATOR", a, "a servo on a site, or on a ball or free joint", "left out")
+    affine = _enum(context, "mjtBias", m.actuator_biastype[a]) == "affine"
+    if affine and np.any(m.actuator_biasprm[a][1:3]):
+        context.lost("motion", "ACTUATOR", a, "a servo on a site, or on a ball or free joint", "left out", _OWN_LOOP)
         return
     if body == WORLD or builder.bodies[body].kinematic:
         context.lost("info", "ACTUATOR", a, "a force on a body that forces do not move", "left out")
         return
     gain, clip = float(m.actuator_gainprm[a][0]), (-math.inf, math.inf)
-    if m.actuator_forcelimited[a] and gain:
-        if _enum(context, "mjtDyn", m.actuator_dyntype[a]) == "none":
-            clip = context.limited(True, m.actuator_forcerange[a] / gain)
+    constant, unit = float(m.actuator_biasprm[a][0]) if affine else 0.0, gain or 1.0
+    if m.actuator_forcelimited[a]:
+        if _enum(context, "mjtDyn", m.actuator_dyntype[a]) == "none" and gain:
+            clip = context.limited(True, (m.actuator_forcerange[a] - constant) / gain)
+        elif not gain:
+            constant = float(np.clip(constant, *m.actuator_forcerange[a]))
         else:
-            context.lost("motion", "ACTUATOR", a, "a force range and an activation", "no limit of the force")
+            fix = "give an actrange"
+            context.lost("motion", "ACTUATOR", a, "a force range and an activation", "no limit of the force", fix)
     name = context.name("ACTUATOR", a)
-    parts = [part for part, (values, _) in wrench.items() if np.any(values)]
-    if len(parts) > 1:
+    parts = {part: (vector(unit * values), axes) for part, (values, axes) in wrench.items() if np.any(values)}
+    if len({axes for _, axes in parts.values()}) > 1:
         fix = f"give {name} and {name}_torque the same command"
-        context.lost("motion", "ACTUATOR", a, "a force and a torque", "two commands", fix)
-    for part in parts:
-        suffix = "" if part == parts[0] else f"_{part}"
+        context.lost("motion", "ACTUATOR", a, "a force and a torque in different axes", "two commands", fix)
+    elif "force" in parts:
+        label, (force, axes) = context.label("actuator", name), parts["force"]
+        torque, _ = parts.get("torque", ((0.0, 0.0, 0.0), axes))
+        builder.add_force(body, force, point, frame=axes, label=label, torque=torque)
+        _map(context, a, name, label, gain / unit, constant / unit, clip)
+        return
+    for part, (values, axes) in parts.items():
+        suffix = "" if part == next(iter(parts)) else f"_{part}"
         label = context.label("actuator", name + suffix)
-        values, axes = wrench[part]
         if part == "force":
-            builder.add_force(body, vector(gain * values), point, frame=axes, label=label)
+            builder.add_force(body, values, point, frame=axes, label=label)
         else:
-            builder.add_torque(body, vector(gain * values), frame=axes, label=label)
-        _map(context, a, name + suffix, label, clip=clip)
+            builder.add_torque(body, values, frame=axes, label=label)
+        _map(context, a, name + suffix, label, gain / unit, constant / unit, clip)

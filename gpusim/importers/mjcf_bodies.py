@@ -144,10 +144,8 @@ def _add_body(context: Context, b: int, found: MassProperties, mean: float) -> N
 
 def gravity_share(context: Context, b: int) -> float | None:
     """Return a body's gravity factor, 1 - gravcomp, or None if the bodies merged into it have different factors."""
-    m, own = context.m, context.members[context.homes[b][0]]
-    if context.all_passive_off():
-        return 1.0
-    shares = {1.0 - float(m.body_gravcomp[part]) for part in own if m.body_mass[part] > 0.0}
+    m, own, given = context.m, context.members[context.homes[b][0]], context.gravcomp()
+    shares = {1.0 - float(given[part]) for part in own if m.body_mass[part] > 0.0}
     return shares.pop() if len(shares) == 1 else None if shares else 1.0
 
 

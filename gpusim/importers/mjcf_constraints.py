@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import Polynomial
 
 from gpusim.description.specs import WORLD
 from gpusim.errors import ModelError
-from gpusim.importers.mjcf_context import SLIDE, Context, frame, shift
+from gpusim.importers.mjcf_context import SLIDE, Context, frame, shift, vector
 from gpusim.importers.mjcf_shapes import is_soft
 from gpusim.signals.signal import matching
 from gpusim.transform import Transform
@@ -40,19 +41,26 @@ def add_equalities(context: Context) -> None:
     for e in range(m.neq):
         kind = int(m.eq_type[e])
         word = mj.mjtEq(kind).name.removeprefix("mjEQ_").lower()
-        if e in ends and (not active[e] or e in switched):
+        if e in ends and not _can_move(context, e):
+            context.lost("info", "EQUALITY", e, "it connects parts that cannot move relative to each other", "left out")
+        elif e in ends and (not active[e] or e in switched):
             _add_latch(context, e, bool(active[e]))
         elif not active[e]:
             fix = "add the joint to the builder if you need it"
             context.lost("info", "EQUALITY", e, f"a {word} constraint that is not active", "left out", fix)
         elif kind not in kinds:
-            context.lost("motion", "EQUALITY", e, f"a {word} constraint", "left out")
+            context.lost("motion", "EQUALITY", e, f"a {word} constraint", "left out", "use a connect or a weld")
         else:
             kinds[kind](context, e)
 
 
 def _ends(context: Context, e: int) -> tuple[End, End]:
-    """Return the two bodies of a connect or weld, and the joint frame in each body."""
+    """Return the two bodies of a connect or weld, and the joint frame in each body. The world comes first."""
+    (a, frame_a), (b, frame_b) = _ends_of_file(context, e)
+    return ((b, frame_b), (a, frame_a)) if b == WORLD else ((a, frame_a), (b, frame_b))
+
+
+def _ends_of_file(context: Context, e: int) -> tuple[End, End]:
     m, mj, data = context.m, context.mj, context.m.eq_data[e]
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     kinds = context.field("eq_objtype", None)
@@ -64,6 +72,12 @@ def _ends(context: Context, e: int) -> tuple[End, End]:
     return (a, place_a * frame(data[3:6], data[6:10])), (b, place_b * shift(data[:3]))
 
 
+def _can_move(context: Context, e: int) -> bool:
+    """Return True if a force can move the ends of a connect or weld relative to each other."""
+    (a, _), (b, _) = _ends(context, e)
+    return a != b and any(body != WORLD and not context.builder.bodies[body].kinematic for body in (a, b))
+
+
 def _holds_rotation(context: Context, e: int) -> bool:
     """Return True for a weld, except a weld with ``torquescale`` 0, which holds a point only."""
     m = context.m
@@ -73,15 +87,9 @@ def _holds_rotation(context: Context, e: int) -> bool:
 def _add_ends(context: Context, e: int) -> None:
     builder = context.builder
     (a, frame_a), (b, frame_b) = _ends(context, e)
-    bodies = [body for body in (a, b) if body != WORLD]
-    if a == b or all(builder.bodies[body].kinematic for body in bodies):
-        context.lost("info", "EQUALITY", e, "it connects parts that cannot move relative to each other", "left out")
-        return
-    if b == WORLD:
-        (a, frame_a), (b, frame_b) = (b, frame_b), (a, frame_a)
     label = context.label("joint", context.name("EQUALITY", e))
     weld = _holds_rotation(context, e)
-    if any(builder.bodies[body].kinematic for body in bodies):
+    if any(builder.bodies[body].kinematic for body in (a, b) if body != WORLD):
         _add_soft(context, e, a, b, frame_a, frame_b, weld, label)
         return
     _check_softness(context, e)
@@ -92,10 +100,6 @@ def _add_ends(context: Context, e: int) -> None:
 def _add_latch(context: Context, e: int, active: bool) -> None:
     """Add a latch for a connect or weld that can be switched."""
     (a, frame_a), (b, frame_b) = _ends(context, e)
-    if a == b:
-        return
-    if b == WORLD:
-        (a, frame_a), (b, frame_b) = (b, frame_b), (a, frame_a)
     label = context.label("joint", context.name("EQUALITY", e))
     weld = _holds_rotation(context, e)
     context.builder.add_latch(a, b, frame_a, frame_b, attached=active, rotation=weld, label=label)
@@ -158,25 +162,29 @@ def _zero(context: Context, j: int) -> float:
 
 
 def _add_joint(context: Context, e: int) -> None:
-    """Add a joint equality: position1 - qpos0_1 = c0 + c1 (position2 - qpos0_2)."""
+    """Add a joint equality: position1 - qpos0_1 is a polynomial of position2 - qpos0_2."""
     m, builder, data = context.m, context.builder, context.m.eq_data[e]
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     if m.jnt_type[one] < SLIDE or (two >= 0 and m.jnt_type[two] < SLIDE):
-        context.lost("motion", "EQUALITY", e, "a joint constraint on a ball or free joint", "left out")
+        context.lost("motion", "EQUALITY", e, "a joint constraint on a ball or free joint", "left out", "use a weld")
         return
     _check_softness(context, e)
-    if two >= 0 and np.any(data[2:5]):
-        context.lost("motion", "EQUALITY", e, "a polynomial of two joints", "its linear part only")
     at, label = context.coordinates[one], context.label("coupling", context.name("EQUALITY", e))
-    offset, slope = _zero(context, one) + float(data[0]), float(data[1])
-    if two < 0 or slope == 0.0:
+    offset, slope, curve = _zero(context, one) + float(data[0]), float(data[1]), list[float]()
+    if two < 0 or not np.any(data[1:5]):
         builder.add_linear_coupling([(at.index, at.axis, 1.0)], offset=offset, label=label)
         return
     leader = context.coordinates[two]
-    offset -= slope * _zero(context, two)
+    if np.any(data[2:5]):
+        moved = Polynomial(data[:5])(Polynomial([-_zero(context, two), 1.0])).coef
+        constant, slope, *curve = vector([*moved, *np.zeros(5 - len(moved))])
+        offset += constant - float(data[0])
+    else:
+        offset -= slope * _zero(context, two)
     builder.add_mimic(
-        at.index, leader.index, multiplier=slope, offset=offset, axis=at.axis, leader_axis=leader.axis, label=label
-    )
+        at.index, leader.index, multiplier=slope, offset=offset, axis=at.axis, leader_axis=leader.axis, label=label,
+        curve=curve,
+    )  # fmt: skip
     context.report.add_mimic((at.index, at.axis), (leader.index, leader.axis), slope, offset)
 
 
@@ -185,11 +193,12 @@ def _add_tendon(context: Context, e: int) -> None:
     m, data = context.m, context.m.eq_data[e]
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     if one not in context.tendons or (two >= 0 and two not in context.tendons):
-        context.lost("motion", "EQUALITY", e, "a constraint of a tendon that is left out", "left out")
+        fix = "give the tendon joints or sites that move"
+        context.lost("motion", "EQUALITY", e, "a constraint of a tendon that is left out", "left out", fix)
         return
     _check_softness(context, e)
     if two >= 0 and np.any(data[2:5]):
-        context.lost("motion", "EQUALITY", e, "a polynomial of two tendons", "its linear part only")
+        context.lost("motion", "EQUALITY", e, "a polynomial of two tendons", "its linear part only", "use a <joint>")
     length = m.tendon_length0
     offset = float(length[one] + data[0]) - context.offsets.get(one, 0.0)
     terms = [(context.tendons[one], 1.0)]
@@ -200,4 +209,4 @@ def _add_tendon(context: Context, e: int) -> None:
         label = context.label("coupling", context.name("EQUALITY", e))
         context.builder.add_linear_coupling(terms, offset=offset, label=label)
     except ModelError as error:
-        context.lost("motion", "EQUALITY", e, f"a constraint of tendons: {error}", "left out")
+        context.lost("motion", "EQUALITY", e, f"a constraint of tendons: {error}", "left out", "couple joints")

@@ -20,12 +20,15 @@ FREE, BALL, SLIDE, HINGE = 0, 1, 2, 3
 """Values of mjtJoint."""
 
 NAMED_IN_FINDINGS = 3
-_PLURALS = {"body": "bodies", "equality": "equalities"}
+_PLURALS = {"body": "bodies", "equality": "equalities", "flex": "flexes"}
 
 
 @dataclass(frozen=True)
 class Options:
-    """Arguments of ``load_mjcf``. If ``mount`` is True, a fixed base becomes a body with a fixed joint to the world."""
+    """Arguments of ``load_mjcf``. If ``mount`` is True, a fixed base becomes a body with a fixed joint to the world.
+
+    ``xform`` rotates only vectors along axes of the file's world. All else is moved after the import.
+    """
 
     fixed_base: bool | None = None
     gravity: Any = None
@@ -39,6 +42,7 @@ class Options:
     actuators: bool = True
     switchable: Sequence[str] = ()
     mount: bool = False
+    xform: Transform = Transform()
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,11 @@ class Context:
     def all_passive_off(self) -> bool:
         """Return True if the model disables springs and dampers. MuJoCo then leaves out drag and gravcomp too."""
         return self.off("SPRING") and self.off("DAMPER")
+
+    def gravcomp(self) -> Array:
+        """Return ``gravcomp`` of all bodies. MuJoCo ignores it if no body has a positive value."""
+        found = np.array(self.m.body_gravcomp)
+        return found if np.any(found > 0.0) and not self.all_passive_off() else np.zeros_like(found)
 
     def field(self, name: str, default: Any = 0.0) -> Any:
         """Return a field of the model, or ``default`` if this version of MuJoCo lacks the field."""

@@ -29,6 +29,9 @@ def add_drag(context: Context) -> None:
             box |= {f"size_{c}": float(x) for c, x in zip("xyz", size, strict=True)}
             builder.actuators[index].params.update(box)
         if ellipsoids.intersection(heavy):
-            context.lost("motion", "BODY", own[0], "drag of ellipsoids", "drag of its inertia's box")
+            context.lost(
+                "motion", "BODY", own[0], "drag of ellipsoids", "drag of its inertia's box", "leave out fluidshape"
+            )
         elif len(heavy) > 1:
-            context.lost("motion", "BODY", own[0], "drag of several parts", "drag of one box with their inertia")
+            effect, fix = "drag of one box with their inertia", "load with merge_fixed=False"
+            context.lost("motion", "BODY", own[0], "drag of several parts", effect, fix)

@@ -17,14 +17,14 @@ def report_losses(context: Context) -> None:
     _sensors(context)
     if context.options.actuators:
         _effort_ranges(context)
-    m, losses = context.m, context.losses
-    for number, kind, severity in (
-        (m.nflex if hasattr(m, "nflex") else 0, "flex", "motion"),
-        (m.nplugin, "plugin", "motion"),
-        (m.nskin, "skin", "look"),
+    m = context.m
+    for number, kind, severity, fix in (
+        (int(context.field("nflex", 0)), "FLEX", "motion", "use bodies with joints and springs"),
+        (m.nplugin, "PLUGIN", "motion", "use springs of joints, or forces in your own loop"),
+        (m.nskin, "SKIN", "look", ""),
     ):
-        if number:
-            losses.add(severity, "", "", f"{number} {kind}{'es' if kind == 'flex' else 's'}", "left out")
+        for k in range(number):
+            context.lost(severity, kind, k, f"a {kind.lower()}", "left out", fix)
 
 
 def _options(context: Context) -> None:
@@ -54,7 +54,8 @@ def _tendons(context: Context) -> None:
     for t in context.tendons:
         if armature[t] and _branches(context, t):
             effect = "it also couples the branches, in MuJoCo not"
-            context.lost("motion", "TENDON", t, "armature over several branches of the tree", effect)
+            fix = "give the joints an armature"
+            context.lost("motion", "TENDON", t, "armature over several branches of the tree", effect, fix)
         if m.tendon_frictionloss[t] and is_soft(m.tendon_solref_fri[t], m.tendon_solimp_fri[t]):
             context.lost("contact", "TENDON", t, "its own solref or solimp of the friction", "dry friction is rigid")
         if not m.tendon_limited[t]:
@@ -99,27 +100,28 @@ def _effort_ranges(context: Context) -> None:
                 what = "actuatorgravcomp, but no actuator acts"
                 context.lost("motion", "JOINT", j, what, "gravity is compensated, in MuJoCo not", "remove gravcomp")
         return
-    effect = "it limits each of its actuators, not their sum"
+    effect, fix = "it limits each of its actuators, not their sum", "keep one actuator, or give each a forcerange"
     for j in np.flatnonzero(context.field("jnt_actfrclimited", np.zeros(m.njnt))).tolist():
         own = [a for a, (joints, _) in enumerate(pulls) if j in joints]
         if len(own) > 1:
-            context.lost("motion", "JOINT", j, "actuatorfrcrange with several actuators", effect)
+            context.lost("motion", "JOINT", j, "actuatorfrcrange with several actuators", effect, fix)
         elif own and m.actuator_trntype[own[0]] > 1:
             what = "actuatorfrcrange, while a tendon or a site pulls"
             context.lost("motion", "JOINT", j, what, "no limit", "give the actuator a forcerange")
         if compensates(context, j):
             what = "actuatorfrcrange with actuatorgravcomp"
-            context.lost("motion", "JOINT", j, what, "it does not limit the compensation of gravity")
+            effect = "it does not limit the compensation of gravity"
+            context.lost("motion", "JOINT", j, what, effect, "leave out actuatorgravcomp")
     for t in np.flatnonzero(context.field("tendon_actfrclimited", np.zeros(m.ntendon))).tolist():
         if sum(tendon == t for _, tendon in pulls) > 1:
-            context.lost("motion", "TENDON", t, "actuatorfrcrange with several actuators", effect)
+            context.lost("motion", "TENDON", t, "actuatorfrcrange with several actuators", effect, fix)
 
 
 def compensates(context: Context, j: int) -> bool:
     """Return whether gravity compensation counts as actuator force of a joint (``actuatorgravcomp``)."""
     below = context.carried(int(context.m.jnt_bodyid[j]))
     on = context.field("jnt_actgravcomp", np.zeros(context.m.njnt))[j]
-    return bool(on and np.any(context.m.body_gravcomp[below]) and not context.all_passive_off())
+    return bool(on and np.any(context.gravcomp()[below]))
 
 
 def driven(context: Context, a: int) -> tuple[set[int], int]:

@@ -62,7 +62,7 @@ def add_muscle(context: Context, a: int, joint: int, axis: int, offset: float, l
         label=label,
     )
     if m.actuator_forcelimited[a]:
-        context.lost("motion", "ACTUATOR", a, "a force range of a muscle", "no limit")
+        context.lost("motion", "ACTUATOR", a, "a force range of a muscle", "no limit", "limit its force")
     if m.actuator_actlimited[a] and not (m.actuator_actrange[a][0] <= 0.0 and m.actuator_actrange[a][1] >= 1.0):
-        context.lost("motion", "ACTUATOR", a, "an activation range of a muscle", "0 to 1")
+        context.lost("motion", "ACTUATOR", a, "an activation range of a muscle", "0 to 1", "give a ctrlrange")
     context.activations.append((at, label, 0.0, 1.0))

@@ -23,6 +23,7 @@ _JOINT, _PULLEY, _SITE, _SPHERE = 1, 2, 3, 4
 """Values of mjtWrap."""
 _Place = tuple[int, Transform]
 _DROPPED = "left out"
+_LINEAR = "use a linear one"
 _RGBA, _WIDTH = (0.5, 0.5, 0.5, 1.0), 0.003
 
 
@@ -32,13 +33,13 @@ def add_springs(context: Context) -> None:
     poly = context.field("dof_dampingpoly", np.zeros(m.nv))
     for j, at in context.coordinates.items():
         if not context.off("DAMPER") and np.any(poly[m.jnt_dofadr[j]]):
-            context.lost("motion", "JOINT", j, "damping that grows with the speed", "its constant part only")
+            context.lost("motion", "JOINT", j, "damping that grows with the speed", "its constant part only", _LINEAR)
         if context.off("SPRING"):
             continue
         if np.any(context.field("jnt_stiffnesspoly", np.zeros(m.njnt))[j]):
-            context.lost("motion", "JOINT", j, "stiffness that grows with the angle", "its constant part only")
+            context.lost("motion", "JOINT", j, "stiffness that grows with the angle", "its constant part only", _LINEAR)
         if np.any(context.field("jnt_springyield", np.zeros(m.njnt))[j]):
-            context.lost("motion", "JOINT", j, "spring that yields", "it does not yield")
+            context.lost("motion", "JOINT", j, "spring that yields", "it does not yield", _LINEAR)
         if m.jnt_stiffness[j] and m.jnt_type[j] not in (FREE, BALL):
             rest = float(m.qpos_spring[m.jnt_qposadr[j]])
             label = context.label("actuator", f"{context.joint_labels[j]}_spring")
@@ -49,12 +50,12 @@ def add_springs(context: Context) -> None:
 
 def add_gravity_compensation(context: Context) -> None:
     """Add forces for ``gravcomp`` if the MuJoCo bodies merged into one body have different values."""
-    m, gravity = context.m, context.builder.gravity
+    m, gravity, given = context.m, context.builder.gravity, context.gravcomp()
     for body, own in context.members.items():
         if context.builder.bodies[body].kinematic or gravity_share(context, own[0]) is not None:
             continue
         for b in own:
-            force = -float(m.body_gravcomp[b] * m.body_mass[b]) * gravity
+            force = -float(given[b] * m.body_mass[b]) * gravity
             if np.any(force):
                 point = vector(context.homes[b][1].apply(m.body_ipos[b]))
                 label = context.label("actuator", f"{context.name('BODY', b)}_gravcomp")
@@ -141,7 +142,8 @@ def _add_part(
     a, b = (vector(place.position) for _, place in ends)
     if len(bodies) == 1 or all(_still(context, body) for body in bodies):
         if len(bodies) > 1:
-            context.lost("motion", "TENDON", t, "a part between mocap bodies", "its length does not change")
+            effect, fix = "its length does not change", "use a body with joints"
+            context.lost("motion", "TENDON", t, "a part between mocap bodies", effect, fix)
         if wrap is None:
             return None, _distance(context, *ends)
         path = WrappedPath(before[0], (a[0], a[1], a[2]), last[0], (b[0], b[1], b[2]), wrap)
@@ -200,7 +202,7 @@ def _add_tendon(context: Context, t: int, terms: list[tuple[int, int, float]]) -
     )
     for name in ("stiffnesspoly", "dampingpoly", "springyield"):
         if np.any(context.field(f"tendon_{name}", np.zeros(m.ntendon))[t]):
-            context.lost("motion", "TENDON", t, f"{name} that is not linear", "its constant part only")
+            context.lost("motion", "TENDON", t, f"{name} that is not linear", "its constant part only", _LINEAR)
     stiffness = float(m.tendon_stiffness[t])
     if stiffness and not context.off("SPRING"):
         _add_spring(context, t, stiffness, f"{label}_spring", offset)

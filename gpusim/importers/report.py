@@ -81,7 +81,10 @@ class JointLimits(NamedTuple):
 
 
 class Mimic(NamedTuple):
-    """Rule ``position = multiplier * position_of_leader + offset`` of a joint that follows a leader."""
+    """Rule ``position = multiplier * position_of_leader + offset`` of a joint that follows a leader.
+
+    If the file has a polynomial rule, only its constant and linear part is here. The model has the whole polynomial.
+    """
 
     leader: str
     multiplier: float = 1.0

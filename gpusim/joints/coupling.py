@@ -44,21 +44,54 @@ def add_mimic(
     axis: int = 0,
     leader_axis: int = 0,
     label: str | None = None,
+    curve: Sequence[float] = (),
 ) -> int:
     """Make a joint follow a leader by ``q_joint = multiplier * q_leader + offset`` (URDF mimic).
+
+    With a curve (c2, c3, c4), the joint follows a polynomial: ``c2 q_leader^2 + c3 q_leader^3 + c4 q_leader^4`` is
+    added.
 
     Args:
         joint: the joint that follows.
         leader: the joint that leads.
-        multiplier: factor of the leading coordinate, not zero.
+        multiplier: factor of the leading coordinate, not zero. Zero is allowed with a curve.
         offset: offset of the following coordinate (rad or m).
         axis, leader_axis: index of the coordinate of each joint.
         label: unique name.
+        curve: coefficients (c2, c3, c4) of a polynomial, or empty. The leader is then no tendon and no wrapped rope.
 
     Returns:
         The coupling's index.
+
+    Raises:
+        ModelError: a joint or coordinate does not exist, a number breaks a rule, or the leader has no curve.
     """
+    if any(curve):
+        return _add_curve(self, (leader, leader_axis), (joint, axis), multiplier, offset, curve, label)
     return _couple(self, leader, leader_axis, joint, axis, "multiplier", multiplier, offset, label)
+
+
+def _add_curve(
+    builder: ModelBuilder,
+    leader: tuple[int, int],
+    follower: tuple[int, int],
+    multiplier: float,
+    offset: float,
+    curve: Sequence[float],
+    label: str | None,
+) -> int:
+    element = builder.element("coupling", label)
+    leader = builder.check_joint(element, "leader joint", *leader), leader[1]
+    follower = builder.check_joint(element, "joint", *follower), follower[1]
+    spec = builder.joints[leader[0]]
+    if "terms" in spec.params or "path" in spec.params or leader == follower:
+        rule = f"joint '{spec.label}' leads with a curve, but it is a tendon, a wrapped rope or the joint itself"
+        raise validate.fail(element, rule, "give a hinge or a slide as the leader")
+    numbers = validate.numbers(element, "curve", curve, 3).tolist()
+    linear = validate.number(element, "multiplier", multiplier)
+    terms = [(*leader, -linear), *checked_terms(builder, element, [(*follower, 1.0)])]
+    minus = (-numbers[0], -numbers[1], -numbers[2])
+    return builder.add_coupling(CouplingSpec(label or "", terms, validate.number(element, "offset", offset), minus))
 
 
 def _couple(

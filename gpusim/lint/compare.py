@@ -125,8 +125,9 @@ def _mujoco() -> ModuleType:
 
 
 def _bare(builder: ModelBuilder) -> ModelBuilder:
-    """Return the builder without limits, dry friction and actuators (except springs and forces)."""
+    """Return the builder without couplings, limits, dry friction and actuators (except springs and forces)."""
     bare = copy.copy(builder)
+    bare.couplings = []
     springs = [spec for spec in builder.actuators if spec.kind in ("spring", "torsion_spring", "force")]
     bare.actuators = springs
     bare.joints = copy.deepcopy(builder.joints)

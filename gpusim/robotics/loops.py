@@ -82,6 +82,10 @@ def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum,
 
     Couplings with joints of other trees are omitted.
     """
+    for spec in model.couplings:
+        if spec.curve:
+            rule, fix = "follows a curve, and a tree of joints has only linear couplings", "leave out the curve"
+            raise validate.fail(spec.element, rule, fix)
     inside = {node.joint for node in forest.nodes} | set(forest.closing)
     return [
         (coupled(model, scalars, tuple(spec.terms), spec.element), spec.offset)

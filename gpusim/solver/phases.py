@@ -109,7 +109,12 @@ _TABLE = (
         reads="element_value element_vectors midpoint orientation position rotation since_factor turn turn_angle twist",
         writes="bias element_bias",
     ),
-    Phase("bend_coupling", "couplings", reads="element_bias since_factor", writes="bias"),
+    Phase(
+        "bend_coupling",
+        "couplings",
+        reads="angle element_bias element_value orientation position rotation since_factor twist",
+        writes="bias",
+    ),
     Phase("next_rate", "axes", reads="bias jacobian twist", writes="rate_next"),
     Phase(
         "relinearize_term",

@@ -128,7 +128,8 @@ class _Maker:
         for place in places:
             joints.append(self.b.add_joint_revolute(-1, self.body(place, 1.0), place, **options))
         self.b.add_gear(joints[0], joints[1], ratio=float(self.rng.choice([-2.0, 0.5, 3.0])))
-        self.b.add_mimic(joints[2], joints[1], multiplier=float(self.rng.uniform(-1.5, 1.5)), offset=0.1)
+        multiplier = float(self.rng.uniform(-1.5, 1.5))
+        self.b.add_mimic(joints[2], joints[1], multiplier, offset=0.1, curve=(0.2, -0.05, 0.01))
         self.coordinates.append((joints[0], 0))
         self.turns.append(joints[2])
         self._axle(joints[2])
@@ -262,7 +263,14 @@ class _Maker:
     def pushes(self) -> None:
         rng, last = self.rng, len(self.poses) - 1
         for k, frame in enumerate(("world", "body")):
-            self.b.add_force(last, rng.normal(size=3) * 5, rng.normal(size=3) * 0.1, frame, label=f"f{k}")
+            self.b.add_force(
+                last,
+                rng.normal(size=3) * 5,
+                rng.normal(size=3) * 0.1,
+                frame,
+                label=f"f{k}",
+                torque=(0.3, -0.2, 0.1 * k),
+            )
             self.b.add_torque(int(rng.integers(0, last + 1)), rng.normal(size=3) * 0.5, frame, label=f"t{k}")
 
 

@@ -163,6 +163,62 @@ def test_mimic_pulls_a_start_that_does_not_fit_together(solver: str) -> None:
     assert sim.read("sim.kinetic_energy")[0] < 1e-12
 
 
+CURVE = (0.7, -0.4, 0.3)
+
+
+def _curved_slide(seconds: float, n: int = 4000) -> np.ndarray:
+    """Return x and x' of a slide of 1 kg along x, if z = p(x) of a follower of 2 kg falls, by Runge-Kutta steps.
+
+    (m1 + m2 p'^2) x'' = -m2 p' (p'' x'^2 + g).
+    """
+    p = np.polynomial.Polynomial((0.0, 0.5, *CURVE))
+
+    def rate(y: np.ndarray) -> np.ndarray:
+        slope, bend = p.deriv()(y[0]), p.deriv(2)(y[0])
+        return np.array([y[1], -2.0 * slope * (bend * y[1] ** 2 + G) / (1.0 + 2.0 * slope**2)])
+
+    y, h = np.array([0.0, 1.0]), seconds / n
+    for _ in range(n):
+        k1 = rate(y)
+        k2 = rate(y + 0.5 * h * k1)
+        k3 = rate(y + 0.5 * h * k2)
+        y = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + rate(y + h * k3))
+    return y
+
+
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("native", marks=pytest.mark.native)])
+@both_solvers
+def test_a_mimic_with_a_curve_is_second_order(solver: str, backend: str) -> None:
+    b = ModelBuilder(gravity=(0, 0, -G))
+    body = [ball_body(b, mass, 0.1, label=label) for mass, label in ((1.0, "lead"), (2.0, "follow"))]
+    lead = b.add_joint_prismatic(-1, body[0], axis=(1, 0, 0), label="lead")
+    follow = b.add_joint_prismatic(-1, body[1], axis=(0, 0, 1), label="follow")
+    b.add_mimic(follow, lead, 0.5, curve=CURVE, label="cam")
+    b.bodies[0].linear_velocity[:] = (1, 0, 0)
+    b.bodies[1].linear_velocity[:] = (0, 0, 0.5)
+    model = ModelBuilder.from_dict(b.to_dict()).finalize()
+    errors, expected = [], _curved_slide(0.2)
+    for dt in (4e-3, 2e-3):
+        config = gpusim.SolverConfig(dt=dt, joint_solver=solver, iterations=200)
+        sim = gpusim.Simulation(model, backend=backend, config=config)
+        sim.step(round(0.2 / dt))
+        x, z = (float(sim.read(f"joint.{name}.position")[0]) for name in ("lead", "follow"))
+        assert z == pytest.approx(0.5 * x + CURVE[0] * x**2 + CURVE[1] * x**3 + CURVE[2] * x**4, abs=1e-8)
+        errors.append(abs(x - expected[0]))
+    assert errors[0] < 1e-5 and errors[1] < 0.3 * errors[0] + 1e-8
+    with pytest.raises(gpusim.ModelError, match=naming("coupling 'cam' curve")):
+        gpusim.robotics.Tree(model)
+
+
+def test_curves_need_a_hinge_or_a_slide_that_leads() -> None:
+    b = ModelBuilder()
+    a, c = wheel(b, I_A, "a"), wheel(b, I_B, "b", y=1.0)
+    tendon = b.add_tendon([(a, 1.0)], label="t")
+    for leader, curve in ((tendon, CURVE), (c, CURVE), (a, (1.0, np.nan, 0.0)), (a, (1.0,))):
+        with pytest.raises(gpusim.ModelError, match=naming("coupling 'cam'")):
+            b.add_mimic(c, leader, curve=curve, label="cam")
+
+
 @both_solvers
 def test_rack_and_pinion(solver: str) -> None:
     """Closed form with x = R q: q = T t^2/(2 (I + m R^2))."""

@@ -272,6 +272,19 @@ def test_comparison_without_a_tree_coordinate_is_skipped(tmp_path: Path) -> None
     assert found.poses is None and found.skipped[0].startswith("poses, mass matrix and motion: joint 'tendon0'")
 
 
+@pytest.mark.parametrize("coupled", ['joint joint1="a" polycoef="0 1 0.2 0 0" joint2="b"', 'tendon tendon1="t"'])
+def test_poses_of_models_with_couplings_are_compared(coupled: str, tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    file = tmp_path / "coupled.xml"
+    arm = '<body><joint name="{0}"/><geom size="0.1" pos="0 1 0"/><site name="s{0}" pos="0 1 0"/></body>'
+    rope = '<tendon><spatial name="t"><site site="sa"/><site site="sb"/></spatial></tendon>'
+    bodies = f"<worldbody>{arm.format('a')}{arm.format('b')}</worldbody>"
+    file.write_text(f"<mujoco>{bodies}{rope}<equality><{coupled}/></equality></mujoco>")
+    found = compare_with_mujoco(file)
+    assert not found.failures and found.skipped == ["motion: the file has equality constraints"]
+    assert found.mass_matrix is not None and found.mass_matrix < 1e-12
+
+
 @pytest.mark.parametrize("what", ["poses", "mass matrix", "motion"])
 def test_differences_from_mujoco_are_found(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("mujoco")

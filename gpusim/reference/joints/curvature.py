@@ -223,4 +223,21 @@ def _rows(w: StepBuffers) -> None:
     w.bias[:, t.element_row_index] = w.element_bias[:, t.element_row]
     c = t.coupling
     if c.row.size:
-        w.bias[:, c.row] = c.mixed(w.element_bias).astype(w.real)
+        bias = c.mixed(w.element_bias, c.slopes(w.element_value))
+        if c.curved.any():
+            bias += _curve_bias(w)
+        w.bias[:, c.row] = bias.astype(w.real)
+
+
+def _curve_bias(w: StepBuffers) -> Array:
+    """Return the change of the polynomials p(x) over the step beyond p'(x) times the change of x, divided by h.
+
+    x changes at the rate r, curvature included: (p(x + h r) - p(x))/h - p'(x) r, which is free of cancellation here.
+    """
+    t, c = w.topology, w.topology.coupling
+    first = c.element[c.start[:-1]]
+    jacobian, ends = w.element_jacobian[:, first], (t.element_body_a[first], t.element_body_b[first])
+    rate = sum(np.sum(jacobian[:, :, side] * w.twist[:, body], axis=-1) for side, body in enumerate(ends))
+    r, x, k = (rate + w.element_bias[:, first]).astype(np.float64), w.element_value[:, first], c.curve.T
+    d = w.h * r
+    return np.asarray(r * d * (k[0] + x * (3.0 * k[1] + x * 6.0 * k[2]) + d * (k[1] + x * 4.0 * k[2] + d * k[2])))

@@ -75,9 +75,10 @@ def _rows(w: StepBuffers) -> None:
     c = t.coupling
     if c.row.size:
         flat[:, layout.coupling_rows.ravel()] = 0.0
+        factor = c.slopes(w.element_value)
         for terms in layout.coupling_rounds:
             for side in range(2):
-                share = c.factor[terms, None] * w.element_jacobian[:, c.element[terms], side]
+                share = factor[:, terms, None] * w.element_jacobian[:, c.element[terms], side]
                 flat[:, layout.coupling_rows[terms, side]] += share.astype(w.real)
 
 
@@ -115,7 +116,9 @@ def coupling_values(w: StepBuffers) -> Array:
     If an offset is NaN (gears and mimics), the function sets the offset so that the error at the current pose is zero.
     """
     c, offset = w.topology.coupling, w.state.arrays["coupling_offset"]
-    value = c.mixed(w.element_value)
+    value = c.mixed(w.element_value, c.factor[None])
+    if c.curved.any():
+        value += c.curve_values(w.element_value)
     unset = np.isnan(offset)
     offset[unset] = value[unset]
     return value - offset

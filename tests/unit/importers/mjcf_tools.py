@@ -48,4 +48,5 @@ def positions_after(
 
 
 def facts(report: Any, severity: str) -> str:
+    assert all(f.element and f.effect and f.fix for f in report.findings if f.severity == "motion"), report.findings
     return "\n".join(f.sentence for f in report.findings if f.severity == severity)

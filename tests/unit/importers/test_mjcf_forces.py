@@ -92,6 +92,8 @@ def test_passive_tendons_are_left_out_and_wrapping_ones_are_exact():
 
 EQUALITIES = {
     "joint": f"<joint joint1='a' joint2='b' polycoef='0.1 0.5 0 0 0' {STIFF}/>",
+    "polynomial": f"<joint joint1='a' joint2='b' polycoef='0.05 0.5 0.8 -0.6 0.4' {STIFF}/>",
+    "polynomial without a linear term": f"<joint joint1='a' joint2='b' polycoef='0 0 1 0 0' {STIFF}/>",
     "locked joint": f"<joint joint1='a' polycoef='0.0 0 0 0 0' {STIFF}/>",
     "connect": f"<connect body1='one' body2='three' anchor='0 0 0.2' {STIFF}/>",
     "weld": f"<weld body1='one' body2='three' {STIFF}/>",
@@ -176,7 +178,9 @@ def test_inactive_and_polynomial_constraints_are_reported():
     more = (
         "<equality><weld name='w' body1='one' active='false'/>"
         "<connect name='c' body1='one' anchor='0 0 0' active='false'/>"
-        "<joint name='p' joint1='a' joint2='b' polycoef='0 1 2 0 0'/></equality>"
+        "<tendon name='p' tendon1='s' tendon2='t' polycoef='0 1 2 0 0'/></equality>"
+        "<tendon><fixed name='s'><joint joint='a' coef='1'/></fixed><fixed name='t'><joint joint='b' coef='1'/></fixed>"
+        "</tendon>"
     )
     builder, report = load_mjcf(mjcf(ARM, more))
     assert "equality 'w': a weld that is not active; an open latch" in facts(report, "info")
@@ -185,8 +189,18 @@ def test_inactive_and_polynomial_constraints_are_reported():
     assert latches == {"w": True, "c": False}
     with pytest.raises(UnknownNameError, match=naming("constraint 'v' w")):
         load_mjcf(mjcf(ARM, more), switchable=["v"])
-    assert "equality 'p': a polynomial of two joints" in facts(report, "motion")
+    assert "equality 'p': a polynomial of two tendons" in facts(report, "motion")
     assert len(builder.couplings) == 1
+
+
+@pytest.mark.parametrize("active", ["true", "false"])
+@pytest.mark.parametrize("ends", ["body1='target'", "body1='target' body2='other'", "body1='one' body2='tip'"])
+def test_constraints_of_parts_that_cannot_move_are_left_out(ends, active):
+    still = "<body name='target' mocap='true'/><body name='other' mocap='true'/>"
+    arm = ARM.replace("<site name='sa'", "<body name='tip'/><site name='sa'")
+    builder, report = load_mjcf(mjcf(arm + still, f"<equality><weld name='e' {ends} active='{active}'/></equality>"))
+    assert builder.finalize() and report.exact
+    assert "equality 'e': it connects parts that cannot move relative to each other" in facts(report, "info")
 
 
 ACTUATORS = {
@@ -244,16 +258,15 @@ def test_actuators_without_names_do_not_take_the_names_of_others():
     assert [info.command for info in report.commands.values()] == ["actuator1", "actuator1_"]
 
 
-def test_a_site_motor_without_ctrl_gives_no_force():
+def test_a_force_and_a_torque_of_one_actuator_have_one_command():
     builder, report = load_mjcf(mjcf(ARM, "<actuator><motor name='u' site='sa' gear='0 0 9 0 2 0'/></actuator>"))
-    assert list(report.commands) == ["u", "u_torque"]
+    assert report.exact and list(report.commands) == ["u"] and len(builder.actuators) == 1
     sim = gpusim.Simulation(builder.finalize(), backend="native")
-    assert [float(np.ravel(sim.control[c])[0]) for c in ("u", "u_torque")] == [0.0, 0.0]
-
-
-def test_a_force_and_a_torque_of_one_actuator_are_reported():
-    _, report = load_mjcf(mjcf(ARM, "<actuator><motor name='u' site='sa' gear='0 0 9 0 2 0'/></actuator>"))
-    assert "actuator 'u': a force and a torque" in facts(report, "motion")
+    assert float(np.ravel(sim.control["u"])[0]) == 0.0
+    free = solid("<freejoint name='f'/>")
+    report = load_mjcf(mjcf(free, "<actuator><motor name='u' joint='f' gear='0 0 9 0 2 0'/></actuator>"))[1]
+    assert "actuator 'u': a force and a torque in different axes" in facts(report, "motion")
+    assert list(report.commands) == ["u", "u_torque"]
 
 
 WRENCHES = {
@@ -263,6 +276,13 @@ WRENCHES = {
     "torque on a ball joint": ("<joint type='ball' name='f' pos='0.1 1 0'/>", "joint='f' gear='0.3 0.1 0.2'"),
     "torque in the parent": ("<joint type='ball' name='f' pos='0.1 1 0'/>", "jointinparent='f' gear='0.3 0.1 0.2'"),
     "force on a site with a range": ("<freejoint/>", "site='s' gear='3 1 4 0 0 0' forcerange='-0.5 0.7'"),
+    "force and torque on a site": ("<freejoint/>", "site='s' gear='2 1 3 0.03 0.05 -0.04'"),
+    "site with a reference site": ("<freejoint/>", "site='s' refsite='ground' gear='1 0.5 1.5 0.03 0.05 -0.04'"),
+    "bias and a range": (
+        "<freejoint/>",
+        "site='s' gear='1 0 2 0 0 0.02' gainprm='0.5' biastype='affine' biasprm='0.4' forcerange='0 1'",
+    ),
+    "only a bias": ("<freejoint/>", "site='s' gear='1 0 2 0 0 0.02' gainprm='0' biastype='affine' biasprm='0.7'"),
     "range above zero": ("<freejoint/>", "site='s' gear='0 0 4 0 0 0' forcerange='0.5 0.7' ctrlrange='0 0.1'"),
 }
 
@@ -270,12 +290,31 @@ WRENCHES = {
 @pytest.mark.parametrize("name", WRENCHES)
 def test_wrenches_act_as_in_mujoco(name):
     joint, motor = WRENCHES[name]
+    tag = "general" if "bias" in motor else "motor"
     body = solid(f"{joint}<site name='s' pos='0.1 0.2 0' euler='10 50 0'/>")
     turned = body.replace("<body", "<body euler='20 30 40'")
-    text = mjcf(turned, f"<actuator><motor name='u' {motor}/></actuator>")
-    assert load_mjcf(text)[1].exact
-    ours, theirs = positions_after(text, 0.3, ctrl=[1.6], step=5e-5)
+    ground = "<site name='ground' pos='1 2 3' euler='40 10 -30'/>"
+    text = mjcf(turned + ground, f"<actuator><{tag} name='u' {motor}/></actuator>")
+    report = load_mjcf(text)[1]
+    assert report.exact
+    ctrl = [1.6] if report.commands else None
+    ours, theirs = positions_after(text, 0.3, ctrl=ctrl, step=5e-5)
     np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["site with a reference site", "torque in the parent"])
+def test_wrenches_along_axes_of_the_world_turn_with_xform(name):
+    joint, motor = WRENCHES[name]
+    site = "<site name='ground' euler='40 10 -30'/>"
+    body = solid(f"{joint}<site name='s' pos='0.1 0.2 0'/>")
+    text = mjcf(body + site, f"<actuator><motor name='u' {motor}/></actuator>", "gravity='0 0 0'")
+    turn, ends = gpusim.Transform.from_axis_angle((1, 2, 3), (1, 2, -1), 0.8), []
+    for xform in (turn, None):
+        sim = gpusim.Simulation(load_mjcf(text, xform=xform)[0].finalize(), backend="native")
+        sim.control["u"] = 1.0
+        sim.step(200)
+        ends.append(np.ravel(sim.read("body.body.position")))
+    np.testing.assert_allclose(ends[0], turn.apply(ends[1]), atol=1e-9)
 
 
 @pytest.mark.parametrize("bias", ["0 -20 -1", "2 0 0", "0 0 -1"])
@@ -299,6 +338,7 @@ def test_commands_without_gain_have_no_effect(bias):
         ("<damper name='u' joint='a' kv='3' ctrlrange='0 1'/>", "a gain that depends on the velocity"),
         ("<general name='u' joint='a' gaintype='affine' gainprm='1 2 0'/>", "a gain that depends on the length"),
         ("<general name='u' joint='a' dyntype='muscle' dynprm='1 1'/>", "activation dynamics 'muscle'"),
+        ("<motor name='u' site='sa' refsite='sb'/>", "a reference site on a body that moves"),
         ("<adhesion name='u' body='one' ctrlrange='0 1'/>", "adhesion"),
         ("<general name='u' joint='a' biastype='affine' biasprm='0 3 0'/>", "a negative stiffness"),
     ],

@@ -56,6 +56,10 @@ CASES = {
         hinge() + "<body name='w' pos='0.1 0 0' euler='20 30 40'><geom size='0.1' mass='0.7'/></body>"
         + "<body name='massless' pos='0 0.1 0'>" + solid(hinge("h2", "0 1 0"), name="b") + "</body>"
     ),
+    "gravity compensation below zero, which MuJoCo ignores": solid(hinge()).replace("<body", "<body gravcomp='-0.6'"),
+    "gravity compensation below and above zero": solid(
+        hinge() + solid(hinge("h2"), name="tip").replace("<body", "<body gravcomp='0.3'")
+    ).replace("<body name='body'", "<body name='body' gravcomp='-0.6'"),
     "gravity compensation": solid(hinge()).replace("<body name='body'", "<body name='body' gravcomp='0.6'"),
 }  # fmt: skip
 
