@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
 
 from gpusim.errors import ModelError
 from gpusim.transform import Transform
-from gpusim.typing import Array
+from gpusim.typing import Array, Index
 
 GREATEST_RATIO = 1e9
 """Maximum gear ratio. Larger ratios cause round-off."""
@@ -77,6 +78,22 @@ def count(element: str, name: str, value: Any) -> int:
     """Return a whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise fail(element, f"{name} = {value!r} must be a whole number of at least 1", "give 1 or more")
+    return int(value)
+
+
+def index_space(element: str, name: str, index: Any, space: str, hint: str) -> None:
+    """Raise a ModelError if ``index`` is the index of an element of another kind than ``space``."""
+    if isinstance(index, Index) and index.space != space:
+        article = "an" if index.space[0] in "aeiou" else "a"
+        raise fail(element, f"{name} = {index} is the index of {article} {index.space}, not of a {space}", hint)
+
+
+def index(element: str, name: str, value: Any, elements: Sized, space: str, method: str) -> int:
+    """Return the index of one of ``elements``, which the builder method ``method`` added."""
+    hint, count = f"give what {method} returned", len(elements)
+    index_space(element, name, value, space, hint)
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < count:
+        raise fail(element, f"{name} = {value!r} is unknown: there are {count} {space}s", hint)
     return int(value)
 
 

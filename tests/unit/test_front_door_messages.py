@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, UnknownNameError
@@ -63,3 +66,30 @@ def test_a_parameter_is_written_for_one_actuator_in_some_worlds() -> None:
     sim.write("servo.right.stiffness", [5.0, 6.0], world=[0, 2])
     assert sim.read("servo.right.stiffness").tolist() == [5.0, 1.0, 6.0]
     assert sim.read("servo.left.stiffness").tolist() == [1.0] * 3
+
+
+WRONG_KINDS: dict[str, tuple[Callable[[ModelBuilder], Any], str]] = {
+    "body for a joint": (lambda b: b.add_servo(b.add_body(1.0, (1, 1, 1)), stiffness=1.0), "joint = 4 body"),
+    "joint for a body": (lambda b: b.add_shape_sphere(b.add_joint_free(-1, 0), 0.1), "body = 4 joint"),
+    "actuator for a joint": (lambda b: b.add_force_sensor(b.add_joint_force(0)), "joint = 2 actuator"),
+    "body for a site": (lambda b: b.add_ray_sensor(b.add_body(1.0, (1, 1, 1))), "site = 4 body"),
+    "body for a shape": (lambda b: b.add_collision_pair(b.add_body(1.0, (1, 1, 1)), 0), "shape_a = 4 body"),
+    "body in a tendon": (lambda b: b.add_tendon([(b.add_body(1.0, (1, 1, 1)), 1.0)]), "joint = 4 body"),
+    "site for a joint's solver": (lambda b: b.set_joint_solver([b.add_site(0)], "direct"), "joint = 0 site"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG_KINDS)
+def test_an_index_of_another_kind_is_an_error(what: str) -> None:
+    """Although an element of the right kind has this number."""
+    call, words = WRONG_KINDS[what]
+    b = three_hips()
+    b.add_joint_revolute(-1, ball_body(b))
+    with pytest.raises(ModelError, match=naming(words)):
+        call(b)
+
+
+def test_indices_of_numpy_and_plain_numbers_are_accepted() -> None:
+    b = three_hips()
+    assert b.add_force_sensor(cast(int, np.int64(1))) == 0 and b.add_servo(2, stiffness=1.0) == 2
+    assert copy.deepcopy(b.add_site(0)) == pickle.loads(pickle.dumps(b.add_site(0))) - 1 == 0
