@@ -28,11 +28,12 @@ from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec, PoseSpec
 from gpusim.errors import GpusimError, ModelError
 from gpusim.model.model import Model
+from gpusim.renamed import FixedNames
 from gpusim.transform import Transform
 from gpusim.typing import Array, Index, Vector
 
 
-class ModelBuilder(BuilderMethods, DictFormat, Elements):
+class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
     """Collector of the bodies, joints, actuators and shapes of one world. :meth:`finalize` makes a :class:`Model`.
 
     Args:
@@ -45,6 +46,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         self.group_rules: GroupRules = {}
         spaces = "body joint coupling actuator shape visual site sensor pose camera light".split()
         self._labels: dict[str, dict[str, int]] = {space: {} for space in spaces}
+        self._complete = True
 
     element_word: ClassVar[str] = "shape"
     """Name of a shape in error messages."""

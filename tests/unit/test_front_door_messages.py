@@ -93,3 +93,28 @@ def test_indices_of_numpy_and_plain_numbers_are_accepted() -> None:
     b = three_hips()
     assert b.add_force_sensor(cast(int, np.int64(1))) == 0 and b.add_servo(2, stiffness=1.0) == 2
     assert copy.deepcopy(b.add_site(0)) == pickle.loads(pickle.dumps(b.add_site(0))) - 1 == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("tme", "'tme' 'time'"), ("control", "'control' sim.control[label] = value"), ("num_worlds", "'num_worlds'")],
+)
+def test_a_simulation_gets_no_new_attributes(name: str, words: str) -> None:
+    """A typo would have no effect, and ``sim.control = {...}`` would drop the commands."""
+    sim = Simulation(three_hips().finalize(), backend="numpy")
+    with pytest.raises(AttributeError, match=naming(words)):
+        setattr(sim, name, {"left": 1.0})
+
+
+def test_a_builder_gets_no_new_attributes() -> None:
+    b = copy.deepcopy(three_hips())
+    with pytest.raises(AttributeError, match=naming("'gravty' 'gravity'")):
+        b.gravty = (0, 0, 0)  # type: ignore[attr-defined]
+    b.gravity = np.zeros(3)
+
+    class Own(ModelBuilder):
+        """Subclasses in other packages may have attributes."""
+
+    own: Any = Own()
+    own.note = "mine"
+    assert own.note == "mine"
