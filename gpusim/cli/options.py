@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from os.path import isfile  # returns False also for invalid file names
+from os.path import isdir, isfile  # return False also for invalid file names
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from gpusim.cli.target_files import MODEL, XACRO, is_module, kind_of, split
 from gpusim.output_files import check_output_file
 from gpusim.recording.formats.writers import WRITERS, suffix_of
 from gpusim.recording.plots import check_plot_file
+from gpusim.scene import scene_modules
 
 _MOST_STEPS = 1e15
 LARGEST_PICTURE = 8192
@@ -85,6 +86,8 @@ class RunOptions:
                 f"give a scene of 'gpusim list', {_FILES}, "
                 f"or, to be viewed or rendered, a recording that ends in {_RECORDINGS}"
             )
+        if isdir(self.target) and self.target not in scene_modules():
+            raise OptionError(f"SCENE|FILE {self.target!r} is a folder; give a file in it, or a scene of 'gpusim list'")
         return None
 
     def start_pose(self) -> str | None:

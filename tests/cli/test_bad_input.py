@@ -28,6 +28,10 @@ BAD_LINES = [
     ("run {tmp}/none.urdf", "none.urdf"),
     ("run {tmp}/robot.xml", "robot.xml does not exist"),
     ("run robots/arm", "robots/arm .urdf"),
+    ("run .", "'.' folder"),
+    ("check ..", "'..' folder"),
+    (f"render {SCENE} --out x.png --fps 60", "--fps films"),
+    (f"view {SCENE} --port 8081", "--port --web"),
     ("run {tmp}", ".urdf"),
     # --set
     (f"run {SCENE} --set masss1=2", "masss1 mass1"),
