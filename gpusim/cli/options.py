@@ -12,7 +12,7 @@ from typing import Any
 
 from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.target_files import MODEL, XACRO, is_module, kind_of, split
-from gpusim.output_files import check_output_file
+from gpusim.output_files import check_apart, check_output_file
 from gpusim.recording.formats.writers import WRITERS, suffix_of
 from gpusim.recording.plots import check_plot_file
 from gpusim.scene import scene_modules
@@ -153,6 +153,10 @@ def check(options: RunOptions) -> None:
         check_plot_file(options.plot, "--plot")
     if options.save is not None:
         check_output_file(options.save, (".npz",), "--save")
+    written = {"--out": options.out, "--plot": options.plot}
+    read = {"--replay": options.replay, "--policy": options.policy}
+    check_apart(written | {"--save": options.save} | read)
+    check_apart(written | {"--resume": options.resume})
     _check_resume(options)
 
 

@@ -66,7 +66,7 @@ def _terms(model: Model, joints: list[int]) -> list[list[tuple[int, float]]]:
 
 
 def _factor_within(inner: dict[Any, float], outer: dict[Any, float]) -> float:
-    """Return the factor of the tendon ``inner`` in the tendon ``outer``, which has further terms. 0: it is not in it."""
+    """Return the factor of the tendon ``inner`` in the tendon ``outer``. 0: ``outer`` does not contain it."""
     ratios = [outer.get(key, 0.0) / factor for key, factor in inner.items()]
     return ratios[0] if len(outer) > len(inner) and max(ratios) - min(ratios) <= 1e-12 * abs(ratios[0]) else 0.0
 
