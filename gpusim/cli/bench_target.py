@@ -52,7 +52,7 @@ def is_target(names: Sequence[str]) -> bool:
     names = list(dict.fromkeys(names))
     targets = [n for n in names if n not in WORKLOADS and (kind_of(n) is not None or n in scene_modules())]
     if targets and len(names) > 1:
-        raise OptionError(f"bench measures one scene or file at a time, got {', '.join(names)}; give {targets[0]} alone")
+        raise OptionError(f"bench measures one scene or file, got {', '.join(names)}; give {targets[0]} alone")
     return bool(targets)
 
 
