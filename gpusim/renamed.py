@@ -163,17 +163,20 @@ class NamesMoved:
 
 
 def checks_old_names(function: F) -> F:
-    """Decorate a function: for an old argument name, it raises a TypeError with the new name."""
+    """Decorate a function: for an unknown argument, it raises a TypeError with the new or the nearest name."""
     parameters = inspect.signature(function).parameters
-    if not set(RENAMED.values()) & parameters.keys():
-        return function
+    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
 
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        for name in kwargs:
-            if name not in parameters and (new := new_name(name, parameters)):
-                owner = function.__qualname__.removesuffix(".__init__")
+        for name in kwargs.keys() - parameters.keys():
+            owner, known = function.__qualname__.removesuffix(".__init__"), [p for p in parameters if p != "self"]
+            if new := new_name(name, parameters):
                 raise TypeError(f"{owner}: the argument {name!r} is {new!r} since version 0.2")
+            if not takes_any:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+                raise TypeError(f"{owner}: unknown argument {name!r}; {hint}")
         return function(*args, **kwargs)
 
     return cast(F, checked)

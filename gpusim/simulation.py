@@ -23,7 +23,7 @@ from gpusim.errors import ModelError, UnknownNameError, callers_level, unknown_n
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.contacts.contact_report import Contacts, sweep_residuals
-from gpusim.renamed import FixedNames, NamesMoved
+from gpusim.renamed import FixedNames, NamesMoved, checks_old_names
 from gpusim.signals import assembling
 from gpusim.signals.checkpoints import Checkpoints
 from gpusim.signals.control_map import ControlMap
@@ -77,6 +77,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
 
     _constant = {"control": "write sim.control[label] = value", "num_worlds": "make a new Simulation"}
 
+    @checks_old_names
     def __init__(
         self,
         model: Model | Sequence[Model],
@@ -183,10 +184,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise validate.fail("Simulation.step", f"n = {n!r} must be a whole number of at least 0", "give 0 or more")
         n, size = int(n), self.config.dt if dt is None else validate.positive("Simulation.step", "dt", dt)
-        if not self.runtime.samplers:
-            self._advance(n, size)
-            return
-        for count in pieces(self.runtime.samplers, n, size):
+        for count in pieces(self.runtime.samplers, n, size) if self.runtime.samplers else (n,):
             self._advance(count, size)
 
     def _advance(self, n: int, size: float) -> None:

@@ -28,7 +28,7 @@ from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec, PoseSpec
 from gpusim.errors import GpusimError, ModelError
 from gpusim.model.model import Model
-from gpusim.renamed import FixedNames
+from gpusim.renamed import FixedNames, checks_old_names
 from gpusim.transform import Transform
 from gpusim.typing import Array, Index, Vector
 
@@ -51,6 +51,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
     element_word: ClassVar[str] = "shape"
     """Name of a shape in error messages."""
 
+    @checks_old_names
     def add_body(
         self,
         mass: float | None = None,

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, UnknownNameError
+from gpusim import Material, ModelBuilder, ModelError, Simulation, SolverConfig, UnknownNameError
 from tests.message_snapshot import naming
 
 from .helpers import ball_body
@@ -66,6 +66,22 @@ def test_a_parameter_is_written_for_one_actuator_in_some_worlds() -> None:
     sim.write("servo.right.stiffness", [5.0, 6.0], world=[0, 2])
     assert sim.read("servo.right.stiffness").tolist() == [5.0, 1.0, 6.0]
     assert sim.read("servo.left.stiffness").tolist() == [1.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: ModelBuilder().add_servo(0, mod="velocity"), "add_servo 'mod' 'mode'"),
+        (lambda: ModelBuilder().add_servo(0, kp=1.0), "add_servo 'kp' stiffness"),
+        (lambda: ModelBuilder().add_body(mas=1.0), "add_body 'mas' 'mass'"),
+        (lambda: SolverConfig(timestep=1.0), "SolverConfig 'timestep' dt"),
+        (lambda: Material(mu=1.0), "Material 'mu' friction"),
+        (lambda: Simulation(three_hips().finalize(), world=3), "Simulation 'world' num_worlds"),
+    ],
+)
+def test_an_unknown_argument_gets_the_known_ones(call: Callable[[], Any], words: str) -> None:
+    with pytest.raises(TypeError, match=naming(words)):
+        call()
 
 
 WRONG_KINDS: dict[str, tuple[Callable[[ModelBuilder], Any], str]] = {
