@@ -25,6 +25,7 @@ ROUND_OFF = 1e-6
 """Moments of inertia below this value are round-off or wrong, relative to an osmium ball of the same mass."""
 UNUSABLE = 1e-9
 """Below this value, joints come apart because of round-off. Same unit as ROUND_OFF."""
+_SI_UNITS = ("m", "kg", "s", "rad", "N", "Nm", "Pa", "W", "J")
 
 
 def fail(element: str, rule: str, hint: str) -> ModelError:
@@ -39,8 +40,15 @@ def shortened(text: str) -> str:
 
 def _number_fix(name: str, value: Any) -> str:
     """Return the fix for a value that is not a number, such as text with a unit."""
-    start = re.match(r"\s*([-+]?[\d.]+(?:e[-+]?\d+)?)", value) if isinstance(value, str) else None
-    return f"give {start.group(1)} without unit and quotes, in SI units" if start else f"give a number for {name}"
+    start = re.match(r"\s*([-+]?[\d.]+(?:e[-+]?\d+)?)\s*(.*)", value) if isinstance(value, str) else None
+    if start is None:
+        return f"give a number for {name}"
+    if re.match(r",\d", start.group(2)):
+        return f"write a decimal point, {start.group(1)}.{start.group(2)[1:]:.20}"
+    if unit := re.search(r"[^\W\d_]+|[°%]", start.group(2)):
+        if unit.group() not in _SI_UNITS:
+            return f"convert {start.group(2)!r:.20} to SI units (m, kg, s, rad, N, Pa), and give the number alone"
+    return f"give {start.group(1)} without unit and quotes, in SI units"
 
 
 def number(element: str, name: str, value: Any, *, infinite: bool = False) -> float:

@@ -84,6 +84,22 @@ def test_an_unknown_argument_gets_the_known_ones(call: Callable[[], Any], words:
         call()
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("5.5 kg", "5.5 without unit"),
+        ("'0.3'", "mass"),
+        ("90 deg", "convert 'deg' SI"),
+        ("20mm", "convert 'mm' SI"),
+        ("1,5", "decimal point 1.5"),
+    ],
+)
+def test_a_unit_is_not_dropped_from_a_number(given: str, words: str) -> None:
+    """The hint "give 90" would be wrong for 90 degrees."""
+    with pytest.raises(ModelError, match=naming(words)):
+        ModelBuilder().add_body(given, (1, 1, 1))  # type: ignore[arg-type]
+
+
 WRONG_KINDS: dict[str, tuple[Callable[[ModelBuilder], Any], str]] = {
     "body for a joint": (lambda b: b.add_servo(b.add_body(1.0, (1, 1, 1)), stiffness=1.0), "joint = 4 body"),
     "joint for a body": (lambda b: b.add_shape_sphere(b.add_joint_free(-1, 0), 0.1), "body = 4 joint"),
