@@ -34,7 +34,7 @@ def fail(element: str, rule: str, hint: str) -> ModelError:
 
 
 def shortened(text: str) -> str:
-    """Return a user's text in quotes for an error message. Shorten texts of more than 80 characters."""
+    """Return a user's text in quotes for an error message."""
     return repr(text) if len(text) <= 80 else f"{text[:60]!r}... ({len(text)} letters)"
 
 
@@ -52,7 +52,7 @@ def _number_fix(name: str, value: Any) -> str:
 
 
 def number(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
-    """Return the value as a float. NaN is an error. Infinity is an error without ``infinite``."""
+    """Return the value as a float. NaN is an error."""
     try:
         if isinstance(value, str | bytes | bool):
             raise TypeError
@@ -128,7 +128,7 @@ def transform(element: str, name: str, value: Any) -> None:
 
 
 def numbers(element: str, name: str, value: Any, count: int, *, infinite: bool = False) -> Array:
-    """Return ``count`` numbers as a float64 array. NaN is an error. Infinity is an error without ``infinite``."""
+    """Return ``count`` numbers as a float64 array. NaN is an error."""
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError):
