@@ -109,7 +109,7 @@ def _literal(value: Any) -> str:
 
 def _modules(function: Callable[..., Any]) -> dict[str, str]:
     """Return the module of each name in a function's annotations: its own, or those that its file imports from."""
-    nodes = list(ast.walk(ast.parse(Path(inspect.getfile(function)).read_text(encoding="utf-8"))))
+    nodes = list(ast.walk(ast.parse(Path(inspect.getfile(inspect.unwrap(function))).read_text(encoding="utf-8"))))
     source = {node.name: function.__module__ for node in nodes if isinstance(node, ast.ClassDef)}
     source |= {
         alias.name: node.module

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -55,6 +55,21 @@ def check_output_file(path: str | os.PathLike[str], suffixes: Sequence[str], nam
         reason = getattr(error, "strerror", None) or error
         raise ModelError(f"{name}: the folder {str(folder)!r} is not writable ({reason}); name another one") from error
     return file
+
+
+def check_apart(files: Mapping[str, str | os.PathLike[str] | None]) -> None:
+    """Check that no two of the files are the same file, because writing one would destroy the other.
+
+    Args:
+        files: paths by name in errors, such as the command-line option. None: not given.
+
+    Raises:
+        ModelError: two names have the same file.
+    """
+    names: dict[str, str] = {}
+    for name, path in files.items():
+        if path is not None and (first := names.setdefault(os.path.realpath(path), name)) != name:
+            raise ModelError(f"{first} and {name} are the same file, {str(path)!r}; give another name")
 
 
 def _check_place(file: Path, folder: Path, name: str) -> None:

@@ -5,10 +5,11 @@ docs/reference/renamed.md lists all names.
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -127,6 +128,28 @@ class OldModules:
             raise ModuleNotFoundError(f"No module named {name!r}; it is {MOVED[name]!r} since version 0.2")
 
 
+class FixedNames:
+    """Base class of objects that get no new attributes after ``__init__``. A misspelled attribute is an error."""
+
+    _constant: ClassVar[Mapping[str, str]] = {}
+    """Attributes that cannot be set after ``__init__``, and what to do instead."""
+
+    if not TYPE_CHECKING:
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            """Raise an AttributeError for an unknown name. Subclasses in other packages may add attributes."""
+            if "_complete" in self.__dict__ and not name.startswith("_"):
+                owner = f"{type(self).__name__!r} object"
+                if name in self._constant:
+                    raise AttributeError(f"{owner}: {name!r} cannot be set; {self._constant[name]}")
+                known = self.__dict__.keys() | set(dir(type(self)))
+                if name not in known and type(self).__module__.startswith("gpusim."):
+                    near = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], n=1)
+                    hint = f"; did you mean {near[0]!r}?" if near else ""
+                    raise AttributeError(f"{owner} has no attribute {name!r}{hint}")
+            super().__setattr__(name, value)
+
+
 class NamesMoved:
     """Base class of classes with renamed methods."""
 
@@ -140,17 +163,20 @@ class NamesMoved:
 
 
 def checks_old_names(function: F) -> F:
-    """Decorate a function: for an old argument name, it raises a TypeError with the new name."""
+    """Decorate a function: for an unknown argument, it raises a TypeError with the new or the nearest name."""
     parameters = inspect.signature(function).parameters
-    if not set(RENAMED.values()) & parameters.keys():
-        return function
+    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
 
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        for name in kwargs:
-            if name not in parameters and (new := new_name(name, parameters)):
-                owner = function.__qualname__.removesuffix(".__init__")
+        for name in kwargs.keys() - parameters.keys():
+            owner, known = function.__qualname__.removesuffix(".__init__"), [p for p in parameters if p != "self"]
+            if new := new_name(name, parameters):
                 raise TypeError(f"{owner}: the argument {name!r} is {new!r} since version 0.2")
+            if not takes_any:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+                raise TypeError(f"{owner}: unknown argument {name!r}; {hint}")
         return function(*args, **kwargs)
 
     return cast(F, checked)

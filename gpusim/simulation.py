@@ -23,7 +23,7 @@ from gpusim.errors import ModelError, UnknownNameError, callers_level, unknown_n
 from gpusim.model.model import Model
 from gpusim.model.state import State
 from gpusim.reference.contacts.contact_report import Contacts, sweep_residuals
-from gpusim.renamed import NamesMoved
+from gpusim.renamed import FixedNames, NamesMoved, checks_old_names
 from gpusim.signals import assembling
 from gpusim.signals.checkpoints import Checkpoints
 from gpusim.signals.control_map import ControlMap
@@ -46,7 +46,7 @@ from gpusim.typing import Array
 DTYPES = {"float32": np.float32, "float64": np.float64}
 
 
-class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
+class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
     """A simulation of a model in ``num_worlds`` worlds.
 
     Args:
@@ -75,6 +75,9 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         UnknownNameError: unknown backend or dtype.
     """
 
+    _constant = {"control": "write sim.control[label] = value", "num_worlds": "make a new Simulation"}
+
+    @checks_old_names
     def __init__(
         self,
         model: Model | Sequence[Model],
@@ -91,8 +94,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
     ) -> None:
         models = checked_models(model, num_worlds, config)
         model, count = models[0], len(models) if len(models) > 1 else models[0].num_worlds
-        options: dict[str, Any] = {"launch": launch, "threads": threads, "device": device}
-        options |= {"fast": fast, "specialize": specialize}
+        options: dict[str, Any] = dict(launch=launch, threads=threads, device=device, fast=fast, specialize=specialize)
         check_options(options)
         if not isinstance(dtype, str) or dtype not in DTYPES:
             raise unknown_name("dtype", str(dtype), DTYPES)
@@ -121,13 +123,12 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         )  # fmt: skip
         # Parts of the simulation hold a weak reference, so that its memory is freed with the last reference.
         part: Runtime = weakref.proxy(self.runtime)
-        self._part = part
-        self.control = ControlMap(part)
-        self._override = Override(part)
-        self._programs = ProgramLoop(part)
+        self._part, self.control = part, ControlMap(part)
+        self._override, self._programs = Override(part), ProgramLoop(part)
         self.runtime.watch(start_programs(part))
         if len(models) > 1:
             merge_models(self.runtime, models, DTYPES[dtype])
+        self._complete = True
 
     def _first_backend(self, asked: str, model: Model, state: State, parameters: dict[str, Array]) -> Backend:
         """Return the chosen backend."""
@@ -183,10 +184,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise validate.fail("Simulation.step", f"n = {n!r} must be a whole number of at least 0", "give 0 or more")
         n, size = int(n), self.config.dt if dt is None else validate.positive("Simulation.step", "dt", dt)
-        if not self.runtime.samplers:
-            self._advance(n, size)
-            return
-        for count in pieces(self.runtime.samplers, n, size):
+        for count in pieces(self.runtime.samplers, n, size) if self.runtime.samplers else (n,):
             self._advance(count, size)
 
     def _advance(self, n: int, size: float) -> None:

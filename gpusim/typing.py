@@ -12,3 +12,23 @@ Array = npt.NDArray[Any]
 Real = npt.NDArray[np.floating[Any]]
 Vector = Sequence[float] | npt.NDArray[Any]
 """Three numbers, unless a docstring specifies another length."""
+
+
+class Index(int):
+    """Index of an element of a builder: an ``int`` that knows the kind of the element.
+
+    Args:
+        value: the index.
+        space: kind of element, such as "body" or "joint".
+    """
+
+    space: str
+
+    def __new__(cls, value: int, space: str) -> Index:
+        """Return the index ``value`` of an element of the kind ``space``."""
+        index = super().__new__(cls, value)
+        index.space = space
+        return index
+
+    def __reduce__(self) -> Any:
+        return Index, (int(self), self.space)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
 
 from gpusim.errors import ModelError
 from gpusim.transform import Transform
-from gpusim.typing import Array
+from gpusim.typing import Array, Index
 
 GREATEST_RATIO = 1e9
 """Maximum gear ratio. Larger ratios cause round-off."""
@@ -24,6 +25,7 @@ ROUND_OFF = 1e-6
 """Moments of inertia below this value are round-off or wrong, relative to an osmium ball of the same mass."""
 UNUSABLE = 1e-9
 """Below this value, joints come apart because of round-off. Same unit as ROUND_OFF."""
+_SI_UNITS = ("m", "kg", "s", "rad", "N", "Nm", "Pa", "W", "J")
 
 
 def fail(element: str, rule: str, hint: str) -> ModelError:
@@ -38,8 +40,15 @@ def shortened(text: str) -> str:
 
 def _number_fix(name: str, value: Any) -> str:
     """Return the fix for a value that is not a number, such as text with a unit."""
-    start = re.match(r"\s*([-+]?[\d.]+(?:e[-+]?\d+)?)", value) if isinstance(value, str) else None
-    return f"give {start.group(1)} without unit and quotes, in SI units" if start else f"give a number for {name}"
+    start = re.match(r"\s*([-+]?[\d.]+(?:e[-+]?\d+)?)\s*(.*)", value) if isinstance(value, str) else None
+    if start is None:
+        return f"give a number for {name}"
+    if re.match(r",\d", start.group(2)):
+        return f"write a decimal point, {start.group(1)}.{start.group(2)[1:]:.20}"
+    if unit := re.search(r"[^\W\d_]+|[°%]", start.group(2)):
+        if unit.group() not in _SI_UNITS:
+            return f"convert {start.group(2)!r:.20} to SI units (m, kg, s, rad, N, Pa), and give the number alone"
+    return f"give {start.group(1)} without unit and quotes, in SI units"
 
 
 def number(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
@@ -77,6 +86,22 @@ def count(element: str, name: str, value: Any) -> int:
     """Return a whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise fail(element, f"{name} = {value!r} must be a whole number of at least 1", "give 1 or more")
+    return int(value)
+
+
+def index_space(element: str, name: str, index: Any, space: str, hint: str) -> None:
+    """Raise a ModelError if ``index`` is the index of an element of another kind than ``space``."""
+    if isinstance(index, Index) and index.space != space:
+        article = "an" if index.space[0] in "aeiou" else "a"
+        raise fail(element, f"{name} = {index} is the index of {article} {index.space}, not of a {space}", hint)
+
+
+def index(element: str, name: str, value: Any, elements: Sized, space: str, method: str) -> int:
+    """Return the index of one of ``elements``, which the builder method ``method`` added."""
+    hint, count = f"give what {method} returned", len(elements)
+    index_space(element, name, value, space, hint)
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < count:
+        raise fail(element, f"{name} = {value!r} is unknown: there are {count} {space}s", hint)
     return int(value)
 
 

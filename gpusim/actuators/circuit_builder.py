@@ -40,12 +40,12 @@ class HydraulicCircuit:
         self._tank_pressure = validate.not_negative(element, "tank_pressure", tank_pressure)
         vapor = validate.not_negative(element, "vapor_pressure", vapor)
         validate.up_to(element, "vapor_pressure", vapor, "tank_pressure", self._tank_pressure, "Pa")
-        self.index = builder.add_actuator("oil_circuit", label, {"consumers": [], "vapor_pressure": vapor})
+        self.index = int(builder.add_actuator("oil_circuit", label, {"consumers": [], "vapor_pressure": vapor}))
         self._spec = builder.actuators[self.index]
         self.tank = self.add_node(pressure=tank_pressure, fixed=True, label=f"{self._spec.label}_tank")
 
     def _add(self, kind: str, label: str | None, params: Mapping[str, Any]) -> int:
-        return self._builder.add_actuator(kind, label, {"circuit": self.index, **params})
+        return int(self._builder.add_actuator(kind, label, {"circuit": self.index, **params}))
 
     def _node(self, element: str, name: str, index: Any) -> int:
         """Return ``index`` if it is a node of this circuit."""

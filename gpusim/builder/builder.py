@@ -28,11 +28,12 @@ from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import WORLD, ActuatorSpec, BodySpec, CouplingSpec, JointSpec, PoseSpec
 from gpusim.errors import GpusimError, ModelError
 from gpusim.model.model import Model
+from gpusim.renamed import FixedNames, checks_old_names
 from gpusim.transform import Transform
-from gpusim.typing import Array, Vector
+from gpusim.typing import Array, Index, Vector
 
 
-class ModelBuilder(BuilderMethods, DictFormat, Elements):
+class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
     """Collector of the bodies, joints, actuators and shapes of one world. :meth:`finalize` makes a :class:`Model`.
 
     Args:
@@ -45,10 +46,12 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         self.group_rules: GroupRules = {}
         spaces = "body joint coupling actuator shape visual site sensor pose camera light".split()
         self._labels: dict[str, dict[str, int]] = {space: {} for space in spaces}
+        self._complete = True
 
     element_word: ClassVar[str] = "shape"
     """Name of a shape in error messages."""
 
+    @checks_old_names
     def add_body(
         self,
         mass: float | None = None,
@@ -107,7 +110,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
             )
         )
         self._labels["body"][name] = len(self.bodies) - 1
-        return len(self.bodies) - 1
+        return Index(len(self.bodies) - 1, "body")
 
     def add_joint(
         self,
@@ -143,8 +146,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         """
         name = self._new_label("joint", label, len(self.joints))
         element = f"joint '{name}'"
-        self.check_body(element, "parent", parent)
-        self.check_body(element, "child", child)
+        parent, child = self.check_body(element, "parent", parent), self.check_body(element, "child", child)
         if parent == child:
             raise validate.fail(
                 element,
@@ -161,7 +163,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         )
         self.joints.append(JointSpec(kind, name, parent, child, *ends, params, solver))
         self._labels["joint"][name] = len(self.joints) - 1
-        return len(self.joints) - 1
+        return Index(len(self.joints) - 1, "joint")
 
     def set_joint_solver(self, joints: Iterable[int], solver: str | None) -> None:
         """Choose the solver of the given joints, and of all joints that movable bodies connect to these joints.
@@ -181,10 +183,9 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
             hint = "give what add_joint_... returned, in a list"
             raise validate.fail("ModelBuilder.set_joint_solver", f"joints = {joints!r} is no list", hint)
         for joint in joints:
-            if not isinstance(joint, int | np.integer) or joint not in range(len(self.joints)):
-                rule = f"joint {joint!r} is unknown: there are {len(self.joints)} joints"
-                raise validate.fail("ModelBuilder.set_joint_solver", rule, "give what add_joint_... returned")
-            self.joints[joint].solver = solver
+            element = "ModelBuilder.set_joint_solver"
+            found = validate.index(element, "joint", joint, self.joints, "joint", "add_joint_...")
+            self.joints[found].solver = solver
 
     def add_coupling(self, spec: CouplingSpec) -> int:
         """Add a checked coupling (made by ``add_gear``, ``add_mimic`` or ``add_linear_coupling``)."""
@@ -194,7 +195,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         spec.label = self._new_label("coupling", spec.label or None, len(self.couplings))
         self.couplings.append(spec)
         self._labels["coupling"][spec.label] = len(self.couplings) - 1
-        return len(self.couplings) - 1
+        return Index(len(self.couplings) - 1, "coupling")
 
     def add_actuator(self, kind: str, label: str | None, params: dict[str, Any]) -> int:
         """Add a checked actuator (made by the methods in actuators/).
@@ -202,12 +203,12 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         Raises:
             ModelError: the kind of actuator is unknown or does not declare its references.
         """
-        type_ = actuator_type(kind)
+        type_, params = actuator_type(kind), {k: int(v) if isinstance(v, Index) else v for k, v in params.items()}
         spec = ActuatorSpec(kind, self._new_label("actuator", label, len(self.actuators), prefix=kind), params)
         check_declared(spec.element, type_.references, [p.name for p in type_.parameters], params)
         self.actuators.append(spec)
         self._labels["actuator"][spec.label] = len(self.actuators) - 1
-        return len(self.actuators) - 1
+        return Index(len(self.actuators) - 1, "actuator")
 
     def set_operator_commands(self, names: Iterable[str]) -> None:
         """Choose the operator commands among the commands of all actuators so far. The others become internal.
@@ -384,6 +385,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         """Return ``index`` if it is -1 or a body index of this builder, otherwise raise a ModelError."""
         if not isinstance(index, int | np.integer) or isinstance(index, bool):
             raise validate.fail(element, f"{name} = {index!r} is no body index", "give what add_body returned, or -1")
+        validate.index_space(element, name, index, "body", "give what add_body returned, or -1")
         if not WORLD <= index < len(self.bodies):
             raise validate.fail(
                 element,
@@ -403,12 +405,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
 
     def check_joint(self, element: str, name: str, index: Any, axis: int = 0) -> int:
         """Return ``index`` if the joint ``index`` has a coordinate ``axis``, otherwise raise a ModelError."""
-        if not isinstance(index, int | np.integer) or isinstance(index, bool) or not 0 <= index < len(self.joints):
-            raise validate.fail(
-                element,
-                f"{name} = {index!r} is unknown: there are {len(self.joints)} joints",
-                "give what add_joint_... returned",
-            )
+        index = validate.index(element, name, index, self.joints, "joint", "add_joint_...")
         joint = self.joints[index]
         count = len(joint_type(joint.kind).kinds(joint))
         if not isinstance(axis, int | np.integer) or isinstance(axis, bool):
@@ -421,7 +418,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
                 f"no coordinate {axis}",
                 "drive a joint that has one" if count == 0 else f"give axis = 0{f' to {count - 1}' * (count > 1)}",
             )
-        return int(index)
+        return index
 
     def element(self, space: str, label: str | None, kind: str | None = None) -> str:
         """Return the name of the next element for messages: ``kind`` (default: ``space``) and the label."""

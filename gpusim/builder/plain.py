@@ -67,7 +67,7 @@ class Encoder:
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, int | float):
-            return value if isinstance(value, int) or math.isfinite(value) else {"$float": str(value)}
+            return int(value) if isinstance(value, int) else value if math.isfinite(value) else {"$float": str(value)}
         if isinstance(value, np.ndarray):
             return self._array(element, value)
         if isinstance(value, list):

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from gpusim.bench.workloads import WORKLOADS
 from gpusim.cli.console import notes_instead_of_warnings, out_console
+from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.options import RunOptions, check
 from gpusim.cli.run import check_backend
 from gpusim.cli.target_files import kind_of
@@ -43,10 +44,16 @@ _LARGE = 0.1
 
 
 def is_target(names: Sequence[str]) -> bool:
-    """Return whether the arguments of ``gpusim bench`` name a scene or a file rather than workloads."""
-    if len(names) != 1 or names[0] in WORKLOADS:
-        return False
-    return kind_of(names[0]) is not None or names[0] in scene_modules()
+    """Return whether the arguments of ``gpusim bench`` name a scene or a file rather than workloads.
+
+    Raises:
+        OptionError: a scene or a file, and other names.
+    """
+    names = list(dict.fromkeys(names))
+    targets = [n for n in names if n not in WORKLOADS and (kind_of(n) is not None or n in scene_modules())]
+    if targets and len(names) > 1:
+        raise OptionError(f"bench measures one scene or file, got {', '.join(names)}; give {targets[0]} alone")
+    return bool(targets)
 
 
 def bench_target(target: str, backend: str, dtype: str, threads: int | None, quick: bool, profile: bool) -> None:

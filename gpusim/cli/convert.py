@@ -13,7 +13,7 @@ from gpusim.cli.options import RunOptions, check
 from gpusim.cli.target_files import MACHINE, PYTHON, kind_of
 from gpusim.cli.targets import load_target
 from gpusim.errors import unknown_name
-from gpusim.output_files import check_output_file
+from gpusim.output_files import check_apart, check_output_file
 from gpusim.scene import list_scenes
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def convert(options: ConvertOptions) -> None:
         GpusimError: the input is invalid.
     """
     check_output_file(options.out, SUFFIXES, "OUT")
+    check_apart({"IN": options.source, "OUT": options.out})
     builder, read = _read(options)
     if read is not None and options.strict:
         read.raise_if_not_exact()

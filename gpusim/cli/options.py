@@ -6,15 +6,16 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from os.path import isfile  # returns False also for invalid file names
+from os.path import isdir, isfile  # return False also for invalid file names
 from pathlib import Path
 from typing import Any
 
 from gpusim.cli.exit_codes import OptionError
 from gpusim.cli.target_files import MODEL, XACRO, is_module, kind_of, split
-from gpusim.output_files import check_output_file
+from gpusim.output_files import check_apart, check_output_file
 from gpusim.recording.formats.writers import WRITERS, suffix_of
 from gpusim.recording.plots import check_plot_file
+from gpusim.scene import scene_modules
 
 _MOST_STEPS = 1e15
 LARGEST_PICTURE = 8192
@@ -85,6 +86,8 @@ class RunOptions:
                 f"give a scene of 'gpusim list', {_FILES}, "
                 f"or, to be viewed or rendered, a recording that ends in {_RECORDINGS}"
             )
+        if isdir(self.target) and self.target not in scene_modules():
+            raise OptionError(f"SCENE|FILE {self.target!r} is a folder; give a file in it, or a scene of 'gpusim list'")
         return None
 
     def start_pose(self) -> str | None:
@@ -150,6 +153,10 @@ def check(options: RunOptions) -> None:
         check_plot_file(options.plot, "--plot")
     if options.save is not None:
         check_output_file(options.save, (".npz",), "--save")
+    written = {"--out": options.out, "--plot": options.plot}
+    read = {"--replay": options.replay, "--policy": options.policy}
+    check_apart(written | {"--save": options.save} | read)
+    check_apart(written | {"--resume": options.resume})
     _check_resume(options)
 
 

@@ -113,6 +113,8 @@ def _check(options: RenderOptions) -> None:
         raise OptionError(f"--fps must be above 0 and at most 1000, got {options.fps:g}; give e.g. 30")
     if run.duration is not None and not options.is_film:
         raise OptionError("--duration is for films; give --time for a picture, or --out with a name that ends in .mp4")
+    if options.fps != RenderOptions.fps and not options.is_film:
+        raise OptionError("--fps is for films; drop it, or give --out with a name that ends in .mp4")
     if options.is_film:
         require_film_writer()
 

@@ -64,6 +64,8 @@ def _check(options: ViewOptions) -> None:
     check_duration(options.duration)
     if not options.windowed and options.picture.overlays:
         raise OptionError("--overlay draws in a window; drop it, or --web and --rerun")
+    if not options.web and (options.host, options.port) != (ViewOptions.host, ViewOptions.port):
+        raise OptionError("--host and --port are for --web; add --web, or drop them")
     if options.rerun is not None:
         check_rerun(options)
     if options.is_recording:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusim import validate
+from gpusim.renamed import checks_old_names
 
 
 @dataclass(frozen=True)
@@ -301,3 +302,7 @@ def _choice(socket: str, name: Any) -> Choice:
     if not isinstance(name, str) or name not in table:
         raise validate.fail("ContactLaw", f"{socket} = {name!r} is unknown", "give one of " + ", ".join(table))
     return table[name]
+
+
+ContactLaw.__init__ = checks_old_names(ContactLaw.__init__)  # type: ignore[method-assign]
+Tire.__init__ = checks_old_names(Tire.__init__)  # type: ignore[method-assign]

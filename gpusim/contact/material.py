@@ -10,6 +10,7 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.contact.law import ContactLaw
+from gpusim.renamed import checks_old_names
 
 _NOT_NEGATIVE = ("friction", "rolling_friction", "spinning_friction")
 COMBINE = ("mean", "min", "multiply", "max")
@@ -150,3 +151,6 @@ def _arm(rule: str, first: float, second: float) -> float:
     if rule != "first" and (first == 0.0 or second == 0.0):
         return max(first, second)
     return _friction("mean" if rule == "multiply" else rule, first, second)
+
+
+Material.__init__ = checks_old_names(Material.__init__)  # type: ignore[method-assign]

@@ -15,6 +15,8 @@ OPEN, CLOSED = 1e-6, 1e-8
 """Minimum residual of an open joint, and maximum residual of a closed joint after assembly (m or rad)."""
 _RANK = 1e-9
 """Smallest singular value of independent rows, relative to the largest singular value."""
+_MANY = 10.0
+"""Limits of rotations above this value (rad) are rare, but usual in degrees."""
 _STIFFEST, _DAMPED = 1.0, 10.0
 """Maximum frequency and damping rate of a drive, each multiplied by the time step."""
 
@@ -35,6 +37,23 @@ def outside_limits(subject: Subject) -> None:
                     f"starts{which} at {at:.4g}, outside of {lower:.4g} to {upper:.4g}",
                     "the limit pushes it back in the first steps",
                     "start in a posture within the limits",
+                )
+
+
+def limits_in_degrees(subject: Subject) -> None:
+    """Report limits of rotations that look like degrees: multiples of 5 with more than 10 rad."""
+    for joint in subject.model.joints:
+        type_ = joint_type(joint.kind)
+        for axis, (name, lower, upper) in enumerate(type_.limits(joint)):
+            given = [limit for limit in (lower, upper) if np.isfinite(limit)]
+            rotates = bool(name) or type_.unit_of(joint, axis) == "rad"
+            if rotates and max(map(abs, given), default=0.0) > _MANY and not any(limit % 5.0 for limit in given):
+                subject.add(
+                    "info",
+                    joint.element,
+                    f"has limits of {' and '.join(f'{limit:g}' for limit in given)} rad",
+                    "the limits stop the joint only after several turns, or never",
+                    "give radians, such as math.radians(90), unless the joint has to turn this far",
                 )
 
 

@@ -8,11 +8,12 @@ from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import ModelError
 from gpusim.importers.report import Finding, ImportReport
 from gpusim.lint.bodies import falling, implausible_inertia, mass_ratios, overlaps, thick_hulls
-from gpusim.lint.joints import open_loops, outside_limits, redundant_rows, stiff_gains
+from gpusim.lint.joints import limits_in_degrees, open_loops, outside_limits, redundant_rows, stiff_gains
 from gpusim.lint.subject import Subject
 
 CHECKS = (
     outside_limits,
+    limits_in_degrees,
     open_loops,
     redundant_rows,
     overlaps,
@@ -27,11 +28,11 @@ CHECKS = (
 def check_model(builder: ModelBuilder, report: ImportReport | None = None, *, dt: float = 1e-3) -> list[Finding]:
     """Report parts of a model that are legal but probably wrong.
 
-    The function reports joints that start outside of their limits or with a gap, loops that cannot close or have
-    redundant constraints, and gains that are too stiff for the time step. The function also reports shapes that overlap
-    at the start, convex hulls that are much larger than the drawn mesh, and bodies that fall forever. Finally, the
-    function reports large mass ratios at a joint, and inertias and centers of mass that do not fit the shapes of a
-    body.
+    The function reports joints that start outside of their limits or with a gap, limits that look like degrees, loops
+    that cannot close or have redundant constraints, and gains that are too stiff for the time step. The function also
+    reports shapes that overlap at the start, convex hulls that are much larger than the drawn mesh, and bodies that
+    fall forever. Finally, the function reports large mass ratios at a joint, and inertias and centers of mass that do
+    not fit the shapes of a body.
 
     Args:
         builder: builder of the model. The function does not change the builder.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gpusim.description.joint_kinds import joint_type
@@ -44,12 +46,25 @@ def _terms(model: Model, joints: list[int]) -> list[list[tuple[int, float]]]:
     found = {joint: [(row, 1.0) for row in own.get(joint, ())] for joint in joints}
     coupled = zip(model.couplings, model.topology.coupling.rigid_row.tolist(), strict=False)
     sums = [(spec.terms, [row]) for spec, row in coupled]
-    sums += [(spec.params["terms"], own.get(k, [])) for k, spec in enumerate(model.joints) if "terms" in spec.params]
+    tendons = {k: spec.params["terms"] for k, spec in enumerate(model.joints) if "terms" in spec.params}
+    sums += [(terms, own.get(k, [])) for k, terms in tendons.items()]
+    nested = {k: {(joint, axis): factor for joint, axis, factor in terms} for k, terms in tendons.items()}
     for terms, rows in sums:
         for joint, _, factor in terms:
             if joint in found:
                 found[joint] += [(row, factor / max(1.0, abs(factor))) for row in rows]
+        outer = {(joint, axis): factor for joint, axis, factor in terms}
+        for inner in found.keys() & nested.keys():
+            factor = _factor_within(nested[inner], outer)
+            if factor:
+                found[inner] += [(row, factor / max(1.0, abs(factor))) for row in rows]
     return list(found.values())
+
+
+def _factor_within(inner: dict[Any, float], outer: dict[Any, float]) -> float:
+    """Return the factor of the tendon ``inner`` in the tendon ``outer``. 0: ``outer`` does not contain it."""
+    ratios = [outer.get(key, 0.0) / factor for key, factor in inner.items()]
+    return ratios[0] if len(outer) > len(inner) and max(ratios) - min(ratios) <= 1e-12 * abs(ratios[0]) else 0.0
 
 
 def _rows_of_joints(model: Model) -> dict[int, list[int]]:

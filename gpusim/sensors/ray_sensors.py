@@ -12,6 +12,7 @@ from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.rays import FORWARD, Rays
 from gpusim.description.specs import RAY_SENSOR, RaySpec, SensorSpec
 from gpusim.errors import ModelError
+from gpusim.typing import Index
 
 
 @builder_method
@@ -54,9 +55,7 @@ def add_ray_sensor(
             already. :meth:`finalize` raises this error for a group without shapes.
     """
     element = self.element("sensor", label)
-    if isinstance(site, bool) or not isinstance(site, int | np.integer) or not 0 <= site < len(self.sites):
-        rule = f"site = {site!r} is unknown: there are {len(self.sites)} sites"
-        raise validate.fail(element, rule, "give what add_site returned")
+    site = validate.index(element, "site", site, self.sites, "site", "add_site")
     reach = validate.positive(element, "max_range", max_range)
     if not isinstance(own_body, bool | np.bool_):
         raise validate.fail(element, f"own_body = {own_body!r} is neither True nor False", "give one of them")
@@ -66,9 +65,9 @@ def add_ray_sensor(
         raise ModelError(f"{element}: {error}") from None
     spec = RaySpec(pattern, reach, _names(element, groups), bool(own_body))
     name = self._new_label("sensor", label, len(self.sensors))
-    self.sensors.append(SensorSpec(name, RAY_SENSOR, -1, int(site), spec))
+    self.sensors.append(SensorSpec(name, RAY_SENSOR, -1, site, spec))
     self._labels["sensor"][name] = len(self.sensors) - 1
-    return len(self.sensors) - 1
+    return Index(len(self.sensors) - 1, "sensor")
 
 
 def _names(element: str, groups: Any) -> tuple[str, ...] | None:

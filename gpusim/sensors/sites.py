@@ -7,6 +7,7 @@ from gpusim.builder.anchors import Anchor, end_frame
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.specs import SiteSpec
 from gpusim.transform import Transform
+from gpusim.typing import Index
 
 
 @builder_method
@@ -42,4 +43,4 @@ def add_site(
     validate.transform(element, "xform", xform)
     self.sites.append(SiteSpec(name, body, end_frame(self, element, "xform at", body, xform, at)))
     self._labels["site"][name] = len(self.sites) - 1
-    return len(self.sites) - 1
+    return Index(len(self.sites) - 1, "site")

@@ -11,7 +11,7 @@ from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.viewing import DIRECTIONAL, HEADLIGHT, LIGHT_KINDS, CameraSpec, LightSpec
 from gpusim.transform import Transform
-from gpusim.typing import Array, Vector
+from gpusim.typing import Array, Index, Vector
 
 
 @builder_method
@@ -55,7 +55,7 @@ def add_camera(
         frame = _looking_at(element, frame.position, validate.numbers(element, "target", target, 3))
     self.cameras.append(CameraSpec(name, body, frame, angle))
     self._labels["camera"][name] = len(self.cameras) - 1
-    return len(self.cameras) - 1
+    return Index(len(self.cameras) - 1, "camera")
 
 
 @builder_method
@@ -124,7 +124,7 @@ def add_light(
     )
     self.lights.append(spec)
     self._labels["light"][name] = len(self.lights) - 1
-    return len(self.lights) - 1
+    return Index(len(self.lights) - 1, "light")
 
 
 def _attenuation(element: str, value: Any) -> tuple[float, float, float]:

@@ -13,6 +13,7 @@ from gpusim.contact.material import Material
 from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import WORLD, PairSpec, ShapeSpec
 from gpusim.transform import Transform
+from gpusim.typing import Index
 
 
 def shape_element(builder: ModelBuilder, label: str | None) -> str:
@@ -84,7 +85,7 @@ def add_shape(
         )
     )
     self._labels["shape"][name] = len(self.shapes) - 1
-    return len(self.shapes) - 1
+    return Index(len(self.shapes) - 1, "shape")
 
 
 @builder_method
@@ -153,7 +154,8 @@ def _group_name(element: str, name: Any) -> str:
 
 def _add_pair(builder: ModelBuilder, shape_a: int, shape_b: int, collide: bool, material: Material | None) -> int:
     caller = "add_collision_pair" if collide else "exclude_collision_pair"
-    a, b = (_check_shape(builder, caller, n, s) for n, s in (("shape_a", shape_a), ("shape_b", shape_b)))
+    ends = (("shape_a", shape_a), ("shape_b", shape_b))
+    a, b = (validate.index(caller, name, end, builder.shapes, "shape", "add_shape_...") for name, end in ends)
     first, second = builder.shapes[a], builder.shapes[b]
     element = f"{caller}: {first.element} and {second.element}"
     if first.body == second.body:
@@ -173,22 +175,11 @@ def _add_pair(builder: ModelBuilder, shape_a: int, shape_b: int, collide: bool, 
             listed = "add_collision_pair" if pair.collide else "exclude_collision_pair"
             raise validate.fail(element, f"the pair is listed already, by {listed}", "list it once")
     builder.pairs.append(PairSpec(a, b, collide, material))
-    return len(builder.pairs) - 1
+    return Index(len(builder.pairs) - 1, "pair")
 
 
 def _can_move(builder: ModelBuilder, body: int) -> bool:
     return body != WORLD and not builder.bodies[body].kinematic
-
-
-def _check_shape(builder: ModelBuilder, element: str, name: str, index: Any) -> int:
-    whole = isinstance(index, int | np.integer) and not isinstance(index, bool)
-    if not whole or not 0 <= index < len(builder.shapes):
-        raise validate.fail(
-            element,
-            f"{name} = {index!r} is unknown: there are {len(builder.shapes)} shapes",
-            "give what add_shape_... returned",
-        )
-    return int(index)
 
 
 def _check_material(element: str, material: Any) -> Material | None:

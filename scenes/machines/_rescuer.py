@@ -51,8 +51,10 @@ def add_rescuer(b: gpusim.ModelBuilder, load: float) -> Rescuer:
     b.add_visual(chassis, "box", (1.0, 0.38, 0.12), xform=Transform((0, 0, 0.4)), color=DARK)
     tracks = {name: _add_track(b, chassis, name, place) for name, place in TRACKS.items()}
     for track in tracks.values():
-        label = f"{track.label}_drive"
-        b.add_servo(track.drive, "velocity", damping=2e4, effort_limit=1200.0, label=label)
+        label, fastest = f"{track.label}_drive", track.drive_speed(1.0)
+        b.add_servo(
+            track.drive, "velocity", damping=2e4, effort_limit=1200.0, command_range=(-fastest, fastest), label=label
+        )
     rubber, legs = gpusim.Material(friction=0.8), {}
     for name, (x, y) in LEGS.items():
         b.add_visual(

@@ -97,6 +97,7 @@ def build(
     chest = next(link for link in LINKS if link.name == "torso").com
     for axis, label in (((1.0, 0.0, 0.0), "push_x"), ((0.0, 1.0, 0.0), "push_y")):
         b.add_force(robot.bodies["torso"], axis, chest, label=label)
+        b.set_command_map(label, lower=-80.0, upper=80.0)
     b.add_diagram(walk_control(b, plan, begun))
     return Scene(
         name=NAME,

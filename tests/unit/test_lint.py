@@ -46,6 +46,17 @@ def test_start_outside_of_limits() -> None:
     assert "starts at 0, outside of 0.2 to 0.5" in found.what
 
 
+def test_limits_in_degrees() -> None:
+    assert not check_model(pendulum(limit_lower=-1.5, limit_upper=4 * np.pi))
+    (found,) = check_model(pendulum(limit_lower=-90, limit_upper=45))
+    assert (found.severity, found.element) == ("info", "joint 'hinge'")
+    assert "-90 and 45 rad" in found.what and "math.radians" in found.fix
+    b = ModelBuilder()
+    b.add_joint_ball(-1, b.add_body(*SOLID, label="bob"), label="socket", limit=90)
+    b.add_joint_prismatic(-1, b.add_body(*SOLID, label="load"), label="crane", limit_upper=50.0)
+    assert [f.element for f in check_model(b)] == ["joint 'socket'"]
+
+
 @pytest.mark.parametrize("limit", ["limit", "cone_limit"])
 def test_start_outside_of_a_ball_joints_limit(limit: str) -> None:
     def ball(angle: float) -> ModelBuilder:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from gpusim import ModelBuilder, ModelError, Simulation, UnknownNameError
+from gpusim.builder.commands import command_steering
 from gpusim.control import Diagram
 from gpusim.scene import load_scene
 from gpusim.viewer.operator import Operator
@@ -88,3 +89,17 @@ def test_machines_offer_what_their_operator_has(name: str, control: str, count: 
     if control == "diagram":
         inputs = [item.label for diagram in model.diagrams for item in diagram.operator_inputs]
         assert model.operator_commands == inputs
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["rtk_m", "biped_walk"])
+def test_panels_reach_what_the_schedule_commands(name: str) -> None:
+    """rtk_m drives its sprockets with 3.49 rad/s, and the biped is pushed with 40 N."""
+    scene = load_scene(name)
+    sim = Simulation(scene.builder.finalize(), config=scene.config)
+    hints = command_steering(sim.model)
+    assert scene.schedule is not None
+    for k in range(200):
+        scene.schedule(sim, k * scene.duration / 200)
+        for label in sim.model.operator_commands:
+            assert hints[label].lower <= sim.control[label][0] <= hints[label].upper, label

@@ -86,6 +86,22 @@ def test_hook_block_hangs_on_two_lines() -> None:
     near(sim.read("body.load.linear_velocity")[:, 2], 0.5, rel=1e-6)
 
 
+@pytest.mark.parametrize("falls", [1.0, 2.0])
+def test_rope_that_a_winch_holds_reads_its_tension(falls: float) -> None:
+    """The limit of the tendon ``falls * rope + radius * drum`` bears the load, and the rope has no limit."""
+    b = ModelBuilder()
+    load = ball_body(b, 10.0, xform=Transform((RADIUS, 0, -2.0)), label="load")
+    axle = b.add_joint_revolute(-1, ball_body(b, 10.0, label="drum"), axis=(0, 1, 0), label="axle")
+    b.add_brake(axle, torque=100.0, command=1.0)
+    path = [(-1, (-RADIUS, 0, -3.0)), Wrap(-1, RADIUS, ACROSS, side=ABOVE), (load, (0, 0, 0))]
+    rope = b.add_spatial_tendon(path, label="rope")
+    b.add_tendon([(rope, falls), (axle, 0.2)], limit_upper=falls * (5.0 + np.pi * RADIUS), label="hoist")
+    sim = simulate(b, backend=FASTEST, dt=2e-3)
+    sim.step(20)
+    near(sim.read("joint.rope.tension"), 10.0 * G / falls, rel=1e-6)
+    near(sim.read("joint.hoist.tension"), 10.0 * G / falls, rel=1e-6)
+
+
 @pytest.mark.slow_numpy
 @both_backends
 def test_servo_on_a_wrapped_rope_holds_its_length(backend: str) -> None:

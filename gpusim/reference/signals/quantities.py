@@ -142,8 +142,8 @@ def _tension(now: StateReader, i: Array) -> Array:
 TENSION = (
     Quantity(
         "tension", (), "N",
-        "mean pull along the rope, rod or tendon in the last step, negative if it pushes; a distance joint includes "
-        "the tendons over it, in each of its lines",
+        "mean pull along the rope, rod or tendon in the last step, negative if it pushes; it includes the "
+        "tendons over the joint, in each of its lines",
         _tension, "*out = joint_tension(w, i);",
     ),
 )  # fmt: skip
