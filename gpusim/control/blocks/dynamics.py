@@ -83,7 +83,7 @@ class Integrator(Block):
     def update(self, c: Context, given: dict[str, Wire]) -> None:
         """Integrate over the sample period with a constant input."""
         rate = c.tune("gain", self.gain)
-        rise = each(c.kinds["out"].size, lambda x, u: bounded(c, x + (rate * u) * c.period, self.lower, self.upper),
+        rise = each(lambda x, u: bounded(c, x + (rate * u) * c.period, self.lower, self.upper),
                     c.memory["out"], given["in"])  # fmt: skip
         c.keep("sum", rise)
 
