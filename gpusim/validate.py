@@ -106,7 +106,7 @@ def numbers(element: str, name: str, value: Any, count: int, *, infinite: bool =
     """Return ``count`` numbers as a float64 array. NaN is an error. Infinity is an error without ``infinite``."""
     try:
         array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise fail(element, f"{name} = {value!r} is not {count} numbers", f"give {count} numbers") from None
     if array.shape != (count,):
         raise fail(element, f"{name} has shape {array.shape}, not ({count},)", f"give {count} numbers for {name}")
@@ -119,7 +119,7 @@ def array(element: str, value: Any) -> Array:
     """Return a float64 copy of numbers of any shape, finite or not."""
     try:
         return np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):  # includes ragged lists
+    except (TypeError, ValueError, OverflowError):  # includes ragged lists
         raise fail(element, f"value {value!r} is no array of numbers", "give a number, or rows of one length") from None
 
 
@@ -199,7 +199,7 @@ def inertia(element: str, value: Any) -> Array:
     """
     try:
         given = np.array(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise fail(element, f"inertia {value!r} is not numbers", "give 3, 6 or 3x3 numbers in kg m2") from None
     if given.shape == (3,):
         tensor = np.diag(given)

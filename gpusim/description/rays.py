@@ -158,7 +158,7 @@ def _rows(name: str, value: Any) -> Array:
     """Convert (3,) or (n, 3) to (n, 3)."""
     try:
         rows = np.atleast_2d(np.array(value, np.float64))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise validate.fail(_ELEMENT, f"{name} are not numbers", "give an array (n, 3)") from None
     if rows.ndim != 2 or rows.shape[1] != 3 or not np.all(np.isfinite(rows)):
         rule = f"{name} of shape {np.shape(value)} are not finite vectors of three"

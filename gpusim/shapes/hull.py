@@ -174,7 +174,7 @@ def add_shape_mesh(
 def _check_points(element: str, vertices: Any) -> Array:
     try:
         points = np.array(vertices, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise validate.fail(element, "vertices are not numbers", "give an array (n, 3) in m") from None
     if points.ndim != 2 or points.shape[1] != 3:
         raise validate.fail(element, f"vertices have shape {points.shape}", "give an array (n, 3) in m")
