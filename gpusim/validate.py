@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -73,11 +74,25 @@ def not_negative(element: str, name: str, value: Any, *, infinite: bool = False)
     return result
 
 
-def count(element: str, name: str, value: Any) -> int:
-    """Return a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise fail(element, f"{name} = {value!r} must be a whole number of at least 1", "give 1 or more")
+def count(element: str, name: str, value: Any, least: int = 1, most: int | None = None) -> int:
+    """Return a whole number from ``least`` to ``most``."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        bounds, fix = (f"of at least {least}", "or more") if most is None else (f"from {least} to {most}", f"to {most}")
+        raise fail(element, f"{name} = {value!r} must be a whole number {bounds}", f"give {least} {fix}")
     return int(value)
+
+
+def flag(element: str, name: str, value: Any) -> None:
+    """Check that a value is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise fail(element, f"{name} = {value!r} is neither True nor False", "give one of them")
+
+
+def choice(element: str, name: str, value: Any, known: Collection[str]) -> None:
+    """Check that a text is one of the texts ``known``."""
+    if not isinstance(value, str) or value not in known:
+        raise fail(element, f"{name} = {value!r} is unknown", f"give one of {', '.join(map(repr, known))}")
 
 
 def up_to(element: str, name: str, value: float, longest_name: str, most: float, unit: str = "") -> None:

@@ -192,8 +192,7 @@ def add_servo(
         The index of the actuator.
     """
     element = self.element("actuator", label, "servo")
-    if not isinstance(mode, str) or mode not in ("position", "velocity"):
-        raise validate.fail(element, f"mode = {mode!r} is unknown", 'give mode="position" or mode="velocity"')
+    validate.choice(element, "mode", mode, ("position", "velocity"))
     params: dict[str, Any] = {
         "joint": self.check_joint(element, "joint", joint, axis),
         "axis": axis,

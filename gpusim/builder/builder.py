@@ -90,8 +90,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements):
         element = f"body '{name}'"
         validate.transform(element, "xform", xform)
         for word, value in (("kinematic", kinematic), ("conveyor", conveyor)):
-            if not isinstance(value, bool | np.bool_):
-                raise validate.fail(element, f"{word} = {value!r} is neither True nor False", "give one of them")
+            validate.flag(element, word, value)
         if conveyor and not kinematic:
             raise validate.fail(element, "is a conveyor that forces move", "add kinematic=True")
         self.bodies.append(

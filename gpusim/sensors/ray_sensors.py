@@ -58,8 +58,7 @@ def add_ray_sensor(
         rule = f"site = {site!r} is unknown: there are {len(self.sites)} sites"
         raise validate.fail(element, rule, "give what add_site returned")
     reach = validate.positive(element, "max_range", max_range)
-    if not isinstance(own_body, bool | np.bool_):
-        raise validate.fail(element, f"own_body = {own_body!r} is neither True nor False", "give one of them")
+    validate.flag(element, "own_body", own_body)
     try:
         pattern = rays if isinstance(rays, Rays) else Rays(rays)
     except ModelError as error:

@@ -102,10 +102,8 @@ def add_light(
     """
     name = self._new_label("light", label, len(self.lights))
     element = f"light '{name}'"
-    if not isinstance(kind, str) or kind not in LIGHT_KINDS:
-        raise validate.fail(element, f"kind {kind!r} is unknown", f"give one of {', '.join(LIGHT_KINDS)}")
-    if not isinstance(shadow, bool | np.bool_):
-        raise validate.fail(element, f"shadow = {shadow!r} is neither True nor False", "give one of them")
+    validate.choice(element, "kind", kind, LIGHT_KINDS)
+    validate.flag(element, "shadow", shadow)
     place = validate.numbers(element, "position", position, 3)
     angle = validate.positive(element, "cutoff", cutoff)
     if angle > 0.5 * math.pi:

@@ -153,8 +153,7 @@ def add_shape_mesh(
         ModelError: the file cannot be read, its points span no volume, or the decomposition fails.
     """
     element = shape_element(self, label)
-    if not isinstance(convex, str) or convex not in ("hull", "decompose"):
-        raise validate.fail(element, f"convex = {convex!r} is unknown", "give 'hull' or 'decompose'")
+    validate.choice(element, "convex", convex, ("hull", "decompose"))
     if convex == "decompose":
         name = label or f"shape{len(self.shapes)}"
         made = []

@@ -140,8 +140,7 @@ def set_group_collision(self: ModelBuilder, group_a: str, group_b: str | None, c
     """
     where = "ModelBuilder.set_group_collision"
     a, b = _group_name(where, group_a), None if group_b is None else _group_name(where, group_b)
-    if not isinstance(collide, bool | np.bool_):
-        raise validate.fail(where, f"collide = {collide!r} is neither True nor False", "give one of them")
+    validate.flag(where, "collide", collide)
     self.group_rules[(a, None) if b is None else (min(a, b), max(a, b))] = bool(collide)
 
 

@@ -133,8 +133,7 @@ class Extreme(Counted):
 
     def check(self, element: str) -> None:
         """Check ``which`` and ``count``."""
-        if self.which not in ("min", "max"):
-            raise validate.fail(element, f"which = {self.which!r} is unknown", "give 'min' or 'max'")
+        validate.choice(element, "which", self.which, ("min", "max"))
         super().check(element)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -176,9 +175,7 @@ class Trigonometry(Block):
 
     def check(self, element: str) -> None:
         """Check the name of the function."""
-        if self.function not in TRIGONOMETRY:
-            rule = f"function = {self.function!r} is unknown"
-            raise validate.fail(element, rule, f"give one of {', '.join(TRIGONOMETRY)}")
+        validate.choice(element, "function", self.function, TRIGONOMETRY)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return a unitless output. The input must be in rad or unitless."""

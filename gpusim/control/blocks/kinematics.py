@@ -54,8 +54,7 @@ def check_chain(element: str, joints: Any, tip: Any, more: Sequence[str] = ()) -
         validate.numbers(element, "place", joint.get("place"), 7)
         validate.direction(element, "axis", joint.get("axis"))
         validate.number(element, "start", joint.get("start", 0.0))
-        if joint.get("kind") not in ("turn", "slide"):
-            raise validate.fail(element, f"kind = {joint.get('kind')!r} is unknown", "give 'turn' or 'slide'")
+        validate.choice(element, "kind", joint.get("kind"), ("turn", "slide"))
     validate.numbers(element, "tip", tip, 7)
 
 

@@ -39,8 +39,7 @@ class Compare(Logic):
 
     def check(self, element: str) -> None:
         """Check the sign."""
-        if self.sign not in COMPARISONS:
-            raise validate.fail(element, f"sign = {self.sign!r} is unknown", f"give one of {' '.join(COMPARISONS)}")
+        validate.choice(element, "sign", self.sign, COMPARISONS)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check that a and b have the same unit."""
@@ -74,10 +73,7 @@ class LogicGate(Logic, Counted):
 
     def check(self, element: str) -> None:
         """Check the operation and the number of inputs."""
-        if self.operation not in LOGIC:
-            raise validate.fail(
-                element, f"operation = {self.operation!r} is unknown", f"give one of {', '.join(LOGIC)}"
-            )
+        validate.choice(element, "operation", self.operation, LOGIC)
         super().check(element)
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
@@ -182,8 +178,7 @@ class Edge(Logic):
 
     def check(self, element: str) -> None:
         """Check ``which``."""
-        if self.which not in ("rising", "falling", "both"):
-            raise validate.fail(element, f"which = {self.which!r} is unknown", "give 'rising', 'falling' or 'both'")
+        validate.choice(element, "which", self.which, ("rising", "falling", "both"))
 
     def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
         """Compare with the previous sample."""

@@ -253,9 +253,7 @@ class Noise(Source):
         """Check the deviation, the seed and the size."""
         validate.not_negative(element, "sigma", self.sigma)
         for name, least, most in (("seed", 0, 2**53), ("size", 1, 1000)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise validate.fail(element, f"{name} = {value!r} is no whole number of {least} to {most}", "give one")
+            validate.count(element, name, getattr(self, name), least, most)
 
     def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return a number or a vector with the unit ``unit``."""
