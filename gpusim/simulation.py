@@ -36,12 +36,13 @@ from gpusim.signals.program_loop import ProgramLoop
 from gpusim.signals.programs import sample_programs, start_programs
 from gpusim.signals.rollout import Rollouts
 from gpusim.signals.runtime import Runtime
-from gpusim.signals.signal import SignalInfo, SignalsByName, matching
+from gpusim.signals.signal import SignalInfo, SignalsByName
 from gpusim.signals.step_samplers import pieces
 from gpusim.signals.table import build_signals
 from gpusim.signals.writing import Part, StateWriter, chosen_worlds
 from gpusim.solver.assembly import AssemblyReport
 from gpusim.typing import Array
+from gpusim.validate import matching
 
 DTYPES = {"float32": np.float32, "float64": np.float64}
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import fnmatch
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from gpusim.errors import ModelError
+from gpusim.errors import ModelError, unknown_name
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
@@ -100,6 +101,36 @@ def up_to(element: str, name: str, value: float, longest_name: str, most: float,
     if value > most:
         shown, bound = (f"{x:g}{f' {unit}' if unit else ''}" for x in (value, most))
         raise fail(element, f"{name} = {shown} is above {longest_name} = {bound}", f"give a greater {longest_name}")
+
+
+def name_list(element: str, given: str | Iterable[str], least: int = 0) -> list[str]:
+    """Return names or wildcards as a list.
+
+    Raises:
+        ModelError: there are fewer than ``least`` names, or a value is not a name.
+    """
+    several = isinstance(given, Iterable) and not isinstance(given, str) and getattr(given, "ndim", 1) > 0
+    names: list[Any] = list(given) if several else [given]
+    if len(names) < least or not all(isinstance(name, str) for name in names):
+        hint = "give a name, a wildcard or a list of them, such as ['*']"
+        raise fail(element, f"{given!r} is no list of names", hint)
+    return names
+
+
+def matching(kind: str, patterns: str | Sequence[str], known: Collection[str]) -> list[str]:
+    """Return the matching names in the order of the patterns. Wildcards match in the order of ``known``.
+
+    Raises:
+        UnknownNameError: a pattern matches no name. The message suggests similar names.
+        ModelError: the list is empty, or a value is not a name.
+    """
+    found = dict[str, None]()
+    for pattern in name_list(f"{kind}s", patterns, 1):
+        chosen = [pattern] if pattern in known else fnmatch.filter(known, pattern)
+        if not chosen:
+            raise unknown_name(kind, pattern, known)
+        found.update(dict.fromkeys(chosen))
+    return list(found)
 
 
 def ratio(element: str, name: str, value: Any) -> float:

@@ -10,9 +10,7 @@ from gpusim.description.specs import CONTACT_SENSOR, JOINT_SENSOR, WORLD, Sensor
 
 def _add(self: ModelBuilder, label: str | None, kind: str, index: int, site: int = -1) -> int:
     name = self._new_label("sensor", label, len(self.sensors))
-    self.sensors.append(SensorSpec(name, kind, index, site))
-    self._labels["sensor"][name] = len(self.sensors) - 1
-    return len(self.sensors) - 1
+    return self._adopt("sensor", SensorSpec(name, kind, index, site))
 
 
 @builder_method
@@ -34,9 +32,7 @@ def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -
         ModelError: the joint is unknown or free, or the label exists already.
     """
     element = self.element("sensor", label)
-    if isinstance(joint, bool) or not isinstance(joint, int) or not 0 <= joint < len(self.joints):
-        rule = f"joint = {joint!r} is unknown: there are {len(self.joints)} joints"
-        raise validate.fail(element, rule, "give what add_joint_... returned")
+    joint = self.check_index(element, "joint", joint, "joint")
     kind, name = joint_type(self.joints[joint].kind), self.joints[joint].label
     if not kind.bears and kind.pulls:
         raise validate.fail(element, f"joint '{name}' is a wrapped rope", f"read its pull, joint.{name}.tension")
@@ -72,9 +68,7 @@ def add_contact_sensor(self: ModelBuilder, body: int, site: int | None = None, l
     if body == WORLD:
         raise validate.fail(element, "body = -1 is the world", "put it on what touches the world")
     if site is not None:
-        if isinstance(site, bool) or not isinstance(site, int) or not 0 <= site < len(self.sites):
-            rule = f"site = {site!r} is unknown: there are {len(self.sites)} sites"
-            raise validate.fail(element, rule, "give what add_site returned")
+        site = self.check_index(element, "site", site, "site")
         if self.sites[site].body != body:
             rule = f"site '{self.sites[site].label}' is on {self.body_label(self.sites[site].body)}"
             raise validate.fail(element, rule, f"give a site on {self.body_label(body)}")

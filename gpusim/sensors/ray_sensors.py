@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.rays import FORWARD, Rays
@@ -54,9 +52,7 @@ def add_ray_sensor(
             already. :meth:`finalize` raises this error for a group without shapes.
     """
     element = self.element("sensor", label)
-    if isinstance(site, bool) or not isinstance(site, int | np.integer) or not 0 <= site < len(self.sites):
-        rule = f"site = {site!r} is unknown: there are {len(self.sites)} sites"
-        raise validate.fail(element, rule, "give what add_site returned")
+    site = self.check_index(element, "site", site, "site")
     reach = validate.positive(element, "max_range", max_range)
     validate.flag(element, "own_body", own_body)
     try:
@@ -65,9 +61,7 @@ def add_ray_sensor(
         raise ModelError(f"{element}: {error}") from None
     spec = RaySpec(pattern, reach, _names(element, groups), bool(own_body))
     name = self._new_label("sensor", label, len(self.sensors))
-    self.sensors.append(SensorSpec(name, RAY_SENSOR, -1, int(site), spec))
-    self._labels["sensor"][name] = len(self.sensors) - 1
-    return len(self.sensors) - 1
+    return self._adopt("sensor", SensorSpec(name, RAY_SENSOR, -1, site, spec))
 
 
 def _names(element: str, groups: Any) -> tuple[str, ...] | None:

@@ -40,6 +40,4 @@ def add_site(
     element = f"site '{name}'"
     body = self.check_body(element, "body", body)
     validate.transform(element, "xform", xform)
-    self.sites.append(SiteSpec(name, body, end_frame(self, element, "xform at", body, xform, at)))
-    self._labels["site"][name] = len(self.sites) - 1
-    return len(self.sites) - 1
+    return self._adopt("site", SiteSpec(name, body, end_frame(self, element, "xform at", body, xform, at)))

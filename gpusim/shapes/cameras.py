@@ -53,9 +53,7 @@ def add_camera(
     frame = xform or Transform()
     if target is not None:
         frame = _looking_at(element, frame.position, validate.numbers(element, "target", target, 3))
-    self.cameras.append(CameraSpec(name, body, frame, angle))
-    self._labels["camera"][name] = len(self.cameras) - 1
-    return len(self.cameras) - 1
+    return self._adopt("camera", CameraSpec(name, body, frame, angle))
 
 
 @builder_method
@@ -120,9 +118,7 @@ def add_light(
         exponent=validate.not_negative(element, "exponent", exponent),
         shadow=bool(shadow) and kind != HEADLIGHT,
     )
-    self.lights.append(spec)
-    self._labels["light"][name] = len(self.lights) - 1
-    return len(self.lights) - 1
+    return self._adopt("light", spec)
 
 
 def _attenuation(element: str, value: Any) -> tuple[float, float, float]:

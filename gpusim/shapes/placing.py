@@ -69,22 +69,19 @@ def add_shape(
         rule = f"params = {params!r} are not those of the shape {kind!r}"
         raise validate.fail(element, rule, f"use add_shape_{kind}, which makes them") from None
     material = _check_material(element, material) or Material()
-    self.shapes.append(
-        ShapeSpec(
-            label=name,
-            kind=kind,
-            body=body,
-            xform=xform or Transform(),
-            params=params,
-            material=material,
-            group=_group_name(element, group) if isinstance(group, str) else _bits(element, "group", group),
-            mask=_bits(element, "mask", mask),
-            density=material.density if density is None else validate.positive(element, "density", density),
-            color=None if color is None else validate.color(element, color),
-        )
+    spec = ShapeSpec(
+        label=name,
+        kind=kind,
+        body=body,
+        xform=xform or Transform(),
+        params=params,
+        material=material,
+        group=_group_name(element, group) if isinstance(group, str) else _bits(element, "group", group),
+        mask=_bits(element, "mask", mask),
+        density=material.density if density is None else validate.positive(element, "density", density),
+        color=None if color is None else validate.color(element, color),
     )
-    self._labels["shape"][name] = len(self.shapes) - 1
-    return len(self.shapes) - 1
+    return self._adopt("shape", spec)
 
 
 @builder_method
@@ -152,7 +149,7 @@ def _group_name(element: str, name: Any) -> str:
 
 def _add_pair(builder: ModelBuilder, shape_a: int, shape_b: int, collide: bool, material: Material | None) -> int:
     caller = "add_collision_pair" if collide else "exclude_collision_pair"
-    a, b = (_check_shape(builder, caller, n, s) for n, s in (("shape_a", shape_a), ("shape_b", shape_b)))
+    a, b = (builder.check_index(caller, n, s, "shape") for n, s in (("shape_a", shape_a), ("shape_b", shape_b)))
     first, second = builder.shapes[a], builder.shapes[b]
     element = f"{caller}: {first.element} and {second.element}"
     if first.body == second.body:
@@ -177,17 +174,6 @@ def _add_pair(builder: ModelBuilder, shape_a: int, shape_b: int, collide: bool, 
 
 def _can_move(builder: ModelBuilder, body: int) -> bool:
     return body != WORLD and not builder.bodies[body].kinematic
-
-
-def _check_shape(builder: ModelBuilder, element: str, name: str, index: Any) -> int:
-    whole = isinstance(index, int | np.integer) and not isinstance(index, bool)
-    if not whole or not 0 <= index < len(builder.shapes):
-        raise validate.fail(
-            element,
-            f"{name} = {index!r} is unknown: there are {len(builder.shapes)} shapes",
-            "give what add_shape_... returned",
-        )
-    return int(index)
 
 
 def _check_material(element: str, material: Any) -> Material | None:

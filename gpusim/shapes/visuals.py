@@ -81,9 +81,7 @@ def add_visual(
         ),
     )
     spec.params = _checked_params(spec, sizes, params)
-    self.visuals.append(spec)
-    self._labels["visual"][name] = len(self.visuals) - 1
-    return len(self.visuals) - 1
+    return self._adopt("visual", spec)
 
 
 class _Scratch(ModelBuilder):
