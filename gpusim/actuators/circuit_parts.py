@@ -55,13 +55,6 @@ def _command(kind: str, name: str, doc: str, lower: float) -> Reading:
     )  # fmt: skip
 
 
-def _check_signs(group: Group, positive: tuple[str, ...], not_negative: tuple[str, ...]) -> None:
-    for names, bad, rule in ((positive, np.less_equal, "above zero"), (not_negative, np.less, "not negative")):
-        for name in names:
-            if np.any(bad(group.params[name], 0.0)):
-                raise validate.fail(group.specs[0].element, f"{name} must be {rule}", f"write {name} {rule}")
-
-
 @register
 class OilNode(ActuatorType):
     """Volume of oil with one pressure p: C p' = inflow with C = volume/bulk_modulus. The pressure can also be fixed.
@@ -92,7 +85,7 @@ class OilNode(ActuatorType):
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a bulk modulus is not positive."""
-        _check_signs(group, ("bulk_modulus",), ())
+        group.check_signs(positive=("bulk_modulus",))
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
         """Raise ModelError if the minimum oil volume of a node is not positive."""
@@ -157,7 +150,7 @@ class OilValve(ActuatorType):
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a gain or a spool constant is not positive."""
-        _check_signs(group, ("flow_gain", "drain_gain", "transition_pressure", "frequency", "damping"), ())
+        group.check_signs(positive=("flow_gain", "drain_gain", "transition_pressure", "frequency", "damping"))
 
 
 @register
@@ -208,7 +201,7 @@ class OilEdge(ActuatorType):
     def check(self, group: Group) -> None:
         """Raise ModelError if a gain is not positive, or a time constant or pilot ratio is negative."""
         positive = ("gain", "transition_pressure", "range", "flow_limit")
-        _check_signs(group, positive, ("time_constant", "opening_time", "pilot_ratio"))
+        group.check_signs(positive, ("time_constant", "opening_time", "pilot_ratio"))
 
 
 def read_outlet_power(group: Group, now: StateReader) -> Array:
@@ -273,7 +266,7 @@ class OilPump(ActuatorType):
 
     def check(self, group: Group) -> None:
         """Raise ModelError if flow, pressure, power or band is not positive, or margin or time constant is negative."""
-        _check_signs(group, ("max_flow", "pressure", "power", "band"), ("margin", "time_constant"))
+        group.check_signs(("max_flow", "pressure", "power", "band"), ("margin", "time_constant"))
 
 
 _CONSUMER = (
@@ -352,7 +345,7 @@ class Consumer(ActuatorType):
 
     def check(self, group: Group) -> None:
         """Raise ModelError if an area is not positive, or a friction, brake force or mass is negative."""
-        _check_signs(group, ("area_a", "area_b"), ("viscous_friction", "dry_friction", "brake_force", "moving_mass"))
+        group.check_signs(("area_a", "area_b"), ("viscous_friction", "dry_friction", "brake_force", "moving_mass"))
 
     def inertia(self, group: Group) -> Array | None:
         """Return the mass of the piston or the inertia of the rotor."""

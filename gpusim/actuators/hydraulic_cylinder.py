@@ -241,9 +241,9 @@ class HydraulicCylinder(ActuatorType):
     def check(self, group: Group) -> None:
         """Raise ModelError if a volume is not positive over the stroke, or a constant has the wrong sign."""
         p = group.params
-        for name in ("area_a", "area_b", "bulk_modulus", "hose_bulk_modulus", "flow_gain", "transition_pressure"):
-            if np.any(p[name] <= 0.0):
-                raise validate.fail(group.specs[0].element, f"{name} must be above zero", f"write {name} > 0")
+        group.check_signs(
+            positive=("area_a", "area_b", "bulk_modulus", "hose_bulk_modulus", "flow_gain", "transition_pressure")
+        )
         low = p["volume_a"] + p["area_a"] * p["stroke_min"] + p["hose_volume_a"]
         high = p["volume_b"] - p["area_b"] * p["stroke_max"] + p["hose_volume_b"]
         for name, volume in (("A at stroke_min", low), ("B at stroke_max", high)):
