@@ -42,7 +42,6 @@ from gpusim.signals.table import build_signals
 from gpusim.signals.writing import Part, StateWriter, chosen_worlds
 from gpusim.solver.assembly import AssemblyReport
 from gpusim.typing import Array
-from gpusim.validate import matching
 
 DTYPES = {"float32": np.float32, "float64": np.float64}
 
@@ -431,7 +430,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, NamesMoved):
         compiled, key = self.runtime.compiled, ("write", *names)
         if key not in compiled:
             table = self.runtime.signal_table().by_name
-            parts = [Part(name, [table[n] for n in matching("signal", name, table)]) for name in names]
+            parts = [Part(name, [table[n] for n in validate.matching("signal", name, table)]) for name in names]
             compiled[key] = StateWriter(self._part, parts)
         return compiled[key]
 
